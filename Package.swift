@@ -1,0 +1,73 @@
+// swift-tools-version: 6.0
+//
+// The map of the house. Arrows point down only: a room imports what stands to its right and nothing
+// else, which `--explicit-target-dependency-import-check error` enforces. docs/architecture.md says why.
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),  // `any P` wherever dispatch is dynamic
+    .enableUpcomingFeature("InternalImportsByDefault"),  // a module does not leak what it imports
+    .enableUpcomingFeature("MemberImportVisibility"),  // a file imports what it uses
+]
+
+func room(_ name: String, _ below: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: below, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ subject: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: subject + ["TestKit"], swiftSettings: strict)
+}
+
+func library(_ name: String, pkgConfig: String, apt: String) -> Target {
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+let package = Package(
+    name: "sluice",
+    products: [.executable(name: "sluice", targets: ["sluice"])],
+    targets: [
+        // C, and nothing but C.
+        .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
+        library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+        library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        library("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
+        library("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
+        library("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
+
+        // Decisions: values in, values out.
+        room("Core", []),
+
+        // Contact with the world, one kind of world each.
+        room("Linux", ["Core", "CLinux"]),
+        room("Digests", ["Core", "CCrypto"]),
+        room("Config", ["Core", "CYAML"]),
+        room("Store", ["Core", "Linux", "CSQLite"]),
+        room("Transport", ["Core", "Linux", "CCurl"]),
+        room("WebServer", ["Core", "Linux", "CMicroHTTPD"]),
+        room("Credentials", ["Core", "Linux"]),
+
+        // The file's journey.
+        room("Watch", ["Core", "Linux"]),
+        room("Staging", ["Core", "Linux", "Digests"]),
+        room("Destinations", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
+        room("Receiver", ["Core", "Linux", "Digests", "WebServer"]),
+
+        // The only place that sees every room.
+        room(
+            "Daemon",
+            ["Core", "Linux", "Config", "Store", "Transport", "Watch", "Staging", "Destinations", "Credentials"]),
+        room("Control", ["Core", "Linux", "Daemon", "WebServer", "Transport"]),
+        .executableTarget(
+            name: "sluice",
+            dependencies: [
+                "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Transport",
+            ],
+            swiftSettings: strict),
+
+        // Only tests import it.
+        room("TestKit", ["Core", "Linux"]),
+
+        tests("CoreTests", ["Core"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,105 @@
+#include "CLinux.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+static int64_t nanoseconds(struct statx_timestamp t) { return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec; }
+
+int sluice_statx(int folder, const char *path, struct sluice_look *look) {
+    struct statx s;
+    int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (path[0] ? 0 : AT_EMPTY_PATH);
+    if (statx(folder, path, flags, STATX_BASIC_STATS | STATX_BTIME, &s) != 0) return -1;
+    look->device = makedev(s.stx_dev_major, s.stx_dev_minor);
+    look->inode = s.stx_ino;
+    look->size = (int64_t)s.stx_size;
+    look->modified = nanoseconds(s.stx_mtime);
+    look->changed = nanoseconds(s.stx_ctime);
+    look->has_born = (s.stx_mask & STATX_BTIME) != 0;
+    look->born = look->has_born ? nanoseconds(s.stx_btime) : 0;
+    look->blocks = (int64_t)s.stx_blocks;
+    look->mode = s.stx_mode;
+    look->links = s.stx_nlink;
+    look->owner = s.stx_uid;
+    return 0;
+}
+
+ssize_t sluice_copy_file_range(int in, int out, size_t count) { return copy_file_range(in, NULL, out, NULL, count, 0); }
+int sluice_clone(int out, int in) { return ioctl(out, FICLONE, in); }
+int sluice_rename_no_replace(int from_folder, const char *from, int to_folder, const char *to) {
+    return renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
+}
+int sluice_reserve(int file, int64_t size) { return fallocate(file, FALLOC_FL_KEEP_SIZE, 0, size); }
+int sluice_sync_range(int file, int64_t offset, int64_t count) {
+    return sync_file_range(file, offset, count, SYNC_FILE_RANGE_WRITE);
+}
+int sluice_read_lease(int file, int take) { return fcntl(file, F_SETLEASE, take ? F_RDLCK : F_UNLCK); }
+
+int sluice_statfs(const char *path, struct sluice_space *space) {
+    struct statfs s;
+    if (statfs(path, &s) != 0) return -1;
+    space->total = (int64_t)s.f_blocks * s.f_frsize;
+    space->free_to_us = (int64_t)s.f_bavail * s.f_frsize;
+    space->files_free = s.f_files == 0 ? INT64_MAX : (int64_t)s.f_ffree;  // some file systems do not count inodes
+    space->type = (int64_t)s.f_type & 0xFFFFFFFF;
+    return 0;
+}
+
+int sluice_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+int sluice_set_thread_name(const char *name) { return pthread_setname_np(pthread_self(), name); }
+
+int sluice_random(void *into, size_t count) {
+    char *at = into;
+    while (count > 0) {
+        ssize_t got = getrandom(at, count, 0);
+        if (got < 0) {
+            if (errno == EINTR) continue;
+            return -1;
+        }
+        at += got;
+        count -= (size_t)got;
+    }
+    return 0;
+}
+
+int sluice_signalfd(const int *signals, int count) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < count; i++) sigaddset(&set, signals[i]);
+    if ((errno = pthread_sigmask(SIG_BLOCK, &set, NULL)) != 0) return -1;
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int sluice_next_signal(int descriptor) {
+    struct signalfd_siginfo info;
+    ssize_t got = read(descriptor, &info, sizeof info);
+    if (got == sizeof info) return (int)info.ssi_signo;
+    return got < 0 && errno != EAGAIN ? -1 : 0;
+}
+
+int sluice_fnmatch(const char *pattern, const char *text, int path_mode, int fold) {
+    int flags = (path_mode ? FNM_PATHNAME : 0) | (fold ? FNM_CASEFOLD : 0);
+    return fnmatch(pattern, text, flags) == 0 ? 0 : 1;
+}
+
+int sluice_peer_user(int socket, uint32_t *user, uint32_t *group) {
+    struct ucred who;
+    socklen_t length = sizeof who;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return -1;
+    *user = who.uid;
+    *group = who.gid;
+    return 0;
+}

@@ -1,0 +1,43 @@
+#pragma once
+// What Swift's Glibc module does not show: it is built without _GNU_SOURCE. Plain functions in CLinux.c,
+// so that Swift sees no feature macros.
+#include <stdint.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/// The fields of statx(2) that are used here. Times in nanoseconds since 1970; born is 0 with has_born 0 when unknown.
+struct sluice_look {
+    uint64_t device, inode;
+    int64_t size, modified, changed, born, blocks;
+    uint32_t mode, links, owner;
+    int32_t has_born;
+};
+
+/// statx(2) of `path` relative to `folder`, not following a final symbolic link. An empty path looks at `folder` itself.
+int sluice_statx(int folder, const char *path, struct sluice_look *look);
+
+ssize_t sluice_copy_file_range(int in, int out, size_t count);
+/// ioctl FICLONE: makes `out` share the blocks of `in`.
+int sluice_clone(int out, int in);
+/// renameat2(2) with RENAME_NOREPLACE.
+int sluice_rename_no_replace(int from_folder, const char *from, int to_folder, const char *to);
+/// fallocate(2) with FALLOC_FL_KEEP_SIZE.
+int sluice_reserve(int file, int64_t size);
+int sluice_sync_range(int file, int64_t offset, int64_t count);
+/// fcntl F_SETLEASE: 1 takes a read lease, 0 gives it back.
+int sluice_read_lease(int file, int take);
+/// Bytes and type of the file system that holds `path`.
+struct sluice_space { int64_t total, free_to_us, files_free; int64_t type; };
+int sluice_statfs(const char *path, struct sluice_space *space);
+int sluice_eventfd(void);
+int sluice_set_thread_name(const char *name);
+/// getrandom(2), whole or an error.
+int sluice_random(void *into, size_t count);
+/// Blocks `signals` in this thread (and those it starts) and returns a descriptor that reports them.
+int sluice_signalfd(const int *signals, int count);
+/// The number of the next signal, 0 when there is none now, -1 with errno.
+int sluice_next_signal(int descriptor);
+/// Case-insensitive when `fold`. `path_mode`: `*` does not cross a slash. 0 match, 1 no match.
+int sluice_fnmatch(const char *pattern, const char *text, int path_mode, int fold);
+/// Effective user of the peer of a Unix socket.
+int sluice_peer_user(int socket, uint32_t *user, uint32_t *group);

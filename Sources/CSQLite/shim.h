@@ -1,0 +1,11 @@
+#pragma once
+#include <sqlite3.h>
+
+// SQLITE_TRANSIENT is a macro with a cast, which Swift does not import: SQLite copies what it is given.
+static inline int sluice_bind_text(sqlite3_stmt *s, int index, const char *text, int length) {
+    return sqlite3_bind_text(s, index, text, length, SQLITE_TRANSIENT);
+}
+static inline int sluice_bind_blob(sqlite3_stmt *s, int index, const void *bytes, int length) {
+    // A null pointer would bind NULL instead of an empty blob.
+    return length == 0 ? sqlite3_bind_zeroblob(s, index, 0) : sqlite3_bind_blob(s, index, bytes, length, SQLITE_TRANSIENT);
+}

@@ -1,0 +1,93 @@
+package import Core
+
+/// Everything that a configuration says, checked and with defaults filled in. Rooms receive the part they need.
+package struct Settings: Hashable, Sendable {
+    /// The state folder: database and lock. Absolute.
+    package var state: FilePath
+    package var staging: StagingSettings
+    package var folders: [FolderSettings]
+    /// In the order of the file; names are unique.
+    package var destinations: [DestinationSettings]
+    package var policy: PolicySettings
+    package var control: ControlSettings
+}
+
+package struct StagingSettings: Hashable, Sendable {
+    package enum Copy: String, Hashable, Sendable, CaseIterable {
+        /// Reflink where the file system can, else copy.
+        case auto
+        case copy
+        /// Reflink or not at all.
+        case reflink
+    }
+
+    package var path: FilePath
+    package var copy: Copy
+    /// The most bytes that staged copies may take together; `nil` for no cap.
+    package var maxSize: Int64?
+    /// Bytes that stay free on the file system.
+    package var keepFree: Int64
+}
+
+package struct FolderSettings: Hashable, Sendable {
+    package enum Empty: String, Hashable, Sendable, CaseIterable { case skip, upload }
+    package enum Duplicates: String, Hashable, Sendable, CaseIterable { case upload, skip }
+
+    package var watch: WatchRule
+    /// Names of destinations, without repeats, at least one.
+    package var uploadTo: [String]
+    package var afterUpload: SourceAction
+    /// What to do with files of 0 bytes.
+    package var empty: Empty
+    package var duplicates: Duplicates
+    /// Higher goes first.
+    package var priority: Int
+    /// The remote name; default `{folder}/{relative}`.
+    package var name: Template
+    /// Sent to the destination with the file.
+    package var metadata: [String: Template]
+    /// The key of its uploads; `nil` for none.
+    package var key: Template?
+    /// Kept with the uploads and shown with them.
+    package var context: [String: Template]
+    package var policy: PolicyOverrides
+}
+
+package struct DestinationSettings: Hashable, Sendable {
+    package var name: String
+    /// A ``DestinationType/name``.
+    package var type: String
+    /// The type's own keys, checked against its ``DestinationType``.
+    package var values: [String: SettingValue]
+    package var policy: PolicyOverrides
+    /// `file:line:column`, for messages that come up later (a secret that cannot be read).
+    package var place: String
+}
+
+/// Global policy, defaults filled in.
+package struct PolicySettings: Hashable, Sendable {
+    package enum Order: String, Hashable, Sendable, CaseIterable {
+        case newestFirst = "newest-first"
+        case oldestFirst = "oldest-first"
+        case smallestFirst = "smallest-first"
+        case largestFirst = "largest-first"
+    }
+
+    /// Uploads at the same time, over all destinations.
+    package var total: Int
+    /// Uploads at the same time to one destination.
+    package var perDestination: Int
+    package var order: Order
+    package var retry: Backoff
+}
+
+/// Policy keys that a folder or destination sets for itself; `nil` where it does not.
+package struct PolicyOverrides: Hashable, Sendable {
+    /// For a destination: uploads to it at the same time. For a folder: uploads from it at the same time.
+    package var concurrency: Int?
+    package var retry: Backoff?
+}
+
+package struct ControlSettings: Hashable, Sendable {
+    package var socket: FilePath
+}

@@ -1,0 +1,26 @@
+/// How long to wait after a failure: twice as long each time, up to a ceiling.
+///
+/// The wait is somewhere between half of that and all of it, so that boxes which lost the same server do not come
+/// back in the same second. There is no last attempt unless ``attempts`` is set.
+package struct Backoff: Hashable, Sendable {
+    package var first: Duration
+    package var ceiling: Duration
+    /// The most attempts of one upload; `nil` for no end.
+    package var attempts: Int?
+
+    package init(first: Duration = .seconds(5), ceiling: Duration = .seconds(1800), attempts: Int? = nil) {
+        self.first = first
+        self.ceiling = ceiling
+        self.attempts = attempts
+    }
+
+    /// - Parameters:
+    ///   - failures: In a row, counted from 1.
+    ///   - luck: 0 for the shortest wait, 1 for the longest. Drawn by the caller: chance comes from outside, as time does.
+    package func wait(afterFailures failures: Int, luck: Double) -> Duration {
+        var longest = first
+        for _ in 1..<max(1, min(failures, 64)) where longest < ceiling { longest = longest * 2 }
+        longest = min(longest, ceiling)
+        return longest * (0.5 + 0.5 * min(max(luck, 0), 1))
+    }
+}

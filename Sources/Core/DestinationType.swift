@@ -1,0 +1,72 @@
+/// What a kind of destination lets a person set: its row in the table of kinds, and the keys it understands.
+///
+/// Declared by the destination's own folder and read by `Config`, so that a new kind needs no line there.
+package struct DestinationType: Sendable {
+    /// The word after `type:`.
+    package let name: String
+    /// One line for `sluice check --help` and the manual.
+    package let summary: String
+    package let keys: [SettingKey]
+
+    package init(name: String, summary: String, keys: [SettingKey]) {
+        self.name = name
+        self.summary = summary
+        self.keys = keys
+    }
+}
+
+/// One key of a destination.
+package struct SettingKey: Sendable {
+    package enum Kind: Sendable {
+        case text
+        /// `http` or `https` with a host; no user or password.
+        case url
+        case secret
+        case flag
+        /// Bytes with a unit.
+        case size
+        case duration
+        case choice([String])
+        case whole(ClosedRange<Int>)
+        /// Header or metadata names to text or secrets.
+        case map
+        /// An absolute path.
+        case path
+        case template
+    }
+
+    package let name: String
+    package let kind: Kind
+    package let isRequired: Bool
+    package let summary: String
+
+    package init(_ name: String, _ kind: Kind, required: Bool = false, _ summary: String) {
+        self.name = name
+        self.kind = kind
+        self.isRequired = required
+        self.summary = summary
+    }
+}
+
+/// A value that a person set, already of the kind that the key asked for.
+package enum SettingValue: Hashable, Sendable {
+    case text(String)
+    case secret(SecretSource)
+    case flag(Bool)
+    case bytes(Int64)
+    case duration(Duration)
+    case whole(Int)
+    case map([String: SecretSource])
+    case path(FilePath)
+}
+
+/// Where a secret is kept. The secret itself is read by `Credentials` when it is needed and never stands in settings.
+package enum SecretSource: Hashable, Sendable {
+    case file(FilePath)
+    case environment(String)
+    /// A systemd credential: a file in `$CREDENTIALS_DIRECTORY`.
+    case credential(String)
+    case command([String])
+    /// Written in the configuration itself.
+    case literal(String)
+}

@@ -1,0 +1,61 @@
+/// What went wrong, for the person who reads it in the morning. Stored before the state that shows it.
+package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConvertible {
+    package enum Class: String, Hashable, Sendable, Codable {
+        case local, config, auth, quota, permanent, transient, `protocol`, cancelled
+    }
+
+    package var kind: Class
+    /// A short constant in snake_case that scripts can match: `source_missing`, `max_size_exceeded`, `http_503`.
+    package var code: String
+    /// One sentence: what was asked of whom, and what it said. No secret, no signed URL.
+    package var message: String
+    /// HTTP status, where one came.
+    package var http: Int?
+    /// Milliseconds since 1970, UTC.
+    package var at: Int64
+    /// Whether trying again may help without anybody changing anything.
+    package var retryable: Bool
+
+    package init(_ kind: Class, code: String, message: String, http: Int? = nil, at: WallTime, retryable: Bool) {
+        self.kind = kind
+        self.code = code
+        self.message = message
+        self.http = http
+        self.at = at.milliseconds
+        self.retryable = retryable
+    }
+
+    package var description: String { message }
+}
+
+/// What a failure calls for. Decided once, at the edge that understands the remote, and carried with the error.
+package enum Remedy: Hashable, Sendable {
+    /// The network or the server is at fault, not this file: hold the destination, probe it with one upload at a
+    /// time, use no attempt. `after` is what the server asked for (`Retry-After`), if it did.
+    case holdDestination(after: Duration?)
+    /// As above, and the server named a rate limit.
+    case rateLimit(after: Duration?)
+    /// The credential is refused: hold the destination until the secret works again.
+    case authenticate
+    /// The endpoint is wrong or needs a person (redirect, 404 on creation): hold, probe slowly.
+    case misconfigured
+    /// This upload alone waits (lock, no progress) and tries again; uses an attempt.
+    case again(after: Duration?)
+    /// The staged copy is not what was recorded: stage it again from the source.
+    case restage
+    /// Refused for its own sake: final.
+    case giveUp
+}
+
+/// An upload step that did not work, with the remedy already decided.
+package struct UploadError: Error, Sendable, CustomStringConvertible {
+    package var failure: Failure
+    package var remedy: Remedy
+
+    package init(_ failure: Failure, remedy: Remedy) {
+        self.failure = failure
+        self.remedy = remedy
+    }
+
+    package var description: String { failure.message }
+}

@@ -1,0 +1,145 @@
+/// A path or a file name as Linux knows it: bytes, of which only `/` and NUL mean anything.
+///
+/// Two names that differ only in Unicode normalisation, or that are no Unicode at all, are different
+/// files; so nothing here goes through `String` but ``display`` and ``init(_:)``.
+package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The bytes without a terminating NUL. Never contains one.
+    package let bytes: [UInt8]
+
+    /// - Parameter bytes: What stands before a NUL is taken, as the kernel would.
+    package init(bytes: some Sequence<UInt8>) {
+        self.bytes = Array(bytes.prefix { $0 != 0 })
+    }
+
+    package init(_ text: String) { self.init(bytes: text.utf8) }
+    package init(stringLiteral value: String) { self.init(value) }
+
+    private static let slash = UInt8(ascii: "/")
+
+    package var isAbsolute: Bool { bytes.first == Self.slash }
+    package var isEmpty: Bool { bytes.isEmpty }
+
+    /// The parts between slashes, without the empty ones.
+    package var components: [FilePath] { bytes.split(separator: Self.slash).map { FilePath(bytes: $0) } }
+
+    /// What stands after the last slash; the whole where there is none. Empty after a trailing slash.
+    package var name: FilePath {
+        guard let cut = bytes.lastIndex(of: Self.slash) else { return self }
+        return FilePath(bytes: bytes[(cut + 1)...])
+    }
+
+    /// What stands before the last slash: `/` for `/a`, empty for `a`.
+    package var parent: FilePath {
+        guard let cut = bytes.lastIndex(of: Self.slash) else { return FilePath(bytes: []) }
+        return FilePath(bytes: cut == 0 ? bytes[...0] : bytes[..<cut])
+    }
+
+    /// The name without its last extension: `a.tar` for `a.tar.gz`, `.profile` for `.profile`.
+    package var stem: FilePath {
+        let name = name.bytes
+        guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > 0 else { return FilePath(bytes: name) }
+        return FilePath(bytes: name[..<dot])
+    }
+
+    /// The last extension without its dot, as it stands; `nil` when there is none.
+    package var fileExtension: FilePath? {
+        let name = name.bytes
+        guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > 0 else { return nil }
+        return FilePath(bytes: name[(dot + 1)...])
+    }
+
+    /// Joined with exactly one slash between.
+    package func appending(_ relative: FilePath) -> FilePath {
+        if bytes.isEmpty { return relative }
+        if relative.isEmpty { return self }
+        let join: [UInt8] = bytes.last == Self.slash ? [] : [Self.slash]
+        return FilePath(bytes: bytes + join + relative.bytes)
+    }
+
+    /// The path below `folder`, without a leading slash. `nil` when it is not below it; `/a/cam10` is not below `/a/cam1`.
+    package func relative(to folder: FilePath) -> FilePath? {
+        var base = folder.bytes
+        if base.last != Self.slash { base.append(Self.slash) }
+        guard bytes.count > base.count, bytes.starts(with: base) else { return nil }
+        return FilePath(bytes: bytes[base.count...])
+    }
+
+    /// Without `.`, empty parts and a trailing slash; `..` takes its parent away. Looks at no disk, so symbolic links stay.
+    package var normalised: FilePath {
+        var parts: [FilePath] = []
+        for part in components where part != "." {
+            if part == "..", let last = parts.last, last != ".." {
+                parts.removeLast()
+            } else if part != ".." || !isAbsolute {
+                parts.append(part)
+            }
+        }
+        let joined = parts.map(\.bytes).joined(separator: [Self.slash])
+        return FilePath(bytes: (isAbsolute ? [Self.slash] : []) + joined)
+    }
+
+    /// The text, where the bytes are valid UTF-8.
+    package var text: String? { String(validating: bytes, as: UTF8.self) }
+
+    /// For people: printable text as it stands; control characters, backslash and bytes that are no UTF-8 as `\xHH`.
+    ///
+    /// Reversible, and safe to print to a terminal or a log.
+    package var display: String {
+        var out = ""
+        var rest = bytes[...]
+        while let first = rest.first {
+            let length = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2
+            if let piece = String(validating: rest.prefix(length), as: UTF8.self),
+                let scalar = piece.unicodeScalars.first,
+                piece.unicodeScalars.count == 1, !Self.isUnprintable(scalar)
+            {
+                out += piece
+                rest = rest.dropFirst(length)
+            } else {
+                out += "\\x" + hexadecimal([first])
+                rest = rest.dropFirst()
+            }
+        }
+        return out
+    }
+
+    package var description: String { display }
+
+    package static func < (a: FilePath, b: FilePath) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }
+
+    private static func isUnprintable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        // Format characters include the ones that turn the direction of a line around.
+        case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .privateUse, .surrogate: return true
+        default: return scalar == "\\"
+        }
+    }
+}
+
+/// Lower-case hexadecimal digits, two a byte.
+package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    var out: [UInt8] = []
+    for byte in bytes { out += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+    return String(decoding: out, as: UTF8.self)
+}
+
+/// The bytes that `text` spells in hexadecimal; `nil` for an odd length or any other character.
+package func bytes(hexadecimal text: String) -> [UInt8]? {
+    func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+    let digits = Array(text.utf8)
+    guard digits.count.isMultiple(of: 2) else { return nil }
+    var out: [UInt8] = []
+    for pair in stride(from: 0, to: digits.count, by: 2) {
+        guard let high = value(digits[pair]), let low = value(digits[pair + 1]) else { return nil }
+        out.append(high << 4 | low)
+    }
+    return out
+}

@@ -1,0 +1,38 @@
+/// A reason not to run now. An upload runs when it has none.
+package struct Hold: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+        /// A person paused this upload. Stored; only a person clears it.
+        case `operator`
+        /// A person paused everything, or this folder or destination. Stored.
+        case global
+        case schedule, metered, offline, quota
+        /// The destination asked for a pause (`Retry-After`, 429).
+        case rateLimit = "rate_limit"
+        /// This upload failed and waits for its next attempt.
+        case backoff
+        /// No room in staging, or the state cannot be written.
+        case disk
+        /// The destination does not answer or answers with faults of its own; one upload probes it from time to time.
+        case destination
+        /// The destination refuses the credential; it is read again every 15 minutes.
+        case auth
+        case clock, power, busy
+        /// The folder of the source is not there.
+        case absent
+    }
+
+    package var kind: Kind
+    /// When it began.
+    package var since: WallTime
+    /// When it is looked at again, if that is known.
+    package var until: WallTime?
+    /// One sentence for a person.
+    package var text: String
+
+    package init(_ kind: Kind, since: WallTime, until: WallTime? = nil, text: String) {
+        self.kind = kind
+        self.since = since
+        self.until = until
+        self.text = text
+    }
+}

@@ -1,0 +1,117 @@
+/// What one look at a file showed. Compared with another look **within one run**, to tell whether the file changed.
+package struct FileLook: Hashable, Sendable {
+    /// `st_dev`. Changes with every mount: never stored.
+    package var device: UInt64
+    package var inode: UInt64
+    /// Bytes.
+    package var size: Int64
+    /// Nanoseconds since 1970, UTC.
+    package var modified: Int64
+    /// `st_ctime`: nanoseconds since 1970, UTC. Also changes by rename, chmod and link.
+    package var changed: Int64
+    /// Birth time in nanoseconds since 1970, where the file system keeps one.
+    package var born: Int64?
+    /// `st_mode` with the type bits.
+    package var mode: UInt32
+
+    package init(
+        device: UInt64, inode: UInt64, size: Int64, modified: Int64, changed: Int64, born: Int64?, mode: UInt32
+    ) {
+        self.device = device
+        self.inode = inode
+        self.size = size
+        self.modified = modified
+        self.changed = changed
+        self.born = born
+        self.mode = mode
+    }
+
+    /// The type bits say "regular file" (`S_IFREG`, inode(7)).
+    package var isRegular: Bool { mode & 0o170000 == 0o100000 }
+    package var isDirectory: Bool { mode & 0o170000 == 0o040000 }
+
+    /// Same file, same bytes as far as the kernel tells; `changed` may differ (a rename or chmod moves it).
+    package func hasSameContent(as other: FileLook) -> Bool {
+        device == other.device && inode == other.inode && size == other.size && modified == other.modified
+    }
+}
+
+/// Who a file is, in words that survive a reboot, another mount order and a re-plugged card.
+package struct StoredIdentity: Hashable, Sendable {
+    /// The name of the configured folder.
+    package var folder: String
+    /// Path below the folder's path.
+    package var relative: FilePath
+    package var size: Int64
+    /// Nanoseconds since 1970, UTC.
+    package var modified: Int64
+    /// `nil` where the file system gives out new numbers at every mount (FAT, many FUSE).
+    package var inode: UInt64?
+    package var born: Int64?
+    /// The file system's UUID, else its mount source. Never the device number.
+    package var fileSystem: String?
+
+    package init(
+        folder: String, relative: FilePath, size: Int64, modified: Int64, inode: UInt64?, born: Int64?,
+        fileSystem: String?
+    ) {
+        self.folder = folder
+        self.relative = relative
+        self.size = size
+        self.modified = modified
+        self.inode = inode
+        self.born = born
+        self.fileSystem = fileSystem
+    }
+
+    /// The same version of the same file: same place, size and time, and nothing known of both sides differs.
+    ///
+    /// What one side does not know (an inode on FAT, a birth time on an old kernel) does not count against it.
+    package func isSameVersion(as other: StoredIdentity) -> Bool {
+        func agree<T: Equatable>(_ a: T?, _ b: T?) -> Bool { a == nil || b == nil || a == b }
+        guard folder == other.folder, relative == other.relative, size == other.size, modified == other.modified else {
+            return false
+        }
+        // Inode and birth time mean something only within one file system: a restored disk has new ones.
+        guard let mine = fileSystem, let theirs = other.fileSystem, mine == theirs else { return true }
+        return agree(inode, other.inode) && agree(born, other.born)
+    }
+}
+
+/// Why a file counted as finished: the highest rung of the ladder that it had to pass. Recorded with the asset.
+package enum SettledBy: String, Hashable, Sendable, Codable {
+    /// A close or rename was seen, the file was quiet, and the kernel granted a read lease: nobody has it open to write.
+    case lease
+    /// Quiet after a close, but the lease could not be asked (another owner, no `CAP_LEASE`).
+    case closed
+    /// Quiet for the longer time; no close was seen.
+    case quiet
+    /// Handed in by a person (`sluice add`).
+    case added
+}
+
+/// A file that stopped changing, as `Watch` hands it on.
+package struct SettledFile: Hashable, Sendable {
+    /// The name of the configured folder.
+    package var folder: String
+    /// The folder's path as configured.
+    package var root: FilePath
+    package var relative: FilePath
+    package var look: FileLook
+    package var identity: StoredIdentity
+    package var settledBy: SettledBy
+
+    package init(
+        folder: String, root: FilePath, relative: FilePath, look: FileLook, identity: StoredIdentity,
+        settledBy: SettledBy
+    ) {
+        self.folder = folder
+        self.root = root
+        self.relative = relative
+        self.look = look
+        self.identity = identity
+        self.settledBy = settledBy
+    }
+
+    package var path: FilePath { root.appending(relative) }
+}

@@ -1,0 +1,110 @@
+/// A text with placeholders, like `/srv/done/{year}/{month}/{name}` or `{recorded:%Y-%m-%d}`.
+///
+/// `{{` and `}}` stand for the braces themselves.
+package struct Template: Hashable, Sendable {
+    package enum Piece: Hashable, Sendable {
+        case text(String)
+        case placeholder(String, format: String?)
+    }
+
+    /// What a template may name. Times are local, of the source's mtime (`recorded`: the same until media is read).
+    package static let placeholders: [String] = [
+        "folder", "relative", "name", "stem", "ext", "dir", "id", "size", "sha256",
+        "year", "month", "day", "hour", "minute", "second", "modified", "recorded",
+    ]
+
+    package let source: String
+    package let pieces: [Piece]
+
+    /// A template that did not parse: what is wrong, and where.
+    package struct Mistake: Error, Hashable, Sendable {
+        /// Characters from the start, from 0.
+        package let offset: Int
+        package let problem: String
+    }
+
+    package init(_ source: String) throws(Mistake) {
+        self.source = source
+        var pieces: [Piece] = []
+        var text = ""
+        let letters = Array(source)
+        var index = 0
+        while index < letters.count {
+            let letter = letters[index]
+            let isDoubled = index + 1 < letters.count && letters[index + 1] == letter
+            if (letter == "{" || letter == "}") && isDoubled {
+                text.append(letter)
+                index += 2
+            } else if letter == "}" {
+                throw Mistake(offset: index, problem: "a `}` without its `{`; write `}}` for the brace itself")
+            } else if letter == "{" {
+                guard let end = letters[index...].firstIndex(of: "}") else {
+                    throw Mistake(offset: index, problem: "a `{` without its `}`; write `{{` for the brace itself")
+                }
+                let inner = String(letters[(index + 1)..<end])
+                let parts = inner.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+                let name = String(parts.first ?? "")
+                guard Self.placeholders.contains(name) else {
+                    throw Mistake(
+                        offset: index,
+                        problem: "no placeholder is called `{\(name)}`"
+                            + (closest(to: name, among: Self.placeholders).map { "; did you mean `{\($0)}`?" }
+                                ?? "; there are: " + Self.placeholders.joined(separator: ", ")))
+                }
+                if parts.count == 2, name != "modified", name != "recorded" {
+                    throw Mistake(offset: index, problem: "only `{modified:…}` and `{recorded:…}` take a format")
+                }
+                if !text.isEmpty { pieces.append(.text(text)) }
+                text = ""
+                pieces.append(.placeholder(name, format: parts.count == 2 ? String(parts[1]) : nil))
+                index = end + 1
+            } else {
+                text.append(letter)
+                index += 1
+            }
+        }
+        if !text.isEmpty { pieces.append(.text(text)) }
+        self.pieces = pieces
+    }
+
+    /// The text before the first placeholder: what is known of the target before any file comes.
+    package var literalPrefix: String {
+        guard case .text(let text)? = pieces.first else { return "" }
+        return text
+    }
+
+    /// Puts the values in. Values are bytes, since file names are.
+    ///
+    /// - Parameter value: The bytes for a placeholder and its format.
+    package func filled(_ value: (_ name: String, _ format: String?) -> [UInt8]) -> [UInt8] {
+        pieces.flatMap { piece -> [UInt8] in
+            switch piece {
+            case .text(let text): Array(text.utf8)
+            case .placeholder(let name, let format): value(name, format)
+            }
+        }
+    }
+}
+
+/// The word of `known` that is nearest to `written`, if it is near enough to be a slip of the finger.
+package func closest(to written: String, among known: [String]) -> String? {
+    func distance(_ a: [Character], _ b: [Character]) -> Int {
+        var row = Array(0...b.count)
+        for (i, x) in a.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, y) in b.enumerated() {
+                let change = diagonal + (x == y ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(change, row[j] + 1, row[j + 1] + 1)
+            }
+        }
+        return row[b.count]
+    }
+    guard written.count <= 64 else { return nil }
+    let near = known.map { (word: $0, far: distance(Array(written.lowercased()), Array($0.lowercased()))) }
+    guard let best = near.min(by: { $0.far < $1.far }), best.far <= max(1, min(3, best.word.count / 3)) else {
+        return nil
+    }
+    return best.word
+}

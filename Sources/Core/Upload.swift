@@ -1,0 +1,128 @@
+/// Everything a destination needs to go on after a crash: the remote's own name for the upload, and how far it got.
+///
+/// Fields are the dialect's business (`url`, `offset`, `final_bytes_sent` …). Stored before the step that depends on it.
+package struct Checkpoint: Hashable, Sendable, Codable {
+    package var fields: [String: String]
+
+    package init(_ fields: [String: String] = [:]) { self.fields = fields }
+
+    package subscript(field: String) -> String? {
+        get { fields[field] }
+        set { fields[field] = newValue }
+    }
+}
+
+/// A file in the staging folder, whole and durable.
+package struct StagedFile: Hashable, Sendable {
+    package var path: FilePath
+    /// Bytes.
+    package var size: Int64
+    /// SHA-256 of the content, 32 bytes.
+    package var sha256: [UInt8]
+
+    package init(path: FilePath, size: Int64, sha256: [UInt8]) {
+        self.path = path
+        self.size = size
+        self.sha256 = sha256
+    }
+}
+
+/// What a destination is asked to upload. A value: progress is in the checkpoint.
+package struct UploadOrder: Sendable {
+    /// The upload's own id, stable over restarts; sent along so that a server can tell a repeat from a new upload.
+    package var id: String
+    /// Counts `retry`s by a person, from 1.
+    package var generation: Int
+    package var file: StagedFile
+    /// The name at the remote, with `/` between folders, as bytes.
+    package var name: FilePath
+    /// MIME type, `application/octet-stream` when unknown.
+    package var mediaType: String
+    /// The source's mtime in nanoseconds since 1970.
+    package var modified: Int64
+    /// From the folder's templates.
+    package var metadata: [String: String]
+    /// What the store holds from an earlier attempt; `nil` for the first.
+    package var checkpoint: Checkpoint?
+
+    package init(
+        id: String, generation: Int, file: StagedFile, name: FilePath, mediaType: String, modified: Int64,
+        metadata: [String: String], checkpoint: Checkpoint?
+    ) {
+        self.id = id
+        self.generation = generation
+        self.file = file
+        self.name = name
+        self.mediaType = mediaType
+        self.modified = modified
+        self.metadata = metadata
+        self.checkpoint = checkpoint
+    }
+}
+
+/// What the remote holds in the end, verified.
+package struct RemoteObject: Hashable, Sendable, Codable {
+    /// The remote's own name for it, if it has one that is no secret.
+    package var id: String?
+    /// Where a person finds it; no secret. `nil` when the address itself is a capability.
+    package var url: String?
+    /// How it was verified: `offset`, `digest`, `checksum` …
+    package var verifiedBy: String
+    /// What went wrong without harm, for the person.
+    package var warnings: [String]
+
+    package init(id: String?, url: String?, verifiedBy: String, warnings: [String] = []) {
+        self.id = id
+        self.url = url
+        self.verifiedBy = verifiedBy
+        self.warnings = warnings
+    }
+}
+
+/// Where an upload is within one attempt. Live, never stored.
+package enum UploadPhase: String, Hashable, Sendable, Codable {
+    case opening, uploading, finishing
+}
+
+/// How a destination tells what happens while it works. The daemon makes it durable.
+package protocol UploadNotes: AnyObject, Sendable {
+    /// Stores the checkpoint. **Durable when it returns**: call it before the step that depends on it.
+    func record(_ checkpoint: Checkpoint) async throws
+    /// The server confirmed the bytes below `offset`; stored with the checkpoint. May be lower than before.
+    func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws
+    /// Bytes of the file handed to the socket so far in this attempt's running request, as an offset in the file.
+    /// Called often, from any thread; must be cheap.
+    func sending(_ offset: Int64)
+    /// Bytes that left for the destination, for the ledger: bodies as sent, retransmissions included.
+    func spent(_ bytes: Int64)
+    func entered(_ phase: UploadPhase)
+}
+
+/// One configured remote. A value with addresses and credentials and no progress.
+package protocol Destination: Sendable {
+    /// Takes the file to the remote and verifies it there. Goes on from `order.checkpoint` where there is one.
+    ///
+    /// Cancelling the task stops the running request at once (abortively) and throws `CancellationError`; the
+    /// checkpoint that was recorded last is then good for the next call.
+    ///
+    /// - Throws: ``UploadError`` with the remedy; `CancellationError`; whatever `notes` throws, unchanged.
+    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject
+    /// Gives the remote's space back: removes what `checkpoint` names, finished or not. "Not there" is success.
+    ///
+    /// - Returns: `false` when the remote offers no removal.
+    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool
+    /// Asks, without side effects, whether uploads would work: for `sluice check`.
+    func check() async -> CheckResult
+}
+
+/// The answer of a check of one thing: `ok` with what was seen, or what is wrong and the remedy.
+package struct CheckResult: Hashable, Sendable {
+    package enum Verdict: String, Hashable, Sendable, Codable { case ok, warning, failed }
+    package var verdict: Verdict
+    package var detail: String
+
+    package init(_ verdict: Verdict, _ detail: String) {
+        self.verdict = verdict
+        self.detail = detail
+    }
+}

@@ -1,0 +1,52 @@
+/// The name of an upload: 26 characters of Crockford's base 32, sorting by creation time (a ULID).
+///
+/// 48 bits of milliseconds since 1970 and 80 bits of chance (https://github.com/ulid/spec).
+package struct UploadID: Hashable, Sendable, Comparable, CustomStringConvertible {
+    package let text: String
+
+    private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
+
+    /// - Parameters:
+    ///   - time: Only the order matters; a caller whose clock stepped back passes the last one's time again.
+    ///   - chance: The low 80 bits are used.
+    package init(time: WallTime, chance: UInt128) {
+        var value = UInt128(UInt64(clamping: time.milliseconds) & 0xFFFF_FFFF_FFFF) << 80 | chance & (1 << 80 - 1)
+        var letters = [UInt8](repeating: 0, count: 26)
+        for index in letters.indices.reversed() {
+            letters[index] = Self.alphabet[Int(value & 31)]
+            value >>= 5
+        }
+        text = String(decoding: letters, as: UTF8.self)
+    }
+
+    /// An id as somebody wrote it, in any case. `nil` when it is not one.
+    package init?(_ written: String) {
+        let upper = written.uppercased()
+        guard upper.utf8.count == 26, upper.utf8.allSatisfy(Self.alphabet.contains) else { return nil }
+        text = upper
+    }
+
+    /// The next id in the same millisecond: order is kept even when the clock stands still.
+    package var next: UploadID {
+        var letters = Array(text.utf8)
+        for index in letters.indices.reversed() {
+            let value = Self.alphabet.firstIndex(of: letters[index]) ?? 0
+            if value < 31 {
+                letters[index] = Self.alphabet[value + 1]
+                break
+            }
+            letters[index] = Self.alphabet[0]
+        }
+        return UploadID(unchecked: String(decoding: letters, as: UTF8.self))
+    }
+
+    /// The part that carries the time, in milliseconds since 1970.
+    package var milliseconds: Int64 {
+        text.utf8.prefix(10).reduce(0) { $0 << 5 | Int64(Self.alphabet.firstIndex(of: $1) ?? 0) }
+    }
+
+    private init(unchecked text: String) { self.text = text }
+
+    package var description: String { text }
+    package static func < (a: UploadID, b: UploadID) -> Bool { a.text < b.text }
+}

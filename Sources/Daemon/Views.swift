@@ -1,0 +1,277 @@
+internal import Core
+
+// What an operator or a program sees: one JSON shape everywhere (lists, show, events), written by the daemon's API
+// and read by the command line. Times are RFC 3339 in UTC with milliseconds; sizes and offsets bytes; rates bytes a
+// second; durations seconds. Secrets and upload URLs never appear in them.
+
+/// One upload: an asset on its way to one destination.
+package struct UploadView: Codable, Sendable, Hashable {
+    package var id: String
+    package var key: String?
+    package var context: [String: String]
+    package var folder: String
+    package var destination: String
+    /// The source's absolute path for display (`FilePath.display`).
+    package var path: String
+    package var name: String
+    package var size: Int64
+    /// SHA-256 of the content in hexadecimal, once staged.
+    package var sha256: String?
+    /// Which rung of the settling ladder accepted the file.
+    package var settledBy: String
+    /// `staging`, `queued`, `opening`, `uploading`, `finishing`, `waiting`, `completed`, `failed`, `cancelled`.
+    package var state: String
+    /// `ongoing`, `completed`, `failed`, `cancelled`.
+    package var list: String
+    package var holds: [HoldView]
+    package var priority: Int
+    package var progress: ProgressView
+    package var attempt: Int
+    package var generation: Int
+    package var nextAttemptAt: String?
+    package var error: ErrorView?
+    package var warnings: [String]
+    package var remote: RemoteView?
+    /// What becomes of the source: `keep`, `delete`, `move`; and whether it has happened: `pending`, `done`, `kept`, `failed: …`.
+    package var sourceAction: String
+    package var sourceState: String
+    /// After a cancel: `none`, `pending`, `done`, `unsupported`.
+    package var remoteDelete: String?
+    package var createdAt: String
+    package var startedAt: String?
+    package var finishedAt: String?
+}
+
+package struct HoldView: Codable, Sendable, Hashable {
+    package var kind: String
+    package var since: String
+    package var until: String?
+    package var text: String
+}
+
+package struct ProgressView: Codable, Sendable, Hashable {
+    /// 0...1; 1 only when every byte is acknowledged.
+    package var fraction: Double
+    package var acked: Int64
+    package var sent: Int64
+    package var total: Int64
+    /// Bytes a second over the last seconds; absent when not running.
+    package var rate: Int64?
+    /// Seconds to the end at this rate.
+    package var eta: Int64?
+}
+
+package struct ErrorView: Codable, Sendable, Hashable {
+    package var kind: String
+    package var code: String
+    package var http: Int?
+    package var message: String
+    package var retryable: Bool
+    package var at: String
+
+    enum CodingKeys: String, CodingKey {
+        case kind = "class"
+        case code, http, message, retryable, at
+    }
+}
+
+package struct RemoteView: Codable, Sendable, Hashable {
+    package var id: String?
+    package var url: String?
+    package var verifiedBy: String?
+}
+
+/// One try of an upload that ended without success, for `show`.
+package struct AttemptView: Codable, Sendable, Hashable {
+    package var generation: Int
+    package var attempt: Int
+    package var error: ErrorView
+}
+
+package struct UploadDetail: Codable, Sendable, Hashable {
+    package var upload: UploadView
+    package var attempts: [AttemptView]
+}
+
+package struct Counts: Codable, Sendable, Hashable {
+    package var ongoing = 0
+    package var completed = 0
+    package var failed = 0
+    package var cancelled = 0
+}
+
+package struct UploadPage: Codable, Sendable, Hashable {
+    package var uploads: [UploadView]
+    package var counts: Counts
+    /// The last event that this page reflects: follow from here without a gap.
+    package var seq: Int64
+    /// Pass as `after` for the next page; absent on the last.
+    package var next: String?
+}
+
+package struct ListQuery: Sendable, Hashable {
+    package var list: String?
+    package var state: String?
+    package var destination: String?
+    package var folder: String?
+    /// Part of the source's path.
+    package var text: String?
+    package var after: String?
+    /// 1...1000.
+    package var limit: Int = 100
+
+    package init() {}
+}
+
+package struct StatusView: Codable, Sendable, Hashable {
+    package var version: String
+    package var pid: Int32
+    package var startedAt: String
+    /// The start-up sweep is still going on.
+    package var starting: Bool
+    package var counts: Counts
+    /// The current batch: from the first ongoing upload on an idle daemon until none is ongoing.
+    package var filesTotal: Int
+    package var filesDone: Int
+    package var bytesTotal: Int64
+    package var bytesDone: Int64
+    package var rate: Int64
+    package var eta: Int64?
+    package var paused: [PauseView]
+    package var folders: [FolderView]
+    package var destinations: [DestinationView]
+    package var staging: StagingView
+    package var warnings: [String]
+    package var seq: Int64
+}
+
+package struct PauseView: Codable, Sendable, Hashable {
+    /// `all`, `folder`, `destination`.
+    package var scope: String
+    package var name: String?
+    package var since: String
+    package var until: String?
+}
+
+package struct FolderView: Codable, Sendable, Hashable {
+    package var name: String
+    package var path: String
+    /// `watching`, `scanning`, `absent`, `failed: …`.
+    package var state: String
+    /// Files seen that have not settled yet.
+    package var settling: Int
+}
+
+package struct DestinationView: Codable, Sendable, Hashable {
+    package var name: String
+    package var type: String
+    /// `up`, or why it is held.
+    package var state: String
+    package var hold: HoldView?
+    package var running: Int
+    package var waiting: Int
+    /// Bytes sent today (local day), retransmissions included.
+    package var sentToday: Int64
+}
+
+package struct StagingView: Codable, Sendable, Hashable {
+    package var path: String
+    package var used: Int64
+    package var free: Int64
+    package var cap: Int64?
+    package var hold: HoldView?
+}
+
+package struct EventView: Codable, Sendable, Hashable {
+    package var seq: Int64
+    package var ts: String
+    /// As in the manual: `added`, `state`, `progress`, `attempt`, `completed`, `failed`, `cancelled`, `paused` …
+    package var type: String
+    package var op: UploadView?
+    /// What else the event says, as text values: `from`, `to`, `reason`, `counts` …
+    package var detail: [String: String]
+}
+
+package struct AddRequest: Codable, Sendable, Hashable {
+    /// Absolute path, as hexadecimal bytes: names are not always text.
+    package var path: String
+    /// Destinations; empty means those of the folder that the path is in.
+    package var to: [String]
+    package var key: String?
+    package var context: [String: String]
+    /// Upload although the history says it was.
+    package var again: Bool
+}
+
+/// What `pause`, `resume`, `cancel` and `retry` are about.
+package struct Selection: Codable, Sendable, Hashable {
+    /// Ids, unique prefixes of at least 6 characters, or keys.
+    package var ids: [String]
+    package var all: Bool
+    package var folder: String?
+    package var destination: String?
+    /// Seconds; for `pause`.
+    package var duration: Int64?
+
+    package init(
+        ids: [String] = [], all: Bool = false, folder: String? = nil, destination: String? = nil, duration: Int64? = nil
+    ) {
+        self.ids = ids
+        self.all = all
+        self.folder = folder
+        self.destination = destination
+        self.duration = duration
+    }
+}
+
+/// A request that the daemon cannot do, with the HTTP status and the code that the command line turns into its exit status.
+package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConvertible {
+    package enum Code: String, Codable, Sendable, Hashable {
+        /// 404: no such id. Exit 66.
+        case notFound = "not_found"
+        /// 409 with the candidates in the message. Exit 66.
+        case ambiguous
+        /// 409: the state does not allow it. Exit 65.
+        case conflict
+        /// 409: the history says that it was uploaded. Exit 65.
+        case duplicate
+        /// 409: neither source nor staged copy is left. Exit 65.
+        case sourceMissing = "source_missing"
+        /// 400. Exit 64.
+        case badRequest = "bad_request"
+        /// 503: not while starting, or the state cannot be written. Exit 75.
+        case unavailable
+    }
+
+    package var code: Code
+    package var message: String
+    /// The id it is about, if one.
+    package var id: String?
+
+    package init(_ code: Code, _ message: String, id: String? = nil) {
+        self.code = code
+        self.message = message
+        self.id = id
+    }
+
+    package var description: String { message }
+}
+
+/// What the control API asks of the daemon. Every verb throws ``Refusal`` where it cannot be done.
+package protocol Operations: Sendable {
+    func list(_ query: ListQuery) async throws -> UploadPage
+    /// - Parameter reference: Id, unique prefix of at least 6 characters, key, or path.
+    func show(_ reference: String) async throws -> UploadDetail
+    /// One upload for each destination.
+    func add(_ request: AddRequest) async throws -> [UploadView]
+    /// With neither ids, folder nor destination: everything (`global`).
+    func pause(_ selection: Selection) async throws -> [UploadView]
+    func resume(_ selection: Selection) async throws -> [UploadView]
+    func cancel(_ selection: Selection) async throws -> [UploadView]
+    /// `all` means every failed upload.
+    func retry(_ selection: Selection) async throws -> [UploadView]
+    func status() async throws -> StatusView
+    /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled.
+    /// A first event of type `reset` says that older ones are gone.
+    func events(since: Int64?) async throws -> AsyncStream<EventView>
+}

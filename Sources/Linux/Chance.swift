@@ -1,0 +1,19 @@
+internal import CLinux
+internal import Glibc
+
+/// Random bytes of the kernel (getrandom(2)).
+package enum Chance {
+    package static func bytes(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        // Fails only for a bad address or before the pool is ready, for which it waits.
+        guard bytes.withUnsafeMutableBytes({ sluice_random($0.baseAddress, $0.count) }) == 0 else {
+            fatalError("getrandom: \(String(cString: strerror(errno)))")
+        }
+        return bytes
+    }
+
+    package static func bits() -> UInt128 { bytes(16).reduce(0) { $0 << 8 | UInt128($1) } }
+
+    /// From 0 to 1.
+    package static func luck() -> Double { Double.random(in: 0...1) }
+}

@@ -1,0 +1,78 @@
+package import Core
+internal import Glibc
+
+/// An open file descriptor with exactly one owner.
+///
+/// The compiler refuses a copy, so "who closes this?" has one answer: whoever holds it last.
+package struct Descriptor: ~Copyable, Sendable {
+    private let number: CInt
+
+    /// Takes ownership of `number`, which must be open and owned by nobody else.
+    package init(adopting number: CInt) { self.number = number }
+
+    package enum Purpose: Sendable {
+        /// An existing file, to read. A final symbolic link is refused (`ELOOP`); a FIFO does not block.
+        case reading
+        /// A new file, to write and read back; an existing name is refused (`EEXIST`). Mode 0600.
+        case creating
+        /// To write, made when missing, its content kept. Mode 0600.
+        case updating
+        /// A folder, as the base of other calls or to sync it.
+        case folder
+    }
+
+    package static func open(_ path: FilePath, for purpose: Purpose) throws(SystemError) -> Descriptor {
+        try open(path, in: AT_FDCWD, for: purpose)
+    }
+
+    /// Opens a name below this folder.
+    package borrowing func open(_ relative: FilePath, for purpose: Purpose) throws(SystemError) -> Descriptor {
+        try Self.open(relative, in: number, for: purpose)
+    }
+
+    private static func open(
+        _ path: FilePath, in folder: CInt, for purpose: Purpose
+    ) throws(SystemError) -> Descriptor {
+        let flags: CInt =
+            switch purpose {
+            case .reading: O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+            case .creating: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+            case .updating: O_RDWR | O_CREAT | O_NOFOLLOW
+            case .folder: O_RDONLY | O_DIRECTORY
+            }
+        return Descriptor(
+            adopting: try systemCall("open", on: path.display) {
+                path.withCString { openat(folder, $0, flags | O_CLOEXEC, mode_t(0o600)) }
+            })
+    }
+
+    /// Lends the number for the length of `body`. Storing it outlives the loan.
+    package borrowing func withNumber<R: ~Copyable, E: Error>(_ body: (CInt) throws(E) -> R) throws(E) -> R {
+        try body(number)
+    }
+
+    /// Closes now, and says what the kernel said.
+    ///
+    /// Use this after writing: on a network mount or a full quota the first and only report of lost data may come
+    /// here. Letting the value go out of scope closes it too, in silence.
+    package consuming func close(named path: FilePath) throws(SystemError) {
+        let number = self.number
+        discard self
+        if Glibc.close(number) != 0 { throw SystemError(call: "close", subject: path.display, code: errno) }
+    }
+
+    deinit { _ = Glibc.close(number) }
+}
+
+extension FilePath {
+    /// Lends the bytes with a terminating NUL.
+    package func withCString<R, E: Error>(_ body: (UnsafePointer<CChar>) throws(E) -> R) throws(E) -> R {
+        var terminated = bytes.map { CChar(bitPattern: $0) }
+        terminated.append(0)
+        // `withUnsafeBufferPointer` of a non-empty array always has a base address.
+        return try terminated.withUnsafeBufferPointer { buffer throws(E) in
+            guard let base = buffer.baseAddress else { preconditionFailure("a non-empty array has an address") }
+            return try body(base)
+        }
+    }
+}

@@ -1,0 +1,218 @@
+internal import CLinux
+package import Core
+internal import Glibc
+
+// Names, folders and looks. Each function is one system call, or the few that always belong together.
+
+extension FileLook {
+    /// Looks at `path` without following a final symbolic link.
+    package init(at path: FilePath) throws(SystemError) { try self.init(AT_FDCWD, path, shown: path) }
+
+    /// Looks at an open file.
+    package init(of descriptor: borrowing Descriptor, named path: FilePath) throws(SystemError) {
+        self = try descriptor.withNumber { number throws(SystemError) in try FileLook(number, FilePath(""), shown: path)
+        }
+    }
+
+    /// Looks at a name below an open folder.
+    package init(at relative: FilePath, in folder: borrowing Descriptor) throws(SystemError) {
+        self = try folder.withNumber { number throws(SystemError) in try FileLook(number, relative, shown: relative) }
+    }
+
+    private init(_ folder: CInt, _ path: FilePath, shown: FilePath) throws(SystemError) {
+        var look = sluice_look()
+        try systemCall("statx", on: shown.display) { path.withCString { sluice_statx(folder, $0, &look) } }
+        self.init(
+            device: look.device, inode: look.inode, size: look.size, modified: look.modified, changed: look.changed,
+            born: look.has_born != 0 ? look.born : nil, mode: look.mode)
+    }
+
+    /// `nil` when the name is not there; other errors are thrown.
+    package static func ifPresent(at path: FilePath) throws(SystemError) -> FileLook? {
+        do { return try FileLook(at: path) } catch {
+            if error.isMissing { return nil }
+            throw error
+        }
+    }
+}
+
+/// Operations on names.
+package enum Files {
+    /// Makes `path` and its missing parents, each with `mode`. Existing folders stay as they are.
+    package static func makeFolders(_ path: FilePath, mode: UInt32 = 0o750) throws(SystemError) {
+        if let look = try FileLook.ifPresent(at: path), look.isDirectory { return }
+        let parent = path.parent
+        if !parent.isEmpty && parent != path { try makeFolders(parent, mode: mode) }
+        do { try systemCall("mkdir", on: path.display) { path.withCString { mkdir($0, mode_t(mode)) } } } catch {
+            guard error.exists else { throw error }
+        }
+    }
+
+    package static func rename(_ from: FilePath, to: FilePath) throws(SystemError) {
+        try systemCall("rename", on: from.display) {
+            from.withCString { from in to.withCString { Glibc.rename(from, $0) } }
+        }
+    }
+
+    /// Renames, and never replaces: `EEXIST` when `to` is there (renameat2(2), `RENAME_NOREPLACE`).
+    ///
+    /// File systems that do not know the flag (`EINVAL`: some FUSE and network mounts) get a hard link and an unlink,
+    /// which does not replace either.
+    package static func renameNoReplace(_ from: FilePath, to: FilePath) throws(SystemError) {
+        do {
+            try systemCall("renameat2", on: "\(from.display) to \(to.display)") {
+                from.withCString { from in
+                    to.withCString { sluice_rename_no_replace(AT_FDCWD, from, AT_FDCWD, $0) }
+                }
+            }
+        } catch {
+            guard error.code == EINVAL || error.code == ENOSYS else { throw error }
+            try systemCall("link", on: "\(from.display) to \(to.display)") {
+                from.withCString { from in to.withCString { Glibc.link(from, $0) } }
+            }
+            try remove(from)
+        }
+    }
+
+    /// Removes a file's name.
+    package static func remove(_ path: FilePath) throws(SystemError) {
+        try systemCall("unlink", on: path.display) { path.withCString { unlink($0) } }
+    }
+
+    /// Removes a file's name; a name that is not there is fine.
+    package static func removeIfPresent(_ path: FilePath) throws(SystemError) {
+        do { try remove(path) } catch { guard error.isMissing else { throw error } }
+    }
+
+    /// Makes the names in `folder` durable.
+    package static func syncFolder(_ folder: FilePath) throws(SystemError) {
+        try Descriptor.open(folder, for: .folder).sync(named: folder)
+    }
+
+    /// The names in `folder`, without `.` and `..`, in no order.
+    package static func names(in folder: FilePath) throws(SystemError) -> [FilePath] {
+        let descriptor = try Descriptor.open(folder, for: .folder)
+        let copy = try descriptor.withNumber { number throws(SystemError) in
+            try systemCall("fcntl", on: folder.display) { fcntl(number, F_DUPFD_CLOEXEC, 0) }
+        }
+        guard let stream = fdopendir(copy) else {
+            let code = errno
+            _ = Glibc.close(copy)
+            throw SystemError(call: "fdopendir", subject: folder.display, code: code)
+        }
+        defer { closedir(stream) }
+        var names: [FilePath] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno != 0 { throw SystemError(call: "readdir", subject: folder.display, code: errno) }
+                return names
+            }
+            // The record is shorter than the type, so the name is read in place and not from a copy of the struct.
+            guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { continue }
+            let start = UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self)
+            let name = FilePath(bytes: UnsafeRawBufferPointer(start: start, count: strlen(start)))
+            if name != "." && name != ".." { names.append(name) }
+        }
+    }
+
+    /// The whole content of a small file.
+    ///
+    /// - Parameter limit: A larger file is refused with `EFBIG`.
+    package static func read(_ path: FilePath, limit: Int = 1 << 20) throws(SystemError) -> [UInt8] {
+        let descriptor = try Descriptor.open(path, for: .reading)
+        var content: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let got = try descriptor.read(into: &buffer, named: path)
+            if got == 0 { return content }
+            content += buffer[..<got]
+            if content.count > limit { throw SystemError(call: "read", subject: path.display, code: EFBIG) }
+        }
+    }
+
+    /// Puts a small file in place whole or not at all, and durably: temporary name, sync, rename, sync of the folder.
+    package static func replace(_ path: FilePath, with content: [UInt8]) throws(SystemError) {
+        let partial = FilePath(bytes: path.bytes + Array(".part".utf8))
+        try removeIfPresent(partial)
+        let descriptor = try Descriptor.open(partial, for: .creating)
+        try descriptor.write(content, named: partial)
+        try descriptor.sync(named: partial)
+        try descriptor.close(named: partial)
+        try rename(partial, to: path)
+        try syncFolder(path.parent.isEmpty ? "." : path.parent)
+    }
+}
+
+extension Descriptor {
+    /// Returns when what was written would survive a power cut (fsync(2)).
+    package borrowing func sync(named path: FilePath) throws(SystemError) {
+        try withNumber { number throws(SystemError) in _ = try systemCall("fsync", on: path.display) { fsync(number) } }
+    }
+
+    /// Reads from where the descriptor stands. 0 at the end.
+    package borrowing func read(into buffer: inout [UInt8], named path: FilePath) throws(SystemError) -> Int {
+        try withNumber { number throws(SystemError) in
+            try systemCall("read", on: path.display) {
+                buffer.withUnsafeMutableBytes { Glibc.read(number, $0.baseAddress, $0.count) }
+            }
+        }
+    }
+
+    /// Reads at `offset`. Fewer bytes than asked only at the end.
+    package borrowing func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, named path: FilePath
+    ) throws(SystemError) -> Int {
+        var done = 0
+        while done < buffer.count {
+            let got = try withNumber { number throws(SystemError) in
+                try systemCall("pread", on: path.display) {
+                    pread(number, buffer.baseAddress?.advanced(by: done), buffer.count - done, Int(offset) + done)
+                }
+            }
+            if got == 0 { break }
+            done += got
+        }
+        return done
+    }
+
+    /// Writes all of `content` where the descriptor stands.
+    package borrowing func write(_ content: [UInt8], named path: FilePath) throws(SystemError) {
+        var done = 0
+        while done < content.count {
+            done += try withNumber { number throws(SystemError) in
+                try systemCall("write", on: path.display) {
+                    content.withUnsafeBytes { Glibc.write(number, $0.baseAddress?.advanced(by: done), $0.count - done) }
+                }
+            }
+        }
+    }
+
+    package borrowing func write(_ content: UnsafeRawBufferPointer, named path: FilePath) throws(SystemError) {
+        var done = 0
+        while done < content.count {
+            done += try withNumber { number throws(SystemError) in
+                try systemCall("write", on: path.display) {
+                    Glibc.write(number, content.baseAddress?.advanced(by: done), content.count - done)
+                }
+            }
+        }
+    }
+
+    /// Sets both times, in nanoseconds since 1970.
+    package borrowing func setModified(_ nanoseconds: Int64, named path: FilePath) throws(SystemError) {
+        let seconds = nanoseconds >= 0 ? nanoseconds / 1_000_000_000 : (nanoseconds - 999_999_999) / 1_000_000_000
+        let time = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds - seconds * 1_000_000_000))
+        try withNumber { number throws(SystemError) in
+            _ = try systemCall("futimens", on: path.display) {
+                [time, time].withUnsafeBufferPointer { futimens(number, $0.baseAddress) }
+            }
+        }
+    }
+
+    /// Tells the kernel that these bytes will not be needed again; has no effect on pages not yet written.
+    package borrowing func forget(from offset: Int64, count: Int64) {
+        // Advice only: a file system that does not take it costs nothing but cache.
+        withNumber { _ = posix_fadvise($0, Int(offset), Int(count), POSIX_FADV_DONTNEED) }
+    }
+}

@@ -1,0 +1,52 @@
+internal import Glibc
+
+/// A system call that said no: which call, about what, and why.
+///
+/// Printed as `rename /cache/ab12.part: No space left on device (errno 28)`.
+package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let call: String
+    /// The path or descriptor the call was about, for the reader of a log. Already fit to print.
+    package let subject: String
+    /// The value of `errno`, as in errno(3).
+    package let code: CInt
+
+    package init(call: String, subject: String, code: CInt) {
+        self.call = call
+        self.subject = subject
+        self.code = code
+    }
+
+    /// ENOENT or ENOTDIR: the name is not there.
+    package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
+    /// ENOSPC or EDQUOT.
+    package var isFull: Bool { code == ENOSPC || code == EDQUOT }
+    /// EACCES or EPERM.
+    package var isDenied: Bool { code == EACCES || code == EPERM }
+    package var isReadOnly: Bool { code == EROFS }
+    package var exists: Bool { code == EEXIST }
+    package var crossesFileSystems: Bool { code == EXDEV }
+
+    /// The kernel's own words for the code.
+    package var reason: String { String(cString: strerror(code)) }
+    package var description: String { "\(call) \(subject): \(reason) (errno \(code))" }
+}
+
+/// Runs a system call that reports failure as -1, again if a signal interrupted it.
+///
+/// - Parameters:
+///   - call: The name in the manual, section 2.
+///   - subject: Built only on failure; the happy path pays nothing for it.
+/// - Throws: ``SystemError`` with the `errno` of the last attempt.
+/// - Warning: Not for `close(2)`: on Linux the descriptor is gone even after EINTR, and a second close may hit a
+///   descriptor that another thread has just opened.
+@discardableResult
+package func systemCall<R: FixedWidthInteger>(
+    _ call: StaticString, on subject: @autoclosure () -> String, _ body: () -> R
+) throws(SystemError) -> R {
+    while true {
+        let result = body()
+        if result != -1 { return result }
+        let code = errno  // first thing after the call: even building a string may change it
+        if code != EINTR { throw SystemError(call: "\(call)", subject: subject(), code: code) }
+    }
+}

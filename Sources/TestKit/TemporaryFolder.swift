@@ -1,0 +1,58 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// A folder of a test's own, removed with everything in it when the last reference goes.
+package final class TemporaryFolder: Sendable {
+    package let path: FilePath
+
+    package init() {
+        var template = Array("\(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")/sluice-test-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { fatalError("mkdtemp: errno \(errno)") }
+        path = FilePath(bytes: template.dropLast().map { UInt8(bitPattern: $0) })
+    }
+
+    deinit { Self.removeAll(path) }
+
+    /// A file with `content` below the folder, parents made.
+    @discardableResult
+    package func write(_ relative: FilePath, _ content: [UInt8]) throws -> FilePath {
+        let target = path.appending(relative)
+        try Files.makeFolders(target.parent)
+        try Files.removeIfPresent(target)
+        let file = try Descriptor.open(target, for: .creating)
+        try file.write(content, named: target)
+        try file.close(named: target)
+        return target
+    }
+
+    private static func removeAll(_ path: FilePath) {
+        guard let look = try? FileLook(at: path) else { return }  // gone already is what we want
+        if look.isDirectory {
+            for name in (try? Files.names(in: path)) ?? [] { removeAll(path.appending(name)) }
+            _ = path.withCString { rmdir($0) }
+        } else {
+            _ = path.withCString { unlink($0) }
+        }
+    }
+}
+
+/// `count` bytes that look like nothing: the same for the same `seed`.
+package func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+    var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + 8)
+    while bytes.count < count {
+        // xorshift64*: enough to make every block different.
+        state ^= state >> 12
+        state ^= state << 25
+        state ^= state >> 27
+        var word = state &* 0x2545_F491_4F6C_DD1D
+        for _ in 0..<8 {
+            bytes.append(UInt8(truncatingIfNeeded: word))
+            word >>= 8
+        }
+    }
+    bytes.removeLast(bytes.count - count)
+    return bytes
+}

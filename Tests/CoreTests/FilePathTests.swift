@@ -1,0 +1,34 @@
+import Core
+import Testing
+
+@Suite("FilePath")
+struct FilePathTests {
+    @Test(
+        "shows any bytes as one printable line",
+        arguments: [
+            (FilePath("a b.mp4"), "a b.mp4"), ("ä.mp4", "ä.mp4"), ("a\nb", "a\\x0ab"), ("a\\b", "a\\x5cb"),
+            (FilePath(bytes: [0x61, 0xFF, 0x62]), "a\\xffb"), (FilePath(bytes: [0xE2, 0x82]), "\\xe2\\x82"),
+            ("a\u{202E}b", "a\\xe2\\x80\\xaeb"),
+        ])
+    func display(_ path: FilePath, _ shown: String) { #expect(path.display == shown) }
+
+    @Test(
+        "takes . and .. away without looking at a disk",
+        arguments: [("/a/./b//c/../d/", "/a/b/d"), ("/../a", "/a"), ("../a", "../a"), ("/", "/"), ("a/..", "")])
+    func normalised(_ path: String, _ expected: String) { #expect(FilePath(path).normalised == FilePath(expected)) }
+
+    @Test("is below a folder only at a slash")
+    func relative() {
+        #expect(FilePath("/a/cam1/x").relative(to: "/a/cam1") == "x")
+        #expect(FilePath("/a/cam10/x").relative(to: "/a/cam1") == nil)
+        #expect(FilePath("/a").relative(to: "/") == "a")
+    }
+
+    @Test(
+        "splits a name into stem and extension",
+        arguments: [("/x/a.tar.gz", "a.tar", "gz"), (".profile", ".profile", nil), ("a.", "a", ""), ("a", "a", nil)])
+    func stems(_ path: String, _ stem: String, _ ending: String?) {
+        #expect(FilePath(path).stem == FilePath(stem))
+        #expect(FilePath(path).fileExtension == ending.map { FilePath($0) })
+    }
+}
