@@ -239,6 +239,8 @@ package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConverti
         case sourceMissing = "source_missing"
         /// 400. Exit 64.
         case badRequest = "bad_request"
+        /// 403: this user may look but not change anything. Exit 75.
+        case forbidden
         /// 503: not while starting, or the state cannot be written. Exit 75.
         case unavailable
     }
