@@ -68,6 +68,8 @@ let package = Package(
         room("TestKit", ["Core", "Linux"]),
 
         tests("CoreTests", ["Core"]),
+        tests("DigestsTests", ["Core", "Digests"]),
+        tests("WebServerTests", ["Core", "Linux", "WebServer"]),
     ],
     swiftLanguageModes: [.v6]
 )
