@@ -73,6 +73,8 @@ let package = Package(
         tests("LinuxTests", ["Core", "Linux"]),
         tests("ControlTests", ["Core", "Linux", "Daemon", "Control", "WebServer", "Transport"]),
         tests("ShellTests", ["Core", "Linux", "Daemon", "Control", "Shell"]),
+        tests("DigestsTests", ["Core", "Digests"]),
+        tests("WebServerTests", ["Core", "Linux", "WebServer"]),
     ],
     swiftLanguageModes: [.v6]
 )
