@@ -91,7 +91,7 @@ package struct ControlClient: Sendable {
             connect: .seconds(5), sendingStall: .seconds(30), replyWait: .seconds(60), whole: .seconds(300))
         request.answerLimit = 64 << 20
         let response: Response
-        do { response = try await transport.send(request) } catch let error as TransportError { throw explain(error) }
+        do { response = try await transport.send(request) } catch { throw explain(error) }
         guard (200..<300).contains(response.status) else { throw failure(response.status, response.body) }
         do { return try JSON.value(type, from: response.body) } catch {
             throw ControlError.protocolFault("its answer to \(request.method) is not what this version expects")

@@ -101,7 +101,7 @@ final class EventQueue: Sendable {
                 state.pieces.append(piece)
                 return true
             }
-            let last = EventView(seq: event.seq - 1, ts: event.ts, type: "overflow", op: nil, detail: [:])
+            let last = EventView(seq: event.seq - 1, ts: event.ts, type: "overflow")
             if let bytes = try? last.lines() { state.pieces.append(Piece(bytes: bytes)) }
             state.ended = true
             return false

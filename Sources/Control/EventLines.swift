@@ -1,4 +1,4 @@
-package import Daemon
+internal import Daemon
 
 // Server-sent events (WHATWG HTML, section 9.2): lines `id:`, `event:` and `data:`, and a blank one behind.
 

@@ -1,5 +1,5 @@
 package import Daemon
-package import FoundationEssentials
+internal import FoundationEssentials
 
 /// The views as they travel: JSON with snake_case names, sorted, so that two replies can be compared by eye.
 package enum JSON {

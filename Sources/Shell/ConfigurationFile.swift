@@ -14,7 +14,8 @@ struct ConfigurationFile: Sendable {
 
     /// `--config`, else `$SLUICE_CONFIG`, else `/etc/sluice/sluice.yaml`.
     init(_ arguments: Arguments, _ console: Console) {
-        let named = arguments.path("config") ?? console.environment("SLUICE_CONFIG").flatMap { $0.isEmpty ? nil : FilePath($0) }
+        let named =
+            arguments.path("config") ?? console.environment("SLUICE_CONFIG").flatMap { $0.isEmpty ? nil : FilePath($0) }
         path = named ?? Self.usual
         isNamed = named != nil
     }

@@ -8,7 +8,9 @@ extension Verb {
         if !operands.isEmpty { usage += " \(operands)" }
         var parts = [usage, wrapped(summary + ".", width: width)]
         parts += details.map { wrapped($0, width: width) }
-        parts.append("Options:\n" + list(options.map { ("--" + $0.name + ($0.value.map { " \($0)" } ?? ""), $0.summary) }, width))
+        parts.append(
+            "Options:\n" + twoColumns(options.map { ("--" + $0.name + ($0.value.map { " \($0)" } ?? ""), $0.summary) }, width)
+        )
         let shown = examples.map { "  \($0.command)\n" + wrapped($0.does, width: width, indent: 6) }
         parts.append("Examples:\n" + shown.joined(separator: "\n"))
         return parts.joined(separator: "\n\n") + "\n"
@@ -23,14 +25,14 @@ func generalHelp(_ verbs: [Verb], width: Int) -> String {
         wrapped(
             "Sluice watches folders and uploads what finishes there: never losing a file, never sending one twice, "
                 + "never against your policy.", width: width),
-        "Verbs:\n" + list(verbs.map { ($0.name, $0.summary) }, width),
+        "Verbs:\n" + twoColumns(verbs.map { ($0.name, $0.summary) }, width),
         "`sluice VERB --help` says more, with examples.",
-        "Exit status:\n" + list(statuses, width),
+        "Exit status:\n" + twoColumns(statuses, width),
     ].joined(separator: "\n\n") + "\n"
 }
 
 /// Two columns: a word, and what it means, wrapped.
-private func list(_ rows: [(word: String, meaning: String)], _ width: Int) -> String {
+private func twoColumns(_ rows: [(word: String, meaning: String)], _ width: Int) -> String {
     let column = min(26, (rows.map { displayWidth($0.word) }.max() ?? 0) + 4)
     return rows.map { row in
         let lines = wrapped(row.meaning, width: width, indent: column).split(separator: "\n")

@@ -7,7 +7,7 @@ package import Linux
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .runDaemon, .check, .receive, .status, .list, .show, .events, .add, .pause, .resume, .cancel, .retry, .version,
+        .status, .list, .show, .events, .add, .pause, .resume, .cancel, .retry, .version,
         .help,
     ]
 
@@ -42,7 +42,9 @@ package enum Shell {
         }
     }
 
-    private static func dispatch(_ words: [FilePath], _ console: Console, _ signals: Signals?) async throws -> ExitStatus {
+    private static func dispatch(_ words: [FilePath], _ console: Console, _ signals: Signals?) async throws
+        -> ExitStatus
+    {
         let (name, rest) = split(words)
         guard let name else {
             if let first = rest.first?.lossyText {

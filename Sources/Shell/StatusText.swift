@@ -4,8 +4,10 @@ internal import Daemon
 /// What `status` prints.
 func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [String] {
     var lines = [
-        entry("sluice", "\(status.version), pid \(status.pid), since \(Units.moment(status.startedAt, now: now))"
-            + (status.starting ? ", starting" : ""), console)
+        entry(
+            "sluice",
+            "\(status.version), pid \(status.pid), since \(Units.moment(status.startedAt, now: now))"
+                + (status.starting ? ", starting" : ""), console)
     ]
     let counts = status.counts
     lines.append(
@@ -20,11 +22,16 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         let state = folder.state == "watching" || folder.state == "scanning" ? folder.state : printable(folder.state)
         let settling = folder.settling > 0 ? ", \(folder.settling) settling" : ""
         lines.append(
-            entry("folder", "\(folder.name)  \(folder.path)  " + styledState(state, ["watching", "scanning"], console) + settling, console))
+            entry(
+                "folder",
+                "\(folder.name)  \(folder.path)  " + styledState(state, ["watching", "scanning"], console) + settling,
+                console))
     }
     for destination in status.destinations {
-        var text = "\(destination.name)  \(destination.type)  " + styledState(printable(destination.state), ["up"], console)
-        text += ", \(destination.running) running, \(destination.waiting) waiting, \(Units.bytes(destination.sentToday)) sent today"
+        var text =
+            "\(destination.name)  \(destination.type)  " + styledState(printable(destination.state), ["up"], console)
+        text +=
+            ", \(destination.running) running, \(destination.waiting) waiting, \(Units.bytes(destination.sentToday)) sent today"
         lines.append(entry("to", text, console))
         if let hold = destination.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }
     }

@@ -99,7 +99,8 @@ func cut(_ text: String, to width: Int) -> String {
     guard displayWidth(text) > width else { return text }
     guard width > 1 else { return width == 1 ? "…" : "" }
     let head = (width - 1) / 2
-    return prefix(of: text, width: head) + "…" + String(prefix(of: String(text.reversed()), width: width - 1 - head).reversed())
+    return prefix(of: text, width: head) + "…"
+        + String(prefix(of: String(text.reversed()), width: width - 1 - head).reversed())
 }
 
 private func prefix(of text: String, width: Int) -> String {

@@ -70,7 +70,9 @@ enum Units {
             if letter.isASCII && letter.isNumber {
                 digits.append(letter)
             } else {
-                guard let factor = factors[letter], let number = Int64(digits), number < 1_000_000_000 else { return nil }
+                guard let factor = factors[letter], let number = Int64(digits), number < 1_000_000_000 else {
+                    return nil
+                }
                 total += number * factor
                 digits = ""
             }

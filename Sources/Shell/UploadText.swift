@@ -89,7 +89,9 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         (
             "context",
             upload.context.isEmpty
-                ? nil : upload.context.sorted { $0.key < $1.key }.map { "\($0.key)=\(printable($0.value))" }.joined(separator: ", ")
+                ? nil
+                : upload.context.sorted { $0.key < $1.key }.map { "\($0.key)=\(printable($0.value))" }.joined(
+                    separator: ", ")
         ),
         ("priority", upload.priority == 0 ? nil : String(upload.priority)),
         ("sha256", upload.sha256), ("settled by", upload.settledBy), ("remote", upload.remote.flatMap(remoteText)),
@@ -108,7 +110,8 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
 
 private func progressText(_ upload: UploadView) -> String {
     let progress = upload.progress
-    var text = "\(Units.percent(progress.fraction)), \(Units.bytes(progress.acked)) of \(Units.bytes(progress.total)) acknowledged"
+    var text =
+        "\(Units.percent(progress.fraction)), \(Units.bytes(progress.acked)) of \(Units.bytes(progress.total)) acknowledged"
     if let rate = progress.rate { text += ", \(Units.rate(rate))" }
     if let eta = progress.eta { text += ", \(Units.duration(eta)) left" }
     return text

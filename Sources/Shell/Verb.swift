@@ -43,18 +43,25 @@ package struct Option: Sendable, Hashable {
     /// May be given more than once.
     package let repeats: Bool
 
-    init(_ name: String, _ value: String? = nil, repeats: Bool = false, _ summary: String) {
+    init(flag name: String, _ summary: String) {
+        self.name = name
+        value = nil
+        repeats = false
+        self.summary = summary
+    }
+
+    init(_ name: String, _ value: String, repeats: Bool = false, _ summary: String) {
         self.name = name
         self.value = value
         self.summary = summary
         self.repeats = repeats
     }
 
-    static let help = Option("help", "this text")
+    static let help = Option(flag: "help", "this text")
     static let config = Option(
         "config", "FILE", "the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)")
     static let socket = Option("socket", "PATH", "the daemon's socket (else the one that the configuration names)")
-    static let json = Option("json", "one JSON object (or one a line) for programs")
+    static let json = Option(flag: "json", "one JSON object (or one a line) for programs")
     static let logLevel = Option("log-level", "LEVEL", "error, warning, notice, info (default) or debug")
     static let logFormat = Option("log-format", "FORMAT", "text (default) or json")
 

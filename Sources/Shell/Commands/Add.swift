@@ -4,7 +4,7 @@ internal import Daemon
 internal import Glibc
 
 extension Verb {
-    static let add = Verb(
+    static let add: Verb = Verb(
         "add", "upload files that no folder brought in", operands: "PATH...", count: 1...10_000,
         details: [
             "The daemon reads the file itself, so its user must be able to. A file that was uploaded before is refused "
@@ -14,7 +14,7 @@ extension Verb {
             Option("to", "NAME", repeats: true, "a destination; without it, those of the folder that the file is in"),
             Option("key", "KEY", "a name of yours for it; only one ongoing upload may have it"),
             Option("context", "NAME=VALUE", repeats: true, "kept with the upload and shown with it"),
-            Option("again", "even if it was uploaded before"),
+            Option(flag: "again", "even if it was uploaded before"),
         ] + Option.client,
         examples: [
             ("sluice add clip.mp4 --to archive", "One file to one destination."),

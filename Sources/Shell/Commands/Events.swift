@@ -1,8 +1,9 @@
+internal import Control
 internal import Core
 internal import Daemon
 
 extension Verb {
-    static let events = Verb(
+    static let events: Verb = Verb(
         "events", "follow what happens, one line an event",
         details: [
             "Until you stop it (Ctrl-C) or the daemon stops. Each event has a number; --since shows what came after one. "

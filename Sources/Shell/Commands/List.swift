@@ -1,8 +1,9 @@
+internal import Control
 internal import Core
 internal import Daemon
 
 extension Verb {
-    static let list = Verb(
+    static let list: Verb = Verb(
         "list", "show uploads, newest first",
         details: [
             "Without --list: what is ongoing, and what failed. Ids may be shortened to what tells them apart, at least "
@@ -33,7 +34,8 @@ extension Verb {
             query.limit = number
         }
         // One list is one question. What a person wants to see at a glance is two.
-        let lists: [String?] = list == "all" ? [nil] : list.map { [$0] } ?? (query.state == nil ? ["ongoing", "failed"] : [nil])
+        let lists: [String?] =
+            list == "all" ? [nil] : list.map { [$0] } ?? (query.state == nil ? ["ongoing", "failed"] : [nil])
         let page = try await call.withClient { client in
             var whole: UploadPage?
             for list in lists {

@@ -3,12 +3,12 @@ internal import Core
 internal import Daemon
 
 extension Verb {
-    static let status = Verb(
+    static let status: Verb = Verb(
         "status", "show what the daemon does and what holds it back",
         details: [
             "With --follow it is drawn anew every second until you stop it (Ctrl-C), with a bar for each upload that runs."
         ],
-        options: [Option("follow", "keep showing it")] + Option.client,
+        options: [Option(flag: "follow", "keep showing it")] + Option.client,
         examples: [
             ("sluice status", "Once."), ("sluice status --follow", "Watch uploads run."),
             ("sluice status --json", "For a script or a monitoring check."),

@@ -2,7 +2,7 @@ internal import Control
 internal import Core
 
 extension Verb {
-    static let help = Verb(
+    static let help: Verb = Verb(
         "help", "show the verbs, or one of them", operands: "[VERB]", count: 0...1,
         examples: [("sluice help", "All verbs."), ("sluice help add", "The same as `sluice add --help`.")]
     ) { call in
@@ -19,7 +19,7 @@ extension Verb {
         return .ok
     }
 
-    static let version = Verb(
+    static let version: Verb = Verb(
         "version", "show the version of this program",
         options: [.json, .config], examples: [("sluice version --json", "For a script.")]
     ) { call in

@@ -6,11 +6,11 @@ internal import Daemon
 
 extension Verb {
     private static let scope: [Option] = [
-        Option("all", "all of them"), Option("folder", "NAME", "those of this folder"),
+        Option(flag: "all", "all of them"), Option("folder", "NAME", "those of this folder"),
         Option("destination", "NAME", "those to this destination"),
     ]
 
-    static let pause = Verb(
+    static let pause: Verb = Verb(
         "pause", "hold uploads until you resume them", operands: "[ID...]", count: 0...1000,
         details: [
             "Without an id, a folder or a destination: everything, also what comes later. A running upload stops within a "
@@ -26,14 +26,15 @@ extension Verb {
         var selection = Selection(call.arguments)
         if let written = call.arguments.text("for") {
             guard let seconds = Units.seconds(written) else {
-                throw Arguments.usage("--for takes a length of time like 30m or 2h, not `\(printable(written))`", .pause)
+                throw Arguments.usage(
+                    "--for takes a length of time like 30m or 2h, not `\(printable(written))`", .pause)
             }
             selection.duration = seconds
         }
         return try await act("paused", selection, call) { try await $0.pause($1) }
     }
 
-    static let resume = Verb(
+    static let resume: Verb = Verb(
         "resume", "take a hold of yours away", operands: "[ID...]", count: 0...1000,
         details: [
             "Give what you gave to `pause`; without anything, the pause of everything ends. Other reasons to wait stay, and "
@@ -45,7 +46,7 @@ extension Verb {
         try await act("resumed", Selection(call.arguments), call) { try await $0.resume($1) }
     }
 
-    static let cancel = Verb(
+    static let cancel: Verb = Verb(
         "cancel", "give uploads up, and remove what the destination has of them", operands: "[ID...]", count: 0...1000,
         details: [
             "The source stays where it is and is not picked up again until it changes. A completed upload cannot be "
@@ -64,7 +65,7 @@ extension Verb {
         return try await act("cancelled", selection, call) { try await $0.cancel($1) }
     }
 
-    static let retry = Verb(
+    static let retry: Verb = Verb(
         "retry", "try uploads again that failed or were cancelled", operands: "[ID...]", count: 0...1000,
         details: [
             "They go on from what the destination still has. An upload that only waits is not retried but resumed."
