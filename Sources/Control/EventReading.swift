@@ -35,7 +35,7 @@ final class EventReading: Sendable {
                 for event in try state.parser.take(piece) {
                     if event.type == "overflow" {
                         state.wasTooSlow = true
-                        return true  // the daemon ends the stream now
+                        return false
                     }
                     guard case .enqueued = out.yield(event) else {
                         state.wasTooSlow = true

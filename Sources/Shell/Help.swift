@@ -9,7 +9,8 @@ extension Verb {
         var parts = [usage, wrapped(summary + ".", width: width)]
         parts += details.map { wrapped($0, width: width) }
         parts.append(
-            "Options:\n" + twoColumns(options.map { ("--" + $0.name + ($0.value.map { " \($0)" } ?? ""), $0.summary) }, width)
+            "Options:\n"
+                + twoColumns(options.map { ("--" + $0.name + ($0.value.map { " \($0)" } ?? ""), $0.summary) }, width)
         )
         let shown = examples.map { "  \($0.command)\n" + wrapped($0.does, width: width, indent: 6) }
         parts.append("Examples:\n" + shown.joined(separator: "\n"))
