@@ -12,13 +12,14 @@ package struct Notify: Sendable {
         self.socket = socket.flatMap { $0.hasPrefix("/") || $0.hasPrefix("@") ? FilePath($0) : nil }
     }
 
+    /// Somebody may listen.
+    package var isHeard: Bool { socket != nil }
+
     /// Start-up is complete.
     package func ready(_ status: String) { send(["READY=1", "STATUS=\(line(status))"]) }
     package func stopping() { send(["STOPPING=1"]) }
     /// One line for `systemctl status`.
     package func status(_ text: String) { send(["STATUS=\(line(text))"]) }
-    /// Still alive. Sent from the loop whose life it proves, not from a timer of its own.
-    package func watchdog() { send(["WATCHDOG=1"]) }
 
     private func line(_ text: String) -> String { printable(text) }
 
