@@ -68,6 +68,7 @@ let package = Package(
         room("TestKit", ["Core", "Linux"]),
 
         tests("CoreTests", ["Core"]),
+        tests("LinuxTests", ["Core", "Linux"]),
     ],
     swiftLanguageModes: [.v6]
 )
