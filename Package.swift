@@ -69,6 +69,8 @@ let package = Package(
 
         tests("CoreTests", ["Core"]),
         tests("LinuxTests", ["Core", "Linux"]),
+        tests("DigestsTests", ["Core", "Digests"]),
+        tests("WebServerTests", ["Core", "Linux", "WebServer"]),
     ],
     swiftLanguageModes: [.v6]
 )
