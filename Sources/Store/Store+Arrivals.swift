@@ -233,6 +233,8 @@ extension Store {
         try await change { connection in
             try connection.run(
                 "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
+            // Perhaps only its ctime moved: the watcher must not take it for a known version.
+            try connection.run("DELETE FROM tombstone WHERE asset = ?1", [.integer(asset)])
         }
     }
 
