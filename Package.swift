@@ -72,6 +72,7 @@ let package = Package(
         tests("DigestsTests", ["Core", "Digests"]),
         tests("WebServerTests", ["Core", "Linux", "WebServer"]),
         tests("ConfigTests", ["Config", "Core", "Linux"]),
+        tests("TransportTests", ["Transport", "Core", "Linux"]),
     ],
     swiftLanguageModes: [.v6]
 )
