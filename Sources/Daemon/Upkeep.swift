@@ -5,6 +5,7 @@ internal import Store
 /// What is due once a day: tombstones whose sources are long gone.
 struct Upkeep: Sendable {
     let house: House
+    let fileSystems: FileSystems
 
     func run() async throws {
         while !Task.isCancelled {
@@ -22,6 +23,7 @@ struct Upkeep: Sendable {
             let old = try await house.store.oldTombstones(limit: 500)
             let roots = Dictionary(
                 house.settings.folders.map { ($0.watch.name, $0.watch.path) }, uniquingKeysWith: { first, _ in first })
+            let fileSystems = fileSystems
             let (renewed, gone) = try await blocking {
                 var (renewed, gone): ([StoredIdentity], [StoredIdentity]) = ([], [])
                 for identity in old {
@@ -29,8 +31,10 @@ struct Upkeep: Sendable {
                         renewed.append(identity)  // the folder may come back into the configuration
                         continue
                     }
-                    let isHome = try FileLook.ifPresent(at: root) != nil
-                        && (identity.fileSystem == nil || Mounts.fileSystem(of: root)?.name == identity.fileSystem)
+                    let isHome = try FileLook.ifPresent(at: root).map { look in
+                        identity.fileSystem == nil
+                            || fileSystems.identity(at: root, device: look.device)?.name == identity.fileSystem
+                    } ?? false
                     let stands = try FileLook.ifPresent(at: root.appending(identity.relative)) != nil
                     if isHome && !stands { gone.append(identity) } else { renewed.append(identity) }
                 }
