@@ -68,6 +68,8 @@ let package = Package(
         room("TestKit", ["Core", "Linux"]),
 
         tests("CoreTests", ["Core"]),
+        tests("LinuxTests", ["Linux", "Core"]),
+        tests("WatchTests", ["Watch", "Linux", "Core"]),
     ],
     swiftLanguageModes: [.v6]
 )

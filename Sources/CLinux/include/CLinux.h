@@ -41,3 +41,11 @@ int sluice_next_signal(int descriptor);
 int sluice_fnmatch(const char *pattern, const char *text, int path_mode, int fold);
 /// Effective user of the peer of a Unix socket.
 int sluice_peer_user(int socket, uint32_t *user, uint32_t *group);
+
+/// As sluice_statx, following symbolic links.
+int sluice_statx_following(const char *path, struct sluice_look *look);
+/// The number of the mount that holds `path`, as in mountinfo; 0 when the kernel does not tell (before 5.8).
+uint64_t sluice_mount_number(const char *path);
+/// The 16 bytes of the UUID of the file system that holds `path` (FS_IOC_GETFSUUID, Linux 6.9).
+int sluice_file_system_uuid(const char *path, uint8_t *uuid);
+uint64_t sluice_device_number(uint32_t major, uint32_t minor);
