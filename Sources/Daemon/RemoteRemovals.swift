@@ -1,4 +1,5 @@
 internal import Core
+internal import Config
 internal import Linux
 internal import Store
 
