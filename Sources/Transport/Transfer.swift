@@ -154,6 +154,8 @@ final class Transfer: @unchecked Sendable {
     private func setAddress(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
         try set(easy, CURLOPT_URL, request.url)
         sluice_set_long(easy, CURLOPT_NOSIGNAL, 1)
+        // Dots in a path stay as they are: an upload's address is the server's business.
+        sluice_set_long(easy, CURLOPT_PATH_AS_IS, 1)
         try set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         sluice_set_long(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
         sluice_set_long(easy, CURLOPT_FOLLOWLOCATION, 0)
