@@ -77,6 +77,7 @@ let package = Package(
         tests("WebServerTests", ["Core", "Linux", "WebServer"]),
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("TransportTests", ["Transport", "Core", "Linux"]),
+        tests("WatchTests", ["Watch", "Linux", "Core"]),
     ],
     swiftLanguageModes: [.v6]
 )
