@@ -20,7 +20,7 @@ extension Verb {
 
 /// What `sluice help` prints.
 func generalHelp(_ verbs: [Verb], width: Int) -> String {
-    let statuses = ExitStatus.allCases.map { ("\($0.rawValue)", $0.meaning) }
+    let statuses = ExitCode.allCases.map { ("\($0.rawValue)", $0.meaning) }
     return [
         "usage: sluice VERB [OPTION...] [ARGUMENT...]",
         wrapped(

@@ -7,7 +7,7 @@ package import Linux
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .status, .list, .show, .events, .add, .pause, .resume, .cancel, .retry, .version,
+        .runDaemon, .check, .receive, .status, .list, .show, .events, .add, .pause, .resume, .cancel, .retry, .version,
         .help,
     ]
 
@@ -27,7 +27,7 @@ package enum Shell {
         return try Signals()
     }
 
-    package static func run(_ words: [FilePath], console: Console, signals: Signals?) async -> ExitStatus {
+    package static func run(_ words: [FilePath], console: Console, signals: Signals?) async -> ExitCode {
         do {
             return try await dispatch(words, console, signals)
         } catch is Console.Closed {
@@ -43,7 +43,7 @@ package enum Shell {
     }
 
     private static func dispatch(_ words: [FilePath], _ console: Console, _ signals: Signals?) async throws
-        -> ExitStatus
+        -> ExitCode
     {
         let (name, rest) = split(words)
         guard let name else {
@@ -88,11 +88,11 @@ package enum Shell {
         return (nil, before)
     }
 
-    private static func explain(_ error: any Error) -> (ExitStatus, String, String?) {
+    private static func explain(_ error: any Error) -> (ExitCode, String, String?) {
         switch error {
         case let error as CommandError: (error.status, error.message, error.remedy)
-        case let refusal as Refusal: (ExitStatus(refusal.code), refusal.message, nil)
-        case let error as ControlError: (ExitStatus(error), error.description, error.remedy)
+        case let refusal as Refusal: (ExitCode(refusal.code), refusal.message, nil)
+        case let error as ControlError: (ExitCode(error), error.description, error.remedy)
         default: (.failed, redacted(printable("\(error)")), nil)
         }
     }
