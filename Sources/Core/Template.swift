@@ -88,16 +88,18 @@ package struct Template: Hashable, Sendable {
 
 /// The word of `known` that is nearest to `written`, if it is near enough to be a slip of the finger.
 package func closest(to written: String, among known: [String]) -> String? {
+    // Letters added, left out, changed, or swapped with their neighbour (optimal string alignment).
     func distance(_ a: [Character], _ b: [Character]) -> Int {
+        var before: [Int] = []
         var row = Array(0...b.count)
         for (i, x) in a.enumerated() {
-            var diagonal = row[0]
+            let above = row
             row[0] = i + 1
             for (j, y) in b.enumerated() {
-                let change = diagonal + (x == y ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(change, row[j] + 1, row[j + 1] + 1)
+                row[j + 1] = min(above[j] + (x == y ? 0 : 1), above[j + 1] + 1, row[j] + 1)
+                if i > 0, j > 0, x == b[j - 1], a[i - 1] == y { row[j + 1] = min(row[j + 1], before[j - 1] + 1) }
             }
+            before = above
         }
         return row[b.count]
     }

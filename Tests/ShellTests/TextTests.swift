@@ -26,28 +26,28 @@ struct TableTests {
         (
             120,
             [
-                "ID             STATE      DONE    SIZE      RATE  LEFT  TO       FILE",
-                "01JD3K8QXW000  uploading   42%  118 MB  1.3 MB/s   57s  archive  2026-11-20 front door garden gate.mp4",
-                "01JD3K8QXW010  waiting     42%  118 MB                  archive  b.mp4",
+                "ID            STATE      DONE    SIZE      RATE  LEFT  TO       FILE",
+                "01JD3K8QXW00  uploading   42%  118 MB  1.3 MB/s   57s  archive  2026-11-20 front door garden gate.mp4",
+                "01JD3K8QXW01  waiting     42%  118 MB                  archive  b.mp4",
                 "  destination: nas.example does not answer",
             ]
         ),
         (
             80,
             [
-                "ID             STATE      DONE    SIZE      RATE  LEFT  TO       FILE",
-                "01JD3K8QXW000  uploading   42%  118 MB  1.3 MB/s   57s  archive  2026-11…ate.mp4",
-                "01JD3K8QXW010  waiting     42%  118 MB                  archive  b.mp4",
+                "ID            STATE      DONE    SIZE      RATE  LEFT  TO       FILE",
+                "01JD3K8QXW00  uploading   42%  118 MB  1.3 MB/s   57s  archive  2026-11…gate.mp4",
+                "01JD3K8QXW01  waiting     42%  118 MB                  archive  b.mp4",
                 "  destination: nas.example does not answer",
             ]
         ),
         (
             40,
             [
-                "ID             STATE      DONE  FILE",
-                "01JD3K8QXW000  uploading   42%  2026….mp4",
-                "01JD3K8QXW010  waiting     42%  b.mp4",
-                "  destination: nas.ex…does not answer",
+                "ID            STATE      DONE  FILE",
+                "01JD3K8QXW00  uploading   42%  2026….mp4",
+                "01JD3K8QXW01  waiting     42%  b.mp4",
+                "  destination: nas.e…ple does not answer",
             ]
         ),
     ]
