@@ -40,7 +40,7 @@ let package = Package(
         // Contact with the world, one kind of world each.
         room("Linux", ["Core", "CLinux"]),
         room("Digests", ["Core", "CCrypto"]),
-        room("Config", ["Core", "CYAML"]),
+        room("Config", ["Core", "Linux", "CYAML"]),
         room("Store", ["Core", "Linux", "CSQLite"]),
         room("Transport", ["Core", "Linux", "CCurl"]),
         room("WebServer", ["Core", "Linux", "CMicroHTTPD"]),
@@ -68,8 +68,10 @@ let package = Package(
         room("TestKit", ["Core", "Linux"]),
 
         tests("CoreTests", ["Core"]),
+        tests("LinuxTests", ["Core", "Linux"]),
         tests("DigestsTests", ["Core", "Digests"]),
         tests("WebServerTests", ["Core", "Linux", "WebServer"]),
+        tests("ConfigTests", ["Config", "Core", "Linux"]),
     ],
     swiftLanguageModes: [.v6]
 )
