@@ -59,19 +59,27 @@ package struct Admission: Hashable, Sendable {
         case wait([Hold])
     }
 
+    /// What is in the way of uploads to `remote`, whatever slots are free.
+    ///
+    /// - Parameter folder: A pause of the folder that they come from.
+    package func holds(for remote: Remote, from folder: (name: String, pause: Pause?)? = nil, in world: World) -> [Hold] {
+        func hold(_ pause: Pause?, _ what: String) -> Hold? {
+            pause.map { Hold(.global, since: $0.since, until: $0.until, text: "\(what) is paused") }
+        }
+        let holds = [
+            hold(world.everything, "everything"), hold(folder?.pause, "folder \(folder?.name ?? "")"),
+            hold(remote.pause, "destination \(remote.name)"), remote.health.standing,
+        ]
+        return holds.compactMap { $0 }
+    }
+
     package func verdict(for remote: Remote, in world: World) -> Verdict {
-        var holds: [Hold] = []
-        if let pause = world.everything {
-            holds.append(Hold(.global, since: pause.since, until: pause.until, text: "everything is paused"))
-        }
-        if let pause = remote.pause {
-            holds.append(
-                Hold(.global, since: pause.since, until: pause.until, text: "destination \(remote.name) is paused"))
-        }
-        if let hold = remote.health.hold(now: world.now, monotonic: world.monotonic) { holds.append(hold) }
+        var holds = holds(for: remote, in: world)
+        // The time for a probe has come: its trouble is no longer in the way of one upload.
+        if remote.health.mayProbe(at: world.monotonic) { holds.removeAll { $0 == remote.health.standing } }
         if !holds.isEmpty { return .wait(holds) }
         // A destination that was down is tried with one upload at a time until one gets an answer.
-        let slots = remote.health.isProbing ? 1 : remote.slots
+        let slots = remote.health.trouble == nil ? remote.slots : 1
         let free = min(slots - remote.running, total - world.running)
         return free > 0 ? .go(free) : .busy
     }
@@ -96,13 +104,12 @@ package struct DestinationHealth: Hashable, Sendable {
 
     package init() {}
 
-    /// Down, and the time for a probe may have come.
-    package var isProbing: Bool { trouble != nil }
-
-    package func hold(now: WallTime, monotonic: MonotonicTime) -> Hold? {
-        guard let trouble, monotonic < trouble.probeAt else { return nil }
-        return Hold(trouble.kind, since: trouble.since, until: trouble.probeAtWall, text: trouble.text)
+    /// The trouble as a hold: it stands until an upload succeeds, also while a probe is under way.
+    package var standing: Hold? {
+        trouble.map { Hold($0.kind, since: $0.since, until: $0.probeAtWall, text: $0.text) }
     }
+
+    package func mayProbe(at now: MonotonicTime) -> Bool { trouble.map { now >= $0.probeAt } ?? true }
 
     package mutating func succeeded() { trouble = nil }
 

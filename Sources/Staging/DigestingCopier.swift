@@ -15,11 +15,16 @@ enum DigestingCopier {
     ///
     /// - Returns: The bytes copied, which differ from `size` when the source changed; and their SHA-256.
     static func run(
-        from: borrowing Descriptor, source: FilePath, to: borrowing Descriptor, target: FilePath, size: Int64
+        from: borrowing Descriptor, source: FilePath, to: borrowing Descriptor, target: FilePath, size: Int64,
+        isStopped: () -> Bool = { false }
     ) throws(StagingError) -> (bytes: Int64, sha256: [UInt8]) {
         let digest = DigestThread(blocks: size > Int64(blockSize) ? blocks : 1, blockSize: blockSize)
         var copied: Int64 = 0
         while true {
+            if isStopped() {
+                digest.drain()
+                throw .stopped(source)
+            }
             let block = digest.next()
             let got: Int
             do { got = try from.read(into: block.bytes, at: copied, named: source) } catch {

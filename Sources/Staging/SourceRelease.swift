@@ -173,7 +173,7 @@ package struct SourceRelease: Sendable {
             try Files.removeIfPresent(partial)
             switch error {
             case .full(let error), .broken(let error), .unreadable(let error): throw error
-            case .changed, .missing: throw SystemError(call: "read", subject: aside.display, code: ENOENT)
+            case .changed, .missing, .stopped: throw SystemError(call: "read", subject: aside.display, code: ENOENT)
             }
         } catch {
             throw SystemError(call: "copy", subject: aside.display, code: EIO)

@@ -13,11 +13,14 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
     case full(SystemError)
     /// The staging folder does not work.
     case broken(SystemError)
+    /// The caller asked to stop.
+    case stopped(FilePath)
 
     package var description: String {
         switch self {
         case .changed(let path): "\(path.display) changed while it was copied"
         case .missing(let path): "\(path.display) is not there any more"
+        case .stopped(let path): "the copy of \(path.display) was stopped"
         case .unreadable(let error), .full(let error), .broken(let error): error.description
         }
     }
@@ -65,14 +68,17 @@ package struct StagingArea: Sendable {
     /// after: a copy of anything but one unchanged version is thrown away.
     ///
     /// - Parameters:
-    ///   - expected: The version that was recorded, and its ctime.
+    ///   - expected: The version that was recorded.
+    ///   - changed: Its ctime, ns since 1970.
+    ///   - isStopped: Asked between blocks; `true` ends the copy with ``StagingError/stopped(_:)``.
     /// - Returns: SHA-256 of the content, and the look that the source had throughout.
     package func copy(
-        _ source: FilePath, expecting expected: StoredIdentity, changed: Int64, as name: FilePath
+        _ source: FilePath, expecting expected: StoredIdentity, changed: Int64, as name: FilePath,
+        isStopped: () -> Bool = { false }
     ) throws(StagingError) -> (sha256: [UInt8], look: FileLook) {
         let partial = partial(name)
         do {
-            return try copy(source, expected, changed, to: partial)
+            return try copy(source, expected, changed, to: partial, isStopped)
         } catch {
             // The first error is the one worth reporting; what stays is swept at the next start.
             try? Files.removeIfPresent(partial)
@@ -81,7 +87,8 @@ package struct StagingArea: Sendable {
     }
 
     private func copy(
-        _ source: FilePath, _ expected: StoredIdentity, _ changed: Int64, to partial: FilePath
+        _ source: FilePath, _ expected: StoredIdentity, _ changed: Int64, to partial: FilePath,
+        _ isStopped: () -> Bool
     ) throws(StagingError) -> (sha256: [UInt8], look: FileLook) {
         let from = try reading(source) { () throws(SystemError) in try Descriptor.open(source, for: .reading) }
         let before = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
@@ -102,7 +109,7 @@ package struct StagingArea: Sendable {
         } else {
             try reserve(before.size, to, partial)
             let copied = try DigestingCopier.run(
-                from: from, source: source, to: to, target: partial, size: before.size)
+                from: from, source: source, to: to, target: partial, size: before.size, isStopped: isStopped)
             guard copied.bytes == before.size else { throw .changed(source) }
             sha256 = copied.sha256
         }

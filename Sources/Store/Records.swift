@@ -161,8 +161,8 @@ package struct Tally: Sendable, Hashable {
 package enum AttemptOutcome: Sendable, Hashable {
     /// No verdict: a hold, a stop. Uses no attempt.
     case yielded
-    /// The destination was at fault. Uses no attempt.
-    case held(Failure)
+    /// The destination was at fault. Uses no attempt; others are tried before this one.
+    case held(Failure, until: MonotonicTime)
     /// This upload waits until then and tries again. Uses an attempt.
     case again(Failure, until: MonotonicTime)
     case refused(Failure)

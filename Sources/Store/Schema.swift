@@ -43,11 +43,12 @@ enum Schema {
             source_note TEXT,                      -- what happened to the source, or why not
             priority INTEGER NOT NULL,
             arrived_at INTEGER NOT NULL,           -- ms since 1970
-            staged_at INTEGER
+            staged_at INTEGER,
+            due INTEGER NOT NULL DEFAULT 0         -- 1: its uploads are over, the release is to look at it
         ) STRICT;
         CREATE INDEX asset_arrived ON asset (priority DESC, id) WHERE state IN ('arrived', 'unsettled');
         CREATE INDEX asset_place ON asset (folder, relative) WHERE state IN ('arrived', 'unsettled', 'staged');
-        CREATE INDEX asset_releasing ON asset (id) WHERE source_state = 'releasing';
+        CREATE INDEX asset_due ON asset (id) WHERE due = 1;
 
         -- An asset on its way to one destination.
         CREATE TABLE upload (

@@ -36,13 +36,17 @@ extension Store {
         }
     }
 
-    /// Whether this folder was ever watched with this state; notes that it is now.
-    package func isFirstWatch(of folder: String) async throws -> Bool {
+    /// Whether this folder was never scanned to the end with this state.
+    package func isFirstWatch(of folder: String) throws -> Bool {
+        try connection.first("SELECT 1 FROM setting WHERE name = ?1", [.text("watched:" + folder)]) { _ in true } == nil
+    }
+
+    /// The first scan of this folder is over.
+    package func noteWatched(_ folder: String) async throws {
         try await change { connection in
             try connection.run(
                 "INSERT OR IGNORE INTO setting VALUES (?1, ?2)",
                 [.text("watched:" + folder), .text("\(self.clocks.wall())")])
-            return connection.changes > 0
         }
     }
 
@@ -233,6 +237,8 @@ extension Store {
         try await change { connection in
             try connection.run(
                 "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
+            // Perhaps only its ctime moved: the watcher must not take it for a known version.
+            try connection.run("DELETE FROM tombstone WHERE asset = ?1", [.integer(asset)])
         }
     }
 

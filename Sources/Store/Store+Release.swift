@@ -3,25 +3,21 @@ package import Core
 // From "verified" to "the source is gone and the copy too".
 
 extension Store {
-    /// Assets that have a staged copy or a begun release, and whose uploads are all over: the release looks at them.
-    package func releasable(limit: Int, after asset: Int64 = 0) throws -> [(
-        asset: AssetRecord, verdict: ReleaseVerdict
-    )] {
+    /// Assets whose uploads are all over, in the order of their numbers: the release looks at them until it is done.
+    package func releasable(limit: Int, after asset: Int64 = 0) throws -> [(asset: AssetRecord, verdict: ReleaseVerdict)] {
         let assets = try connection.all(
-            """
-            SELECT \(AssetRecord.columns) FROM asset WHERE id > ?1 AND (state = 'staged' OR source_state = 'releasing')
-            AND NOT EXISTS (SELECT 1 FROM upload WHERE upload.asset = asset.id
-                AND upload.state IN ('staging', 'queued', 'uploading', 'failed'))
-            ORDER BY id LIMIT ?2
-            """, [.integer(asset), .integer(Int64(limit))]
-        ) { AssetRecord($0, 0) }
+            "SELECT \(AssetRecord.columns) FROM asset WHERE due = 1 AND id > ?1 ORDER BY id LIMIT ?2",
+            [.integer(asset), .integer(Int64(limit))]) { AssetRecord($0, 0) }
         return try assets.map { ($0, ReleaseVerdict(uploads: try uploads(of: $0.id).map(\.state))) }
     }
 
-    /// How an asset stands.
-    package func releaseVerdict(_ asset: Int64) throws -> (asset: AssetRecord, verdict: ReleaseVerdict)? {
-        guard let record = try self.asset(asset) else { return nil }
-        return (record, ReleaseVerdict(uploads: try uploads(of: asset).map(\.state)))
+    /// Puts the asset on the release's list when its uploads are all over. Part of the transaction that ended the last.
+    func noteDue(_ asset: Int64) throws {
+        try connection.run(
+            """
+            UPDATE asset SET due = 1 WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE asset = ?1
+            AND state IN ('staging', 'queued', 'uploading', 'failed'))
+            """, [.integer(asset)])
     }
 
     /// Records that the source is about to be taken from its place. Durable when it returns.
@@ -55,13 +51,18 @@ extension Store {
         }
     }
 
-    /// The staged copies are gone.
-    package func dropped(_ assets: [Int64]) async throws {
+    /// The release is over: the staged copy is gone.
+    package func released(_ asset: Int64) async throws {
         try await change { connection in
-            for asset in assets {
-                try connection.run(
-                    "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state = 'staged'", [.integer(asset)])
-            }
+            try connection.run("UPDATE asset SET state = 'dropped', due = 0 WHERE id = ?1", [.integer(asset)])
+        }
+    }
+
+    /// The asset has uploads to come again: the release hears of it when they are over.
+    package func notDue(_ asset: Int64) async throws {
+        try await change { connection in
+            try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
+            try self.noteDue(asset)
         }
     }
 

@@ -86,8 +86,10 @@ extension Store {
             switch outcome {
             case .yielded:
                 try self.move(upload, by: .yielded)
-            case .held(let failure):
+            case .held(let failure, let until):
                 try self.note(failure, upload)
+                try connection.run(
+                    "UPDATE upload SET backoff_until = ?2 WHERE id = ?1", [.text(id), .integer(until.nanoseconds)])
                 try self.move(upload, by: .yielded)
             case .again(let failure, let until):
                 try self.note(failure, upload)
@@ -171,10 +173,11 @@ extension Store {
                 try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(id)])
                 try self.move(upload, by: .cancelled)
                 try self.remember(upload, .cancelled)
+                // Nobody needs the copy that was to be made.
                 try connection.run(
                     """
                     UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled') AND NOT EXISTS
-                    (SELECT 1 FROM upload WHERE asset = ?1 AND state IN ('staging', 'queued', 'uploading', 'failed'))
+                    (SELECT 1 FROM upload WHERE asset = ?1 AND state = 'staging')
                     """, [.integer(upload.asset)])
                 return .cancelled
             }
@@ -301,7 +304,7 @@ extension Store {
             """,
             [.text(upload.id), .text(next.rawValue), isOver ? .integer(clocks.wall().milliseconds) : .null])
         try note(isOver ? next.rawValue : "state", upload.id, ["from": now.rawValue, "to": next.rawValue])
-        CrashPoint.reached(next.rawValue)
+        if isOver { try noteDue(upload.asset) }
     }
 
     func note(_ failure: Failure, _ upload: UploadRecord) throws {

@@ -19,7 +19,7 @@ package actor Store {
     private var waiting: [CheckedContinuation<Void, any Error>] = []
     private var isOpen = false
     private var lastID: UploadID?
-    private var listeners: [Int: AsyncStream<Int64>.Continuation] = [:]
+    private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0
     /// The last event committed.
     package private(set) var seq: Int64 = 0
@@ -130,7 +130,7 @@ package actor Store {
             let done = waiting
             waiting = []
             seq = try connection.first("SELECT max(seq) FROM event") { $0.integer(0) } ?? seq
-            for listener in listeners.values { listener.yield(seq) }
+            for listener in listeners.values { listener() }
             for continuation in done { continuation.resume() }
         } catch {
             // What cannot be committed did not happen. The rollback's own error would only say the same again.
@@ -145,17 +145,16 @@ package actor Store {
         for continuation in failed { continuation.resume(throwing: error) }
     }
 
-    /// The number of the newest event each time that events were committed; the newest only, when the reader is slow.
-    package func changes() -> AsyncStream<Int64> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Int64.self, bufferingPolicy: .bufferingNewest(1))
-        let number = nextListener
+    /// Has `body` called after each commit, on the store's thread: it must only ring a bell.
+    ///
+    /// - Returns: The number for ``forget(_:)``.
+    package func listen(_ body: @escaping @Sendable () -> Void) -> Int {
         nextListener += 1
-        listeners[number] = continuation
-        continuation.onTermination = { _ in Task { await self.forget(number) } }
-        return stream
+        listeners[nextListener] = body
+        return nextListener
     }
 
-    private func forget(_ listener: Int) { listeners[listener] = nil }
+    package func forget(_ listener: Int) { listeners[listener] = nil }
 
     /// The id after the last one, in time order even when the clock steps back.
     func newID() -> String {
