@@ -44,12 +44,12 @@ struct Fields {
     /// Where a key stands; the start of the mapping when it is not set.
     func place(of key: String) -> Place { entries[key]?.place ?? start }
 
-    func error(_ text: String, _ key: String, at place: Place? = nil) {
-        findings.error(text, at: place ?? node(key)?.start ?? start, key: path(of: key))
+    func error(_ text: @autoclosure () -> String, _ key: String, at place: Place? = nil) {
+        findings.error(text(), at: place ?? node(key)?.start ?? start, key: path(of: key))
     }
 
-    func warning(_ text: String, _ key: String, at place: Place? = nil) {
-        findings.warning(text, at: place ?? node(key)?.start ?? start, key: path(of: key))
+    func warning(_ text: @autoclosure () -> String, _ key: String, at place: Place? = nil) {
+        findings.warning(text(), at: place ?? node(key)?.start ?? start, key: path(of: key))
     }
 
     /// Reports the key when it is not set.

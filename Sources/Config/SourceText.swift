@@ -36,6 +36,12 @@ struct SourceText: Sendable {
         self.lines = lines
     }
 
+    /// The place itself, or the end of the text for one behind it: libyaml reports a missing end on a line of its own.
+    func inside(line: Int, column: Int) -> (line: Int, column: Int) {
+        guard line <= lines.count else { return (lines.count, lines[lines.count - 1].count + 1) }
+        return (line, min(column, lines[line - 1].count + 1))
+    }
+
     /// Whether exactly `text` stands at a place, on one line.
     func has(_ text: String, atLine line: Int, column: Int) -> Bool {
         guard lines.indices.contains(line - 1) else { return false }
@@ -64,22 +70,18 @@ struct SourceText: Sendable {
     /// on both sides of the place.
     func excerpt(line: Int, column: Int) -> String? {
         guard lines.indices.contains(line - 1) else { return nil }
-        let scalars = shown(line)
-        let caret = min(max(column - 1, 0), scalars.count)
-        var first = 0
-        var end = scalars.count
-        if scalars.count > Self.longest {
-            first = min(max(0, caret - Self.longest * 2 / 3), scalars.count - Self.longest)
-            end = first + Self.longest
-        }
+        let count = lines[line - 1].count
+        let caret = min(max(column - 1, 0), count)
+        let first = count > Self.longest ? min(max(0, caret - Self.longest * 2 / 3), count - Self.longest) : 0
+        let end = min(count, first + Self.longest)
         var text = first > 0 ? "…" : ""
         var offset = first > 0 ? 1 : 0
-        for (index, scalar) in scalars[first..<end].enumerated() {
+        for (index, scalar) in shown(line, first..<end).enumerated() {
             let cell = Self.cell(of: scalar)
             text += cell.text
             if first + index < caret { offset += cell.columns }
         }
-        if end < scalars.count { text += "…" }
+        if end < count { text += "…" }
         let number = String(line)
         let gutter = String(repeating: " ", count: max(0, 5 - number.count)) + number
         let blank = String(repeating: " ", count: gutter.count)
@@ -89,18 +91,22 @@ struct SourceText: Sendable {
     /// Characters of a line that are shown at most.
     private static let longest = 100
 
-    private func shown(_ line: Int) -> [Unicode.Scalar] {
-        var scalars = lines[line - 1]
-        for range in covered[line] ?? [] {
-            for index in range.clamped(to: scalars.indices) { scalars[index] = "*" }
-        }
-        let lower = String(String.UnicodeScalarView(scalars)).lowercased().unicodeScalars.map { $0 }
-        for word in secretWords where lower.count == scalars.count {
-            let needle = Array(word.lowercased().unicodeScalars)
-            guard let at = lower.firstIndex(of: needle), let colon = lower[at...].firstIndex(of: ":") else { continue }
-            for index in (colon + 1)..<max(colon + 1, scalars.count) where scalars[index] != " " {
-                scalars[index] = "*"
+    /// A part of a line with stars for secrets.
+    private func shown(_ line: Int, _ part: Range<Int>) -> [Unicode.Scalar] {
+        var scalars = Array(lines[line - 1][part])
+        func cover(_ range: Range<Int>) {
+            for index in range.clamped(to: part) where scalars[index - part.lowerBound] != " " {
+                scalars[index - part.lowerBound] = "*"
             }
+        }
+        for range in covered[line] ?? [] { cover(range) }
+        guard !secretWords.isEmpty else { return scalars }
+        let lower = lines[line - 1].map { $0.properties.lowercaseMapping.unicodeScalars.first ?? $0 }
+        for word in secretWords {
+            guard let at = lower.firstIndex(of: Array(word.lowercased().unicodeScalars)),
+                let colon = lower[at...].firstIndex(of: ":")
+            else { continue }
+            cover((colon + 1)..<lower.count)
         }
         return scalars
     }

@@ -1,6 +1,7 @@
-@testable import Config
 import Core
 import Testing
+
+@testable import Config
 
 @Suite("Settings")
 struct SettingsTests {

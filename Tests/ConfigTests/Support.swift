@@ -1,5 +1,6 @@
-@testable import Config
 import Core
+
+@testable import Config
 
 /// Types of destination as their rooms declare them.
 let types: [DestinationType] = [
