@@ -100,16 +100,35 @@ struct SourceText: Sendable {
             }
         }
         for range in covered[line] ?? [] { cover(range) }
-        guard !secretWords.isEmpty else { return scalars }
-        let lower = lines[line - 1].map { $0.properties.lowercaseMapping.unicodeScalars.first ?? $0 }
-        for word in secretWords {
-            guard let at = lower.firstIndex(of: Array(word.lowercased().unicodeScalars)),
-                let colon = lower[at...].firstIndex(of: ":")
-            else { continue }
-            cover((colon + 1)..<lower.count)
-        }
+        if let start = suspect(line) { cover(start..<lines[line - 1].count) }
         return scalars
     }
+
+    /// Where a secret may begin in a line of a file that did not parse: behind a key that takes one, or at the start
+    /// when such a key stands above and less indented.
+    private func suspect(_ line: Int) -> Int? {
+        guard !secretWords.isEmpty else { return nil }
+        if let start = behindSecretWord(line) { return start }
+        var indentation = indentation(of: line)
+        for above in (max(1, line - 50)..<line).reversed() where self.indentation(of: above) < indentation {
+            if behindSecretWord(above) != nil { return 0 }
+            indentation = self.indentation(of: above)
+        }
+        return nil
+    }
+
+    private func behindSecretWord(_ line: Int) -> Int? {
+        let scalars = lines[line - 1]
+        guard scalars.count < 10_000 else { return 0 }  // nobody wrote this by hand; show none of it
+        let lower = scalars.map { ("A"..."Z").contains($0) ? $0.value | 0x20 : $0.value }
+        return secretWords.compactMap { word in
+            guard let at = lower.firstIndex(of: word.lowercased().unicodeScalars.map(\.value)) else { return nil }
+            return lower[at...].firstIndex(of: 0x3A).map { $0 + 1 }
+        }.min()
+    }
+
+    /// Blank lines count as deep, so that they part nothing.
+    private func indentation(of line: Int) -> Int { lines[line - 1].firstIndex { $0 != " " } ?? Int.max }
 
     /// What a terminal shows for a character, and how many columns it takes.
     private static func cell(of scalar: Unicode.Scalar) -> (text: String, columns: Int) {
