@@ -15,9 +15,7 @@ extension SettingsReading {
             guard let node = file.node("destinations") else { continue }
             for entry in findings.entries(of: node, path: "destinations") {
                 let key = "destinations.\(entry.key)"
-                let name = Node(
-                    content: .scalar(entry.key, isPlain: false), start: entry.place, end: entry.place, weight: 1,
-                    height: 1)
+                let name = Node(key: entry.key, at: entry.place)
                 guard findings.read(name, path: key, as: .name) != nil else { continue }
                 if let earlier = taken.updateValue(entry.place, forKey: entry.key) {
                     findings.error(
@@ -98,9 +96,7 @@ extension SettingsReading {
             var map: [String: SecretSource] = [:]
             for entry in findings.entries(of: node, path: fields.path(of: key)) {
                 let path = "\(fields.path(of: key)).\(entry.key)"
-                let name = Node(
-                    content: .scalar(entry.key, isPlain: false), start: entry.place, end: entry.place, weight: 1,
-                    height: 1)
+                let name = Node(key: entry.key, at: entry.place)
                 guard findings.read(name, path: path, as: .fieldName) != nil else { continue }
                 if let value = secrets.value(entry.value, key: path, name: entry.key) { map[entry.key] = value }
             }

@@ -88,8 +88,7 @@ struct Fields {
         guard let node = node(key) else { return [] }
         return findings.entries(of: node, path: path(of: key)).compactMap { entry in
             let key = path(of: key) + "." + entry.key
-            let name = Node(
-                content: .scalar(entry.key, isPlain: false), start: entry.place, end: entry.place, weight: 1, height: 1)
+            let name = Node(key: entry.key, at: entry.place)
             guard findings.read(name, path: key, as: names) != nil,
                 let value = findings.read(entry.value, path: key, as: reader)
             else { return nil }

@@ -127,8 +127,13 @@ struct SourceText: Sendable {
         }.min()
     }
 
-    /// Blank lines count as deep, so that they part nothing.
-    private func indentation(of line: Int) -> Int { lines[line - 1].firstIndex { $0 != " " } ?? Int.max }
+    /// Blank lines count as deep, so that they part nothing; so does a tab, whose depth nobody knows.
+    private func indentation(of line: Int) -> Int {
+        guard let first = lines[line - 1].firstIndex(where: { $0 != " " }), lines[line - 1][first] != "\t" else {
+            return Int.max
+        }
+        return first
+    }
 
     /// What a terminal shows for a character, and how many columns it takes.
     private static func cell(of scalar: Unicode.Scalar) -> (text: String, columns: Int) {

@@ -29,6 +29,21 @@ struct MistakeTests {
         #expect(objections(to: "version: 1\n" + mistake.yaml).hasPrefix("a.yaml:2:" + answer))
     }
 
+    @Test(
+        "that is a key of a later version is told apart from one that nobody knows",
+        arguments: [
+            ("folders: [{name: a, path: /a, KEY: 1}]", Section.folder), ("policy: {KEY: 1}", .policy),
+            ("folders: [{name: a, path: /a, settle: {KEY: 1}}]", .settle), ("control: {KEY: 1}", .control),
+            ("destinations: {a: {type: tus, KEY: 1}}", .destination), ("KEY: 1", .root),
+        ] as [(String, Section)])
+    func later(_ yaml: String, _ section: Section) {
+        #expect(!section.later.isEmpty)
+        for key in section.later {
+            let answer = objections(to: "version: 1\n" + yaml.replacing("KEY", with: key))
+            #expect(answer.contains("`\(key)` is not supported by this version"))
+        }
+    }
+
     @Test("does not hide the next one")
     func all() throws {
         let error = #expect(throws: ConfigErrors.self) {

@@ -50,7 +50,7 @@ struct OverlapTests {
     func twice(_ first: String, _ second: String) {
         #expect(
             texts { () throws(ConfigErrors) in try load(first, second) } == [
-                "folders[1].path: `f0` (line 3) watches the same folder and comes first, so no file would be left for "
+                "folders[1].path: `f0` (a.yaml:3:22) watches the same folder and comes first, so no file would be left for "
                     + "this one; tell them apart by `include`"
             ])
     }
@@ -62,7 +62,7 @@ struct OverlapTests {
         }
         #expect(
             answer == [
-                "`f0` (line 3) watches the same folder and comes first, so it takes what `front*.mp4` names here"
+                "`f0` (a.yaml:3:22) watches the same folder and comes first, so it takes what `front*.mp4` names here"
             ])
     }
 
