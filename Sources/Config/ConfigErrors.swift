@@ -45,7 +45,7 @@ final class Findings {
     private(set) var errors: [ConfigProblem] = []
     private(set) var warnings: [ConfigProblem] = []
     var sources: [SourceText] = []
-    private var seen: Set<ConfigProblem> = []
+    private var seen: Set<String> = []
     /// Errors that were not kept: a file with more mistakes than `most` is not the file that somebody meant.
     private var dropped = 0
     private static let most = 1000
@@ -71,8 +71,8 @@ final class Findings {
         let problem = ConfigProblem(
             severity: severity, file: source?.file ?? file, line: place?.line, column: place?.column, key: key,
             text: text, excerpt: place.flatMap { source?.excerpt(line: $0.line, column: $0.column) })
-        // An alias is read once for each place that uses it; its mistake is one mistake.
-        guard seen.insert(problem).inserted else { return }
+        // What an alias stands for is read once for each use, under another key; its mistake is one mistake.
+        guard seen.insert("\(problem.place) \(severity) \(text)").inserted else { return }
         if severity == .error { errors.append(problem) } else { warnings.append(problem) }
     }
 

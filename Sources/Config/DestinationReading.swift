@@ -36,7 +36,7 @@ extension SettingsReading {
         let fields = Fields(entry.value, section, path: key, start: entry.place, findings: findings)
         var values: [String: SettingValue] = [:]
         for setting in type.keys {
-            if setting.isRequired { fields.require(setting.name, "\(setting.summary)") }
+            if setting.isRequired { fields.require(setting.name, inSentence(setting.summary)) }
             if let value = value(of: setting, in: fields) { values[setting.name] = value }
         }
         warnOfPlainText(values, fields)
@@ -114,4 +114,11 @@ extension SettingsReading {
             fields.warning("the secret goes over the network unencrypted; use https if the server can", "url")
         }
     }
+}
+
+/// A summary as the end of a sentence: no capital that only a beginning has, no full stop.
+private func inSentence(_ summary: String) -> String {
+    let text = summary.hasSuffix(".") ? String(summary.dropLast()) : summary
+    guard let second = text.dropFirst().first, !second.isUppercase else { return text }
+    return text.prefix(1).lowercased() + text.dropFirst()
 }
