@@ -7,7 +7,7 @@ package import Linux
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .status, .list, .show, .events, .add, .pause, .resume, .cancel, .retry, .version,
+        .runDaemon, .check, .status, .list, .show, .events, .add, .pause, .resume, .cancel, .retry, .version,
         .help,
     ]
 
