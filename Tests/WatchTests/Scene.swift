@@ -72,7 +72,14 @@ final class Scene: Sendable {
     /// Waits until exactly these have been handed on.
     func settled(_ names: [String]) async throws {
         let wanted = names.sorted()
-        try await wait("settled \(wanted)") { heard in heard.settled.map(\.relative.display).sorted() == wanted }
+        do {
+            try await wait("settled") { heard in heard.settled.map(\.relative.display).sorted() == wanted }
+        } catch {
+            let heard = heard
+            let got = heard.settled.map(\.relative.display).sorted()
+            let difference = got.difference(from: wanted).map { "\($0)" }
+            throw TimeLimit(description: "settled \(got.count) of \(wanted.count): \(difference) \(heard.log)")
+        }
     }
 
     /// Watches while `body` runs, which begins when every folder that is there has been scanned once.
