@@ -45,32 +45,34 @@ final class Findings {
     private(set) var errors: [ConfigProblem] = []
     private(set) var warnings: [ConfigProblem] = []
     var sources: [SourceText] = []
-    private var seen: Set<ConfigProblem> = []
-    /// Problems that were not kept: a file with more mistakes than this is not the file that somebody meant.
+    private var seen: Set<String> = []
+    /// Errors that were not kept: a file with more mistakes than `most` is not the file that somebody meant.
     private var dropped = 0
     private static let most = 1000
 
-    func error(_ text: String, at place: Place?, key: String = "", in file: FilePath = "") {
-        add(.error, text, at: place, key: key, in: file)
+    /// - Parameter text: Made only when there is room for it: near words take time to find.
+    func error(_ text: @autoclosure () -> String, at place: Place?, key: String = "", in file: FilePath = "") {
+        guard errors.count < Self.most else {
+            dropped += 1
+            return
+        }
+        add(.error, text(), at: place, key: key, in: file)
     }
 
-    func warning(_ text: String, at place: Place?, key: String = "", in file: FilePath = "") {
-        add(.warning, text, at: place, key: key, in: file)
+    func warning(_ text: @autoclosure () -> String, at place: Place?, key: String = "", in file: FilePath = "") {
+        guard warnings.count < Self.most else { return }
+        add(.warning, text(), at: place, key: key, in: file)
     }
 
     private func add(
         _ severity: ConfigProblem.Severity, _ text: String, at place: Place?, key: String, in file: FilePath
     ) {
-        guard errors.count + warnings.count < Self.most else {
-            dropped += 1
-            return
-        }
         let source = place.map { sources[$0.file] }
         let problem = ConfigProblem(
             severity: severity, file: source?.file ?? file, line: place?.line, column: place?.column, key: key,
             text: text, excerpt: place.flatMap { source?.excerpt(line: $0.line, column: $0.column) })
-        // An alias is read once for each place that uses it; its mistake is one mistake.
-        guard seen.insert(problem).inserted else { return }
+        // What an alias stands for is read once for each use, under another key; its mistake is one mistake.
+        guard seen.insert("\(problem.place) \(severity) \(text)").inserted else { return }
         if severity == .error { errors.append(problem) } else { warnings.append(problem) }
     }
 
@@ -79,7 +81,7 @@ final class Findings {
 
     /// All errors in the order of the files; `nil` when there is none.
     var failure: ConfigErrors? {
-        guard !errors.isEmpty || dropped > 0 else { return nil }
+        guard !errors.isEmpty else { return nil }
         var problems = inOrder(errors)
         if dropped > 0, var last = problems.last {
             last.text += " (and \(dropped) more problems, which are not shown)"
@@ -111,5 +113,12 @@ func quoted(_ text: String) -> String {
 
 /// `; did you mean …?` where a known word is near, else `; FALLBACK`.
 func suggestion(for written: String, among known: [String], else fallback: String) -> String {
-    closest(to: written, among: known).map { "; did you mean `\($0)`?" } ?? "; \(fallback)"
+    nearest(to: written, among: known).map { "; did you mean `\($0)`?" } ?? "; \(fallback)"
+}
+
+/// A word that is near, or the only one that begins like this.
+func nearest(to written: String, among known: [String]) -> String? {
+    if let near = closest(to: written, among: known) { return near }
+    let longer = known.filter { $0.hasPrefix(written) }
+    return written.count > 2 && longer.count == 1 ? longer[0] : nil
 }

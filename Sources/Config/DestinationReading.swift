@@ -15,9 +15,7 @@ extension SettingsReading {
             guard let node = file.node("destinations") else { continue }
             for entry in findings.entries(of: node, path: "destinations") {
                 let key = "destinations.\(entry.key)"
-                let name = Node(
-                    content: .scalar(entry.key, isPlain: false), start: entry.place, end: entry.place, weight: 1,
-                    height: 1)
+                let name = Node(key: entry.key, at: entry.place)
                 guard findings.read(name, path: key, as: .name) != nil else { continue }
                 if let earlier = taken.updateValue(entry.place, forKey: entry.key) {
                     findings.error(
@@ -38,7 +36,7 @@ extension SettingsReading {
         let fields = Fields(entry.value, section, path: key, start: entry.place, findings: findings)
         var values: [String: SettingValue] = [:]
         for setting in type.keys {
-            if setting.isRequired { fields.require(setting.name, "\(setting.summary)") }
+            if setting.isRequired { fields.require(setting.name, inSentence(setting.summary)) }
             if let value = value(of: setting, in: fields) { values[setting.name] = value }
         }
         warnOfPlainText(values, fields)
@@ -98,9 +96,7 @@ extension SettingsReading {
             var map: [String: SecretSource] = [:]
             for entry in findings.entries(of: node, path: fields.path(of: key)) {
                 let path = "\(fields.path(of: key)).\(entry.key)"
-                let name = Node(
-                    content: .scalar(entry.key, isPlain: false), start: entry.place, end: entry.place, weight: 1,
-                    height: 1)
+                let name = Node(key: entry.key, at: entry.place)
                 guard findings.read(name, path: path, as: .fieldName) != nil else { continue }
                 if let value = secrets.value(entry.value, key: path, name: entry.key) { map[entry.key] = value }
             }
@@ -118,4 +114,11 @@ extension SettingsReading {
             fields.warning("the secret goes over the network unencrypted; use https if the server can", "url")
         }
     }
+}
+
+/// A summary as the end of a sentence: no capital that only a beginning has, no full stop.
+private func inSentence(_ summary: String) -> String {
+    let text = summary.hasSuffix(".") ? String(summary.dropLast()) : summary
+    guard let second = text.dropFirst().first, !second.isUppercase else { return text }
+    return text.prefix(1).lowercased() + text.dropFirst()
 }

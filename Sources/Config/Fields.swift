@@ -44,12 +44,12 @@ struct Fields {
     /// Where a key stands; the start of the mapping when it is not set.
     func place(of key: String) -> Place { entries[key]?.place ?? start }
 
-    func error(_ text: String, _ key: String, at place: Place? = nil) {
-        findings.error(text, at: place ?? node(key)?.start ?? start, key: path(of: key))
+    func error(_ text: @autoclosure () -> String, _ key: String, at place: Place? = nil) {
+        findings.error(text(), at: place ?? node(key)?.start ?? start, key: path(of: key))
     }
 
-    func warning(_ text: String, _ key: String, at place: Place? = nil) {
-        findings.warning(text, at: place ?? node(key)?.start ?? start, key: path(of: key))
+    func warning(_ text: @autoclosure () -> String, _ key: String, at place: Place? = nil) {
+        findings.warning(text(), at: place ?? node(key)?.start ?? start, key: path(of: key))
     }
 
     /// Reports the key when it is not set.
@@ -88,8 +88,7 @@ struct Fields {
         guard let node = node(key) else { return [] }
         return findings.entries(of: node, path: path(of: key)).compactMap { entry in
             let key = path(of: key) + "." + entry.key
-            let name = Node(
-                content: .scalar(entry.key, isPlain: false), start: entry.place, end: entry.place, weight: 1, height: 1)
+            let name = Node(key: entry.key, at: entry.place)
             guard findings.read(name, path: key, as: names) != nil,
                 let value = findings.read(entry.value, path: key, as: reader)
             else { return nil }

@@ -20,6 +20,19 @@ struct Node {
     /// Levels of nesting, itself included.
     var height: Int
 
+    /// A key as if it were a value, so that a reader can judge it. Quotes do not matter to a key.
+    init(key: String, at place: Place) {
+        self.init(content: .scalar(key, isPlain: false), start: place, end: place, weight: 1, height: 1)
+    }
+
+    init(content: Content, start: Place, end: Place, weight: Int, height: Int) {
+        self.content = content
+        self.start = start
+        self.end = end
+        self.weight = weight
+        self.height = height
+    }
+
     /// For messages: what it is.
     var kindName: String {
         switch content {

@@ -10,6 +10,8 @@ struct Overlaps {
     private let folders: [SettingsReading.ReadFolder]
     private let real: [FilePath]
     private let byPath: [FilePath: [Int]]
+    /// For each folder that a watched one lies below, one of those.
+    private let anyBelow: [FilePath: Int]
 
     init(findings: Findings, disk: Disk, folders: [SettingsReading.ReadFolder]) {
         self.findings = findings
@@ -18,6 +20,15 @@ struct Overlaps {
         let real = folders.map { disk.resolved($0.settings.watch.path) }
         self.real = real
         byPath = Dictionary(grouping: real.indices) { real[$0] }
+        var anyBelow: [FilePath: Int] = [:]
+        for (index, path) in real.enumerated() {
+            var above = path
+            while above != "/", !above.isEmpty {
+                above = above.parent
+                if anyBelow[above] == nil { anyBelow[above] = index }
+            }
+        }
+        self.anyBelow = anyBelow
     }
 
     func check(state: FilePath, at place: Place) {
@@ -78,12 +89,10 @@ struct Overlaps {
 
     private func warn(_ what: String, _ path: FilePath, around place: Place, key: String) {
         let path = disk.resolved(path)
-        for (index, folder) in folders.enumerated() where real[index].relative(to: path) != nil {
-            findings.warning(
-                "the watched folder `\(folder.settings.watch.name)` (`\(folder.settings.watch.path.display)`) lies "
-                    + "below \(what) `\(path.display)`; see that nothing is put into it", at: place, key: key)
-            return
-        }
+        guard let folder = anyBelow[path].map({ folders[$0].settings.watch }) else { return }
+        findings.warning(
+            "the watched folder `\(folder.name)` (`\(folder.path.display)`) lies below \(what) `\(path.display)`; see "
+                + "that nothing is put into it", at: place, key: key)
     }
 
     /// The watched folders that a path is in, the nearest first.
@@ -129,7 +138,7 @@ struct Overlaps {
                 && !theirs.exclude.contains { Globs.covers($0, glob) || Globs.covers(glob, $0) }
         }
         guard !shadowed.isEmpty else { return false }
-        let whose = "`\(theirs.name)` (line \(earlier.place.line)) watches the same folder and comes first"
+        let whose = "`\(theirs.name)` (\(findings.name(of: earlier.place))) watches the same folder and comes first"
         if shadowed.count == max(1, mine.include.count) {
             findings.error(
                 "\(whose), so no file would be left for this one; tell them apart by `include`", at: folder.place,

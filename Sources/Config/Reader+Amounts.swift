@@ -71,6 +71,7 @@ extension Reader where Value == Duration {
                 !isTooMuch, sum < 1 << 53
             else { throw Complaint("is longer than anybody waits") }
             total = sum
+            while rest.first == " " { rest.removeFirst() }
         } while !rest.isEmpty
         return .milliseconds(total)
     }

@@ -120,7 +120,7 @@ extension Reader where Value == Template {
             do throws(Template.Mistake) { template = try Template(text) } catch {
                 // The mistake counts characters; places count scalars.
                 let offset = text.prefix(error.offset).unicodeScalars.count
-                throw Complaint("has \(error.problem)", offset: offset)
+                throw Complaint((error.problem.hasPrefix("a ") ? "has " : "") + error.problem, offset: offset)
             }
             guard !text.isEmpty else { throw Complaint("is empty") }
             try refuseControls(in: text)

@@ -1,5 +1,3 @@
-internal import Core
-
 /// How one kind of value is written, and the words that say so.
 struct Reader<Value> {
     /// Completes "takes …": `a length of time like …`.
@@ -33,8 +31,8 @@ struct Complaint: Error {
 /// have meant either.
 func trap(_ text: String) -> String? {
     switch text.lowercased() {
-    case "no", "off", "n", "false": return "YAML 1.1 reads it as `false`"
-    case "yes", "on", "y", "true": return "YAML 1.1 reads it as `true`"
+    case "no", "off", "false": return "YAML 1.1 reads it as `false`"
+    case "yes", "on", "true": return "YAML 1.1 reads it as `true`"
     default: break
     }
     let digits = text.utf8.drop { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }
@@ -117,7 +115,7 @@ extension Reader where Value == String {
             words.count == 2 ? "`\(words[0])` or `\(words[1])`" : "one of " + words.joined(separator: ", ")
         return Reader(expected: expected) { text throws(Complaint) in
             guard words.contains(text) else {
-                guard let near = closest(to: text, among: words) else { throw .plain }
+                guard let near = nearest(to: text, among: words) else { throw .plain }
                 throw Complaint("takes \(expected), not \(quoted(text)); did you mean `\(near)`?")
             }
             return text

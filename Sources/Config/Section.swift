@@ -1,7 +1,7 @@
 /// The keys of one mapping in the file. The tables below are the whole language but for what destination types add.
 ///
 /// `docs/configuration.md` has the same keys; a test compares the two.
-struct Section {
+struct Section: Sendable {
     /// Where it stands: `folders[].settle`; empty for the top of the file.
     let path: String
     let keys: [String]

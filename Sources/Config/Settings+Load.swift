@@ -115,7 +115,9 @@ extension Settings {
         } catch {
             findings.sources[number].secretWords = covering.words
             let hint = hint(for: error, in: findings.sources[number])
-            findings.error(error.text + hint, at: Place(file: number, line: error.line, column: error.column))
+            let place = findings.sources[number].inside(line: error.line, column: error.column)
+            findings.error(
+                error.text + hint, at: Place(file: number, line: place.line, column: place.column))
             return nil
         }
     }

@@ -36,8 +36,11 @@ struct SettingsReading {
 
     private func version(_ main: Fields) {
         main.require("version", "a configuration begins with `version: 1`")
-        guard let version = main.take("version", as: .whole(0...Int.max)), version.value != 1 else { return }
-        main.error("is \(version.value); this program reads version 1", "version")
+        _ = main.take(
+            "version",
+            as: Reader(expected: "the number 1", isPlain: true) { text throws(Complaint) in
+                guard text == "1" else { throw Complaint("is \(quoted(text)); this program reads version 1") }
+            })
     }
 
     private func staging(_ fields: Fields, state: FilePath) -> StagingSettings {

@@ -36,6 +36,12 @@ struct SourceText: Sendable {
         self.lines = lines
     }
 
+    /// The place itself, or the end of the text for one behind it: libyaml reports a missing end on a line of its own.
+    func inside(line: Int, column: Int) -> (line: Int, column: Int) {
+        guard line <= lines.count else { return (lines.count, lines[lines.count - 1].count + 1) }
+        return (line, min(column, lines[line - 1].count + 1))
+    }
+
     /// Whether exactly `text` stands at a place, on one line.
     func has(_ text: String, atLine line: Int, column: Int) -> Bool {
         guard lines.indices.contains(line - 1) else { return false }
@@ -64,22 +70,18 @@ struct SourceText: Sendable {
     /// on both sides of the place.
     func excerpt(line: Int, column: Int) -> String? {
         guard lines.indices.contains(line - 1) else { return nil }
-        let scalars = shown(line)
-        let caret = min(max(column - 1, 0), scalars.count)
-        var first = 0
-        var end = scalars.count
-        if scalars.count > Self.longest {
-            first = min(max(0, caret - Self.longest * 2 / 3), scalars.count - Self.longest)
-            end = first + Self.longest
-        }
+        let count = lines[line - 1].count
+        let caret = min(max(column - 1, 0), count)
+        let first = count > Self.longest ? min(max(0, caret - Self.longest * 2 / 3), count - Self.longest) : 0
+        let end = min(count, first + Self.longest)
         var text = first > 0 ? "…" : ""
         var offset = first > 0 ? 1 : 0
-        for (index, scalar) in scalars[first..<end].enumerated() {
+        for (index, scalar) in shown(line, first..<end).enumerated() {
             let cell = Self.cell(of: scalar)
             text += cell.text
             if first + index < caret { offset += cell.columns }
         }
-        if end < scalars.count { text += "…" }
+        if end < count { text += "…" }
         let number = String(line)
         let gutter = String(repeating: " ", count: max(0, 5 - number.count)) + number
         let blank = String(repeating: " ", count: gutter.count)
@@ -89,20 +91,48 @@ struct SourceText: Sendable {
     /// Characters of a line that are shown at most.
     private static let longest = 100
 
-    private func shown(_ line: Int) -> [Unicode.Scalar] {
-        var scalars = lines[line - 1]
-        for range in covered[line] ?? [] {
-            for index in range.clamped(to: scalars.indices) { scalars[index] = "*" }
-        }
-        let lower = String(String.UnicodeScalarView(scalars)).lowercased().unicodeScalars.map { $0 }
-        for word in secretWords where lower.count == scalars.count {
-            let needle = Array(word.lowercased().unicodeScalars)
-            guard let at = lower.firstIndex(of: needle), let colon = lower[at...].firstIndex(of: ":") else { continue }
-            for index in (colon + 1)..<max(colon + 1, scalars.count) where scalars[index] != " " {
-                scalars[index] = "*"
+    /// A part of a line with stars for secrets.
+    private func shown(_ line: Int, _ part: Range<Int>) -> [Unicode.Scalar] {
+        var scalars = Array(lines[line - 1][part])
+        func cover(_ range: Range<Int>) {
+            for index in range.clamped(to: part) where scalars[index - part.lowerBound] != " " {
+                scalars[index - part.lowerBound] = "*"
             }
         }
+        for range in covered[line] ?? [] { cover(range) }
+        if let start = suspect(line) { cover(start..<lines[line - 1].count) }
         return scalars
+    }
+
+    /// Where a secret may begin in a line of a file that did not parse: behind a key that takes one, or at the start
+    /// when such a key stands above and less indented.
+    private func suspect(_ line: Int) -> Int? {
+        guard !secretWords.isEmpty else { return nil }
+        if let start = behindSecretWord(line) { return start }
+        var indentation = indentation(of: line)
+        for above in (max(1, line - 50)..<line).reversed() where self.indentation(of: above) < indentation {
+            if behindSecretWord(above) != nil { return 0 }
+            indentation = self.indentation(of: above)
+        }
+        return nil
+    }
+
+    private func behindSecretWord(_ line: Int) -> Int? {
+        let scalars = lines[line - 1]
+        guard scalars.count < 10_000 else { return 0 }  // nobody wrote this by hand; show none of it
+        let lower = scalars.map { ("A"..."Z").contains($0) ? $0.value | 0x20 : $0.value }
+        return secretWords.compactMap { word in
+            guard let at = lower.firstIndex(of: word.lowercased().unicodeScalars.map(\.value)) else { return nil }
+            return lower[at...].firstIndex(of: 0x3A).map { $0 + 1 }
+        }.min()
+    }
+
+    /// Blank lines count as deep, so that they part nothing; so does a tab, whose depth nobody knows.
+    private func indentation(of line: Int) -> Int {
+        guard let first = lines[line - 1].firstIndex(where: { $0 != " " }), lines[line - 1][first] != "\t" else {
+            return Int.max
+        }
+        return first
     }
 
     /// What a terminal shows for a character, and how many columns it takes.

@@ -35,6 +35,7 @@ package struct Glob: Hashable, Sendable {
         ending = pieces.first == .run && plain.count == pieces.count - 1 ? plain : nil
     }
 
+    /// - Parameter name: A path below the folder where ``isForPaths``, else a name, which holds no slash.
     package func matches(_ name: FilePath) -> Bool { name.bytes.withUnsafeBufferPointer { matches($0) } }
 
     package func matches(_ name: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -128,7 +128,10 @@ actor Dispatcher {
             if isNews {
                 house.log.warning(
                     "destination held",
-                    ["destination": name, "hold": hold.kind.rawValue, "reason": failure.message, "next_try_in": "\(Int(hold.wait.inSeconds.rounded()))s"])
+                    [
+                        "destination": name, "hold": hold.kind.rawValue, "reason": failure.message,
+                        "next_try_in": "\(Int(hold.wait.inSeconds.rounded()))s",
+                    ])
             }
         } else if verdict.wasAnswered {
             if health.trouble != nil { house.log.notice("destination works again", ["destination": name]) }
@@ -154,7 +157,10 @@ actor Dispatcher {
         case .refused(let failure):
             house.log.error(
                 "upload failed",
-                ["id": upload.id, "destination": upload.destination, "path": claim.asset.path.display, "reason": failure.message])
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "reason": failure.message,
+                ])
         case .copyLost(let failure):
             house.log.warning("staged copy lost, staging again", ["id": upload.id, "reason": failure.message])
         case .held(let failure, _):

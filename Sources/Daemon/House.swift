@@ -49,7 +49,8 @@ final class Troubles: Sendable {
         standing.withLock { standing in
             let isNews = standing[about]?.text != hold.text
             // It began when it began, however often it is found again.
-            standing[about] = standing[about].map { Hold(hold.kind, since: $0.since, until: hold.until, text: hold.text) } ?? hold
+            standing[about] =
+                standing[about].map { Hold(hold.kind, since: $0.since, until: hold.until, text: hold.text) } ?? hold
             return isNews
         }
     }

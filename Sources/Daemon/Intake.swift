@@ -74,7 +74,8 @@ struct Intake: Sendable {
             house.log.debug("known already", ["folder": arrival.file.folder, "path": path])
         case .keyTaken(let holder):
             house.log.warning(
-                "not added: a live upload has the same key", ["folder": arrival.file.folder, "path": path, "id": holder])
+                "not added: a live upload has the same key",
+                ["folder": arrival.file.folder, "path": path, "id": holder])
         }
     }
 

@@ -49,7 +49,9 @@ struct Naming: Sendable {
     }
 
     /// A template's result as text; bytes that are none are shown escaped.
-    func text(_ template: Template) -> String { FilePath(bytes: fill(template)).text ?? FilePath(bytes: fill(template)).display }
+    func text(_ template: Template) -> String {
+        FilePath(bytes: fill(template)).text ?? FilePath(bytes: fill(template)).display
+    }
 
     /// The remote name: relative, without `.`, `..` and empty parts, whatever the template and the file's name made of it.
     func remoteName(_ template: Template) -> FilePath {

@@ -86,7 +86,9 @@ actor Releaser {
             let result = try await blocking {
                 let result = try release.run()
                 if case .released(_, let folders) = result {
-                    for folder in folders where try FileLook.ifPresent(at: folder) != nil { try Files.syncFolder(folder) }
+                    for folder in folders where try FileLook.ifPresent(at: folder) != nil {
+                        try Files.syncFolder(folder)
+                    }
                 }
                 return result
             }
@@ -114,7 +116,8 @@ actor Releaser {
 
     private func putOff(_ asset: AssetRecord, _ reason: String) async throws {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
-        let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(afterFailures: failures, luck: Chance.luck())
+        let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
+            afterFailures: failures, luck: Chance.luck())
         deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures)
         if asset.sourceNote != reason { try await house.store.releaseFailed(asset.id, note: reason) }
         if failures & (failures - 1) == 0 {

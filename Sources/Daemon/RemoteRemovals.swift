@@ -1,5 +1,5 @@
-internal import Core
 internal import Config
+internal import Core
 internal import Linux
 internal import Store
 
@@ -23,7 +23,8 @@ actor RemoteRemovals {
             do {
                 for deletion in try await house.store.remoteDeletions() { try await remove(deletion) }
                 let now = house.clocks.monotonic()
-                await house.removalBell.wait(atMost: deferred.values.min().map { max(.milliseconds(10), $0.since(now)) })
+                await house.removalBell.wait(
+                    atMost: deferred.values.min().map { max(.milliseconds(10), $0.since(now)) })
             } catch let error as StoreError {
                 house.log.error("remote removals wait", ["reason": error.description])
                 await house.removalBell.wait(atMost: .seconds(5))
@@ -51,13 +52,15 @@ actor RemoteRemovals {
             try await house.store.remoteDeletion(deletion, nil)
             let wait = Self.backoff.wait(afterFailures: deletion.tries + 1, luck: Chance.luck())
             deferred[deletion.id] = now.advanced(by: wait)
-            house.log.warning("remote remains not removed yet", ["id": deletion.upload, "reason": error.failure.message])
+            house.log.warning(
+                "remote remains not removed yet", ["id": deletion.upload, "reason": error.failure.message])
         }
     }
 
     private func end(_ deletion: RemoteDeletion, _ result: String, _ reason: String?) async throws {
         try await house.store.remoteDeletion(deletion, result)
         deferred[deletion.id] = nil
-        house.log.info("remote remains of a cancelled upload", ["id": deletion.upload, "result": result, "reason": reason])
+        house.log.info(
+            "remote remains of a cancelled upload", ["id": deletion.upload, "result": result, "reason": reason])
     }
 }

@@ -1,5 +1,5 @@
-internal import Core
 internal import Config
+internal import Core
 internal import Linux
 internal import Staging
 internal import Store
@@ -70,8 +70,12 @@ actor Stager {
         for asset in candidates where !underWay.contains(asset.id) {
             let isSmall = asset.size <= Self.smallFile
             if !batch.isEmpty && !isSmall { continue }
-            guard try await hasRoom(for: asset) else { break }
+            // Taken before the question is asked: the other worker runs while this one waits for the answer.
             underWay.insert(asset.id)
+            guard try await hasRoom(for: asset) else {
+                underWay.remove(asset.id)
+                break
+            }
             promised += asset.size
             batch.append(asset)
             if !isSmall { break }
@@ -87,7 +91,8 @@ actor Stager {
                 asset,
                 Failure(
                     .config, code: "larger_than_staging",
-                    message: "\(asset.path.display) has \(asset.size) bytes, more than staging.max_size (\(cap)) allows: raise it",
+                    message:
+                        "\(asset.path.display) has \(asset.size) bytes, more than staging.max_size (\(cap)) allows: raise it",
                     at: house.clocks.wall(), retryable: false))
             return false
         }
@@ -103,7 +108,9 @@ actor Stager {
             return false
         }
         if free - asset.size < settings.keepFree {
-            wait("\(free) bytes are free for staging, and \(settings.keepFree) are to stay free: it goes on when uploads are done")
+            wait(
+                "\(free) bytes are free for staging, and \(settings.keepFree) are to stay free: it goes on when uploads are done"
+            )
             return false
         }
         if house.troubles.clear("staging") { house.log.notice("staging goes on") }
@@ -134,21 +141,25 @@ actor Stager {
         let clocks = house.clocks
         // Not more than the batch's time, so that the first of many small ones does not wait for all.
         let results = await withTaskCancellationHandler {
-            await (try? blocking { () -> [(AssetRecord, Result)] in
-                var results: [(AssetRecord, Result)] = []
-                for asset in batch {
-                    if isCancelled.isSet || (!results.isEmpty && clocks.monotonic().since(started) > Self.batchTime) { break }
-                    do throws(StagingError) {
-                        let copied = try staging.copy(
-                            asset.path, expecting: asset.identity, changed: asset.changed, as: asset.stagedName,
-                            isStopped: { isCancelled.isSet })
-                        results.append((asset, .copied(sha256: copied.sha256)))
-                    } catch {
-                        results.append((asset, .failed(error)))
+            await
+                (try? blocking { () -> [(AssetRecord, Result)] in
+                    var results: [(AssetRecord, Result)] = []
+                    for asset in batch {
+                        if isCancelled.isSet || (!results.isEmpty && clocks.monotonic().since(started) > Self.batchTime)
+                        {
+                            break
+                        }
+                        do throws(StagingError) {
+                            let copied = try staging.copy(
+                                asset.path, expecting: asset.identity, changed: asset.changed, as: asset.stagedName,
+                                isStopped: { isCancelled.isSet })
+                            results.append((asset, .copied(sha256: copied.sha256)))
+                        } catch {
+                            results.append((asset, .failed(error)))
+                        }
                     }
-                }
-                return results
-            }) ?? []  // the closure throws nothing
+                    return results
+                }) ?? []  // the closure throws nothing
         } onCancel: {
             isCancelled.set()
         }
@@ -226,7 +237,8 @@ actor Stager {
     @discardableResult
     private func putOff(_ asset: AssetRecord) -> Int {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
-        let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(afterFailures: failures, luck: Chance.luck())
+        let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
+            afterFailures: failures, luck: Chance.luck())
         deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures)
         return failures
     }

@@ -1,5 +1,5 @@
-internal import Core
 internal import Config
+internal import Core
 internal import Linux
 internal import Store
 
@@ -32,10 +32,11 @@ struct Upkeep: Sendable {
                         renewed.append(identity)  // the folder may come back into the configuration
                         continue
                     }
-                    let isHome = try FileLook.ifPresent(at: root).map { look in
-                        identity.fileSystem == nil
-                            || fileSystems.identity(at: root, device: look.device)?.name == identity.fileSystem
-                    } ?? false
+                    let isHome =
+                        try FileLook.ifPresent(at: root).map { look in
+                            identity.fileSystem == nil
+                                || fileSystems.identity(at: root, device: look.device)?.name == identity.fileSystem
+                        } ?? false
                     let stands = try FileLook.ifPresent(at: root.appending(identity.relative)) != nil
                     if isHome && !stands { gone.append(identity) } else { renewed.append(identity) }
                 }

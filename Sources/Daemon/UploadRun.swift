@@ -1,5 +1,5 @@
-internal import Core
 internal import Config
+internal import Core
 internal import Linux
 internal import Staging
 internal import Store
@@ -61,7 +61,8 @@ struct UploadRun: Sendable {
     private func copyLost() -> Verdict {
         let failure = Failure(
             .local, code: "copy_lost",
-            message: "the staged copy \(house.staging.path(claim.asset.stagedName).display) is missing or has another size",
+            message:
+                "the staged copy \(house.staging.path(claim.asset.stagedName).display) is missing or has another size",
             at: house.clocks.wall(), retryable: true)
         return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false, spent: 0)
     }

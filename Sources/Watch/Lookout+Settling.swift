@@ -35,11 +35,14 @@ extension Lookout {
                 return
             }
             let fileSystem = fileSystems.identity(at: path, device: look.device)
-            ready.append(
-                SettledFile(
-                    folder: rule.name, root: rule.path, relative: relative, look: look,
-                    identity: StoredIdentity(look, folder: rule.name, relative: relative, on: fileSystem),
-                    settledBy: settledBy))
+            let file = SettledFile(
+                folder: rule.name, root: rule.path, relative: relative, look: look,
+                identity: StoredIdentity(look, folder: rule.name, relative: relative, on: fileSystem),
+                settledBy: settledBy)
+            // A file may settle twice before anybody takes it, when a scan and an event both told of it. The last counts:
+            // within one batch nobody could tell that the other is known by then.
+            if let index = ready.firstIndex(where: { $0.place == place }) { ready.remove(at: index) }
+            ready.append((place, file))
         } catch {
             // A name that is gone, or is a link by now, is nothing to talk about.
             if error.isMissing || error.isLink { return settling.forget(place) }
@@ -58,7 +61,7 @@ extension Lookout {
             let batch = Array(ready.prefix(pace.batch))
             ready.removeFirst(batch.count)
             isDelivering = true
-            deliver(.settled(batch))
+            deliver(.settled(batch.map(\.file)))
         }
     }
 }

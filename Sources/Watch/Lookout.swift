@@ -43,7 +43,8 @@ final class Lookout {
     var skipped: [Place: SettledFile] = [:]
 
     var settling: Settling<Place>
-    var ready: [SettledFile] = []
+    /// Settled, and waiting to be taken. At most ``WatchPace/batch``.
+    var ready: [(place: Place, file: SettledFile)] = []
     var outbox = Queue<Mailbox.Delivery>()
     var isDelivering = false
 

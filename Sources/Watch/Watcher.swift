@@ -104,6 +104,8 @@ package final class Watcher: Sendable {
     package func rescan() { mailbox.post(.rescan) }
 
     /// Lets a file settle again that was handed on and turned out to be changing still.
+    ///
+    /// It comes once more only if the filter does not know it: take it off the record first.
     package func reconsider(folder: String, relative: FilePath) {
         mailbox.post(.reconsider(folder: folder, relative: relative))
     }

@@ -10,6 +10,7 @@ final class Desk: Sendable {
         var exchanges: [ObjectIdentifier: Exchange] = [:]
         var tasks: [Int: Task<Void, Never>] = [:]
         var nextTask = 0
+        var nextRequest: UInt64 = 1
     }
     private let state = Mutex(State())
 
@@ -18,6 +19,13 @@ final class Desk: Sendable {
     var isClosing: Bool { state.withLock { $0.isClosing } }
 
     func enter(_ exchange: Exchange) { state.withLock { $0.exchanges[ObjectIdentifier(exchange)] = exchange } }
+
+    func nextRequestNumber() -> UInt64 {
+        state.withLock { state in
+            defer { state.nextRequest += 1 }
+            return state.nextRequest
+        }
+    }
 
     func leave(_ exchange: Exchange) {
         state.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }

@@ -98,7 +98,7 @@ final class Exchange: @unchecked Sendable {
     // MARK: Head
 
     private func begin(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> Bool {
-        switch RequestHead.read(connection, method: method, target: target) {
+        switch RequestHead.read(connection, method: method, target: target, number: desk.nextRequestNumber()) {
         case .failure(let refusal):
             return refuse(.text(refusal.status, refusal.text), headers: [:], connection)
         case .success(let request):

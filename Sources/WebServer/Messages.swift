@@ -36,11 +36,14 @@ package struct WebRequest: Sendable {
     /// Names in lower case; the values of a name that comes twice are joined with `, ` (RFC 9110, section 5.3).
     package var headers: [String: String]
     package var peer: WebPeer
+    /// Tells the requests of one server apart: `plan` and `reply` see the same number.
+    package var number: UInt64
 
     package init(
         method: String, path: String, rawTarget: String, query: [String: String], headers: [String: String],
-        peer: WebPeer
+        peer: WebPeer, number: UInt64 = 0
     ) {
+        self.number = number
         self.method = method
         self.path = path
         self.rawTarget = rawTarget

@@ -9,7 +9,7 @@ enum RequestHead {
 
     /// Either the request, or the reply that refuses it.
     static func read(
-        _ connection: OpaquePointer, method: UnsafePointer<CChar>, target: String
+        _ connection: OpaquePointer, method: UnsafePointer<CChar>, target: String, number: UInt64
     ) -> Result<WebRequest, Refusal> {
         guard sluice_mhd_header_size(connection) <= limit else {
             return .failure(Refusal(status: 431, text: "the headers are longer than \(limit) bytes"))
@@ -21,7 +21,7 @@ enum RequestHead {
         return .success(
             WebRequest(
                 method: String(cString: method), path: path, rawTarget: target, query: query,
-                headers: headers(of: connection), peer: peer(of: connection)))
+                headers: headers(of: connection), peer: peer(of: connection), number: number))
     }
 
     struct Refusal: Error {

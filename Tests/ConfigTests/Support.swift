@@ -1,12 +1,13 @@
-@testable import Config
 import Core
+
+@testable import Config
 
 /// Types of destination as their rooms declare them.
 let types: [DestinationType] = [
     DestinationType(
         name: "tus", summary: "a tus 1.0 server",
         keys: [
-            SettingKey("url", .url, required: true, "the address that creates uploads"),
+            SettingKey("url", .url, required: true, "The address that creates uploads."),
             SettingKey("token", .secret, "sent as a bearer token"),
             SettingKey("headers", .map, "sent with every request"),
             SettingKey("checksum", .choice(["none", "sha1", "sha256"]), "digest of each chunk"),

@@ -8,6 +8,8 @@ import Watch
 final class Scene: Sendable {
     struct Heard: Sendable {
         var settled: [SettledFile] = []
+        /// What a daemon would have on record.
+        var known: Set<StoredIdentity> = []
         var skipped: [SettledFile] = []
         var scanned: [String] = []
         var log: [String] = []
@@ -70,13 +72,20 @@ final class Scene: Sendable {
     /// Waits until exactly these have been handed on.
     func settled(_ names: [String]) async throws {
         let wanted = names.sorted()
-        try await wait("settled \(wanted)") { heard in heard.settled.map(\.relative.display).sorted() == wanted }
+        do {
+            try await wait("settled") { heard in heard.settled.map(\.relative.display).sorted() == wanted }
+        } catch {
+            let heard = heard
+            let got = heard.settled.map(\.relative.display).sorted()
+            let difference = got.difference(from: wanted).map { "\($0)" }
+            throw TimeLimit(description: "settled \(got.count) of \(wanted.count): \(difference) \(heard.log)")
+        }
     }
 
     /// Watches while `body` runs, which begins when every folder that is there has been scanned once.
     func watch(
         _ rules: [WatchRule], skipExisting: Set<String> = [], pace: WatchPace = .quick, absent: Set<String> = [],
-        known: @escaping @Sendable (StoredIdentity) -> Bool = { _ in false },
+        known: (@Sendable (StoredIdentity) -> Bool)? = nil,
         onLog: @escaping @Sendable (String) -> Void = { _ in }, onSettled: @escaping @Sendable () async -> Void = {},
         _ body: @Sendable (Watcher) async throws -> Void
     ) async throws {
@@ -84,7 +93,8 @@ final class Scene: Sendable {
             rules: rules, skipExisting: skipExisting, pace: pace, clocks: SystemClocks(),
             isKnown: { [self] identities in
                 note { $0.asked += identities.count }
-                return identities.map(known)
+                let record = heard.known
+                return identities.map { known?($0) ?? record.contains($0) }
             },
             log: { [self] line in
                 note { $0.log.append(line) }
@@ -95,11 +105,17 @@ final class Scene: Sendable {
                 onSettled: { [self] files in
                     note {
                         $0.settled += files
+                        $0.known.formUnion(files.map(\.identity))
                         $0.batches.append(files.count)
                     }
                     await onSettled()
                 },
-                onSkipped: { [self] files in note { $0.skipped += files } },
+                onSkipped: { [self] files in
+                    note {
+                        $0.skipped += files
+                        $0.known.formUnion(files.map(\.identity))
+                    }
+                },
                 onScanned: { [self] folder in note { $0.scanned.append(folder) } })
         }
         do {

@@ -223,7 +223,7 @@ struct WatcherTests {
 
     @Test("a file that the daemon found changing settles again")
     func reconsidered() async throws {
-        try await scene.watch([rule()]) { watcher in
+        try await scene.watch([rule()], known: { _ in false }) { watcher in
             try folder.write("in/x/a.mp4", noise(10))
             try await scene.settled("x/a.mp4")
             watcher.reconsider(folder: "cam", relative: "x/a.mp4")
