@@ -36,7 +36,8 @@ extension Verb {
                     try report("added", try await client.add(request), call)
                 } catch let refusal as Refusal {
                     // One file that is refused keeps nobody else waiting; the first one's status is told.
-                    call.console.error("sluice add: \(path.display): \(refusal.message)")
+                    let about = refusal.message.contains(path.display) ? "" : "\(path.display): "
+                    call.console.error("sluice add: \(about)\(refusal.message)")
                     if status == .ok { status = ExitCode(refusal.code) }
                 }
             }
