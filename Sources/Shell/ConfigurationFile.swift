@@ -28,7 +28,9 @@ struct ConfigurationFile: Sendable {
                 try Settings.load(path, types: DestinationTable.builtIn.map(\.type), disk: disk)
             }
         } catch let errors as ConfigErrors {
-            throw CommandError(.config, "\(errors)")
+            var error = CommandError(.config, "\(errors)")
+            error.isBare = true
+            throw error
         }
     }
 

@@ -42,6 +42,8 @@ struct CommandError: Error, Sendable, CustomStringConvertible {
     var message: String
     /// What to do about it.
     var remedy: String?
+    /// Printed as it is: begins with a place that editors understand.
+    var isBare = false
 
     init(_ status: ExitCode, _ message: String, remedy: String? = nil) {
         self.status = status

@@ -50,10 +50,10 @@ package enum Shell {
         } catch is Console.Closed {
             return .ok
         } catch {
-            let (status, message, remedy) = explain(error)
+            let (status, message, remedy, isBare) = explain(error)
             let label = console.colour ? console.styled("sluice:", .red) : "sluice:"
             // Usage errors name their verb already.
-            console.error(message.hasPrefix("sluice") ? message : "\(label) \(message)")
+            console.error(isBare || message.hasPrefix("sluice") ? message : "\(label) \(message)")
             if let remedy { console.error(remedy) }
             return status
         }
@@ -105,12 +105,14 @@ package enum Shell {
         return (nil, before)
     }
 
-    private static func explain(_ error: any Error) -> (ExitCode, String, String?) {
+    private static func explain(
+        _ error: any Error
+    ) -> (status: ExitCode, message: String, remedy: String?, isBare: Bool) {
         switch error {
-        case let error as CommandError: (error.status, error.message, error.remedy)
-        case let refusal as Refusal: (ExitCode(refusal.code), refusal.message, nil)
-        case let error as ControlError: (ExitCode(error), error.description, error.remedy)
-        default: (.failed, redacted(printable("\(error)")), nil)
+        case let error as CommandError: (error.status, error.message, error.remedy, error.isBare)
+        case let refusal as Refusal: (ExitCode(refusal.code), refusal.message, nil, false)
+        case let error as ControlError: (ExitCode(error), error.description, error.remedy, false)
+        default: (.failed, redacted(printable("\(error)")), nil, false)
         }
     }
 }

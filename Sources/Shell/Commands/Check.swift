@@ -95,7 +95,7 @@ private func checkDestination(_ destination: DestinationSettings, _ transport: T
     }
 }
 
-/// A line each: verdict, what, which; the detail below where it does not fit beside.
+/// A line each: verdict, what, which, and how it stands; below, where that does not fit beside.
 func findingLines(_ findings: [Finding], _ console: Console) -> [String] {
     let about = findings.map { displayWidth($0.about) }.max() ?? 0
     let name = min(32, findings.map { displayWidth($0.name) }.max() ?? 0)
@@ -106,14 +106,14 @@ func findingLines(_ findings: [Finding], _ console: Console) -> [String] {
             case .warning: .yellow
             case .failed: .red
             }
-        let head =
-            console.styled(filled(finding.verdict.rawValue, to: 7), style) + "  " + filled(finding.about, to: about)
-            + "  " + filled(finding.name, to: name)
-        let indent = 7 + 2 + about + 2 + name + 2
+        let verdict = console.styled(filled(finding.verdict.rawValue, to: 7), style)
+        let start = verdict + "  " + filled(finding.about, to: about) + "  "
         let detail = printable(finding.detail)
+        let indent = 7 + 2 + about + 2 + name + 2
         if displayWidth(finding.name) <= name, indent + displayWidth(detail) <= console.width {
-            return [head + "  " + detail]
+            return [start + filled(finding.name, to: name) + "  " + detail]
         }
-        return [head] + wrapped(detail, width: console.width, indent: 9).split(separator: "\n").map(String.init)
+        let below = wrapped(detail, width: console.width, indent: 9).split(separator: "\n")
+        return [start + finding.name] + below.map(String.init)
     }
 }
