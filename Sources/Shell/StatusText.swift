@@ -29,7 +29,9 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
     }
     for destination in status.destinations {
         var text =
-            "\(destination.name)  \(destination.type)  " + styledState(printable(destination.state), ["up"], console)
+            "\(destination.name)  \(destination.type)  "
+            + styledState(
+                destination.hold == nil ? printable(destination.state) : "held", ["up"], console)
         text +=
             ", \(destination.running) running, \(destination.waiting) waiting, \(Units.bytes(destination.sentToday)) sent today"
         lines.append(entry("to", text, console))

@@ -147,7 +147,7 @@ struct TextTests {
                 "now       12 of 20 files, 1.2 GB of 3.4 GB (35%), 11.0 MB/s, 3m 20s left",
                 "paused    folder back since \(paused), until `sluice resume`",
                 "folder    front  /srv/front  watching, 2 settling",
-                "to        archive  tus  destination, 0 running, 3 waiting, 1.2 GB sent today",
+                "to        archive  tus  held, 0 running, 3 waiting, 1.2 GB sent today",
                 "          destination: nas.example does not answer (until \(until))",
                 "staging   /var/lib/sluice/staging  1.0 MB used of 200 GB, 300 GB free on its disk",
                 "warning   staging is on a memory file system",

@@ -32,8 +32,8 @@ struct VerbTests {
     @Test(
         "each asks the daemon for what was typed",
         arguments: [
-            (["list", "--list", "all", "--text", "a b", "--limit", "5"], ["list ||||a b||5"]),
-            (["list"], ["list ongoing||||||100", "list failed||||||100"]),
+            (["list", "--list", "failed", "--text", "a b", "--limit", "5"], ["list failed||||a b||5"]),
+            (["list"], ["list ||||||100"]),
             (["list", "--state", "waiting"], ["list |waiting|||||100"]),
             (["show", "cam1/0001"], ["show cam1/0001"]),
             (["status"], ["status"]),

@@ -6,23 +6,23 @@ extension Verb {
     static let list: Verb = Verb(
         "list", "show uploads, newest first",
         details: [
-            "Without --list: what is ongoing, and what failed. Ids may be shortened to what tells them apart, at least "
-                + "6 characters. Held uploads say why."
+            "Held uploads say why, failed ones what went wrong. Where an id is asked for, its beginning will do, from 6 "
+                + "characters on."
         ],
         options: [
-            Option("list", "LIST", "ongoing, completed, failed, cancelled or all"),
-            Option("state", "STATE", "only this state, as in the STATE column"),
+            Option("list", "LIST", "only ongoing, completed, failed or cancelled ones"),
+            Option("state", "STATE", "only this state: staging, queued, uploading, waiting …"),
             Option("destination", "NAME", "only uploads to it"), Option("folder", "NAME", "only files of it"),
             Option("text", "TEXT", "only paths that contain it"),
             Option("limit", "N", "at most so many rows (100)"),
         ] + Option.client,
         examples: [
-            ("sluice list", "What goes on, and what went wrong."),
+            ("sluice list --list ongoing", "What goes on, and what holds it."),
             ("sluice list --list completed --destination archive --json", "The last hundred, for a script."),
         ]
     ) { call in
         var query = ListQuery()
-        let list = call.arguments.text("list")
+        query.list = call.arguments.text("list")
         query.state = call.arguments.text("state")
         query.destination = call.arguments.text("destination")
         query.folder = call.arguments.text("folder")
@@ -33,19 +33,8 @@ extension Verb {
             }
             query.limit = number
         }
-        // One list is one question. What a person wants to see at a glance is two.
-        let lists: [String?] =
-            list == "all" ? [nil] : list.map { [$0] } ?? (query.state == nil ? ["ongoing", "failed"] : [nil])
-        let page = try await call.withClient { client in
-            var whole: UploadPage?
-            for list in lists {
-                query.list = list
-                let page = try await client.list(query)
-                whole = whole.map { merged($0, page, limit: query.limit) } ?? page
-            }
-            return whole
-        }
-        guard let page else { return .ok }
+        let question = query
+        let page = try await call.withClient { try await $0.list(question) }
         if call.json {
             try call.printJSON(page)
             return .ok
@@ -61,14 +50,4 @@ extension Verb {
         if page.next != nil { try call.console.line("There are more; see them with --limit or a filter.") }
         return .ok
     }
-}
-
-/// Two lists as one page, newest first. It follows from the older of the two numbers, so that no event is missed.
-private func merged(_ a: UploadPage, _ b: UploadPage, limit: Int) -> UploadPage {
-    var page = a
-    let all = (a.uploads + b.uploads).sorted { $0.id > $1.id }
-    page.uploads = Array(all.prefix(limit))
-    page.seq = min(a.seq, b.seq)
-    page.next = all.count > limit ? page.uploads.last?.id : a.next ?? b.next
-    return page
 }

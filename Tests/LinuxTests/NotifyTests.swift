@@ -1,0 +1,72 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// What systemd would be: a datagram socket that keeps what comes.
+private final class Supervisor: Sendable {
+    private let number: CInt
+
+    init(_ path: FilePath) {
+        number = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.bytes) }
+        withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = bind(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+
+    deinit { close(number) }
+
+    /// Datagrams on a Unix socket are there when `sendto` has returned.
+    func next() -> String? {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = recv(number, &buffer, buffer.count, CInt(MSG_DONTWAIT))
+        return count < 0 ? nil : String(decoding: buffer.prefix(count), as: UTF8.self)
+    }
+}
+
+@Suite("Notify")
+struct NotifyTests {
+    @Test("tells the supervisor in lines of KEY=value")
+    func tells() {
+        let folder = TemporaryFolder()
+        let path = folder.path.appending("notify")
+        let supervisor = Supervisor(path)
+        let notify = Notify(socket: path.display)
+        #expect(notify.isHeard)
+        notify.ready("watching 2 folders")
+        notify.status("a\nREADY=0")
+        notify.stopping()
+        #expect(supervisor.next() == "READY=1\nSTATUS=watching 2 folders")
+        // No text makes a second line.
+        #expect(supervisor.next() == "STATUS=a\\x0aREADY=0")
+        #expect(supervisor.next() == "STOPPING=1")
+    }
+
+    @Test("without a supervisor does nothing", arguments: [nil, "", "vsock:2:1", "/nowhere/at/all", "relative"])
+    func nobody(_ socket: String?) {
+        let notify = Notify(socket: socket)
+        notify.ready("x")
+        #expect(notify.isHeard == (socket == "/nowhere/at/all"))
+    }
+}
+
+@Suite("LocalTime")
+struct LocalTimeTests {
+    @Test("is what the C library says", arguments: [Int64(0), -1, 1_795_161_600_999, 4_102_444_800_000])
+    func agrees(_ milliseconds: Int64) {
+        var seconds = time_t((Double(milliseconds) / 1000).rounded(.down))
+        var parts = tm()
+        localtime_r(&seconds, &parts)
+        var text = [CChar](repeating: 0, count: 64)
+        let count = strftime(&text, text.count, "%Y-%m-%d %H:%M:%S", &parts)
+        let local = LocalTime(WallTime(milliseconds: milliseconds))
+        let expected = String(decoding: text.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        #expect("\(local.date) \(local.clock)" == expected)
+    }
+}
