@@ -1,0 +1,138 @@
+package import Core
+internal import Dispatch
+internal import Glibc
+package import Linux
+internal import Synchronization
+
+/// A program that a test started: what it printed, how it ended, and no way for it to outlive the test.
+///
+/// When the last reference goes, the process is killed and waited for. Its environment is small and the same
+/// everywhere: what the caller gives, and the few variables without which no program starts.
+package final class Child: Sendable {
+    package enum Ending: Hashable, Sendable { case status(Int32), signal(Int32) }
+
+    package let pid: Int32
+    /// Where its standard output and standard error go; both are appended to.
+    package let output: FilePath
+    package let errors: FilePath
+    /// `nil` while it runs. Changed together with the wait, so that a pid is never signalled after it was given back.
+    private let ending: Mutex<Ending?>
+
+    /// - Parameters:
+    ///   - program: An absolute path.
+    ///   - arguments: Without the program's own name.
+    package init(
+        _ program: FilePath, _ arguments: [String], environment: [String: String] = [:], output: FilePath,
+        errors: FilePath
+    ) throws(SystemError) {
+        self.output = output
+        self.errors = errors
+        let variables = Self.inherited.merging(environment) { _, given in given }
+        pid = try Self.spawn(
+            program, [program.display] + arguments, variables.map { "\($0.key)=\($0.value)" }, output, errors)
+        ending = Mutex(nil)
+    }
+
+    deinit { end(with: SIGKILL) }
+
+    /// Sends a signal. Nothing happens when the process has ended.
+    package func send(_ signal: Int32) {
+        ending.withLock { if poll(&$0) == nil { kill(pid, signal) } }
+    }
+
+    /// Sends a signal and returns when the process is gone.
+    @discardableResult
+    package func end(with signal: Int32) -> Ending {
+        ending.withLock { ending in
+            if let over = poll(&ending) { return over }
+            kill(pid, signal)
+            return poll(&ending, waiting: true) ?? .signal(signal)
+        }
+    }
+
+    /// How it ended, if it has.
+    package var ended: Ending? { ending.withLock { poll(&$0) } }
+
+    /// Waits until it ends by itself.
+    package func end(within limit: Duration) async throws -> Ending {
+        try await eventually("process \(pid) ends", within: limit) { self.ended }
+    }
+
+    /// What it printed so far.
+    package func printed() throws -> String { String(decoding: try Files.read(output, limit: 64 << 20), as: UTF8.self) }
+    package func complained() throws -> String {
+        String(decoding: try Files.read(errors, limit: 64 << 20), as: UTF8.self)
+    }
+
+    /// Waits for a line on standard output that begins with `start`, and returns what follows it.
+    package func line(after start: String, within limit: Duration = .seconds(20)) async throws -> String {
+        try await eventually("process \(pid) prints “\(start)”", within: limit) {
+            // The last piece has no line feed yet, so it may be half of a line.
+            let lines = try self.printed().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            if let line = lines.last(where: { $0.hasPrefix(start) }) { return String(line.dropFirst(start.count)) }
+            if let over = self.ended { throw Ended(how: over, errors: try self.complained()) }
+            return nil
+        }
+    }
+
+    /// The process ended while something else was expected of it.
+    package struct Ended: Error, Sendable, CustomStringConvertible {
+        package let how: Ending
+        package let errors: String
+        package var description: String { "ended with \(how) and said: \(errors.suffix(2000))" }
+    }
+
+    /// Asks the kernel, and takes the zombie away when there is one. The caller holds the lock.
+    @discardableResult
+    private func poll(_ ending: inout Ending?, waiting: Bool = false) -> Ending? {
+        if ending != nil { return ending }
+        var status: Int32 = 0
+        var got: pid_t
+        repeat { got = waitpid(pid, &status, waiting ? 0 : WNOHANG) } while got == -1 && errno == EINTR
+        if got == pid {
+            // wait(2): the low seven bits are the signal, the next byte is the exit status.
+            ending = status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F)
+        }
+        return ending
+    }
+
+    private static var inherited: [String: String] {
+        var kept: [String: String] = [:]
+        for name in ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"] {
+            if let value = getenv(name) { kept[name] = String(cString: value) }
+        }
+        return kept
+    }
+
+    private static func spawn(
+        _ program: FilePath, _ arguments: [String], _ environment: [String], _ output: FilePath, _ errors: FilePath
+    ) throws(SystemError) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        for (number, path) in [(1, output), (2, errors)] {
+            path.withCString {
+                _ = posix_spawn_file_actions_addopen(&actions, Int32(number), $0, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+            }
+        }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // A test runner may block or ignore signals; its children begin with none blocked and all at their default.
+        var set = sigset_t()
+        sigemptyset(&set)
+        posix_spawnattr_setsigmask(&attributes, &set)
+        sigfillset(&set)
+        posix_spawnattr_setsigdefault(&attributes, &set)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+        var words = arguments.map { strdup($0) } + [nil]
+        var variables = environment.map { strdup($0) } + [nil]
+        defer { for text in words + variables { free(text) } }
+        var pid: pid_t = 0
+        let code = program.withCString { posix_spawn(&pid, $0, &actions, &attributes, &words, &variables) }
+        if code != 0 { throw SystemError(call: "posix_spawn", subject: program.display, code: code) }
+        return pid
+    }
+}

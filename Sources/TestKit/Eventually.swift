@@ -1,0 +1,31 @@
+/// What a test waited for did not come.
+package struct Overdue: Error, Sendable, CustomStringConvertible {
+    package let what: String
+    package let limit: Duration
+    package var description: String { "waited \(limit) in vain until \(what)" }
+}
+
+/// Waits until `look` finds something, and returns it. Looks every few milliseconds, so it returns as soon as it may.
+///
+/// - Throws: ``Overdue`` after `limit`; whatever `look` throws, at once.
+@discardableResult
+package func eventually<Found>(
+    _ what: String, within limit: Duration = .seconds(20), isolation: isolated (any Actor)? = #isolation,
+    _ look: () async throws -> Found?
+) async throws -> Found {
+    let clock = ContinuousClock()
+    let deadline = clock.now.advanced(by: limit)
+    while true {
+        if let found = try await look() { return found }
+        if clock.now >= deadline { throw Overdue(what: what, limit: limit) }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}
+
+/// Waits until `condition` holds.
+package func eventually(
+    _ what: String, within limit: Duration = .seconds(20), isolation: isolated (any Actor)? = #isolation,
+    holds condition: () async throws -> Bool
+) async throws {
+    try await eventually(what, within: limit, isolation: isolation) { try await condition() ? true : nil }
+}
