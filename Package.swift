@@ -67,7 +67,12 @@ let package = Package(
         // Only tests import it.
         room("TestKit", ["Core", "Linux"]),
 
+        // Figures, one line each; `make bench`.
+        .executableTarget(name: "Benchmarks", dependencies: ["Core"], swiftSettings: strict),
+
         tests("CoreTests", ["Core"]),
+        // The built binary and its processes, killed at any moment.
+        tests("EndToEndTests", ["Core", "Linux", "CSQLite"]),
     ],
     swiftLanguageModes: [.v6]
 )
