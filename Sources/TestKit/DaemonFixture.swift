@@ -14,7 +14,12 @@ package final class DaemonFixture {
     package private(set) var daemon: Child?
     package private(set) var receiver: Child?
     /// `127.0.0.1:PORT`; the port is the kernel's choice at the first start and kept from then on.
-    private var address = "127.0.0.1:0"
+    package private(set) var address = "127.0.0.1:0"
+
+    /// Where the daemon uploads to; `nil` for the receiver.
+    package var destination: String?
+    /// More keys of the destination, as YAML: `, checksum: sha1`.
+    package var destinationKeys = ""
 
     /// What the camera fills.
     package var drop: FilePath { folder.path.appending("drop") }
@@ -126,7 +131,7 @@ package final class DaemonFixture {
                 upload_to: [nas]
                 after_upload: \(after)
             destinations:
-              nas: {type: tus, url: "http://\(address)/files/"}
+              nas: {type: tus, url: "\(destination ?? "http://\(address)/files/")"\(destinationKeys)}
             policy:
               concurrency: {total: 4, per_destination: 4}
               retry: {first: 100ms, max: 1s}

@@ -12,6 +12,9 @@ enum Setting {
         number("SLUICE_SEED").map { UInt64($0) } ?? Chance.bytes(4).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
+    /// Where `scripts/test-python` put the programs of other people; `nil` when nobody said.
+    static var pythonTools: FilePath? { text("SLUICE_TEST_PYTHON").map { FilePath($0) } }
+
     /// The program under test: `SLUICE_BINARY`, else the one that was built beside this test.
     ///
     /// - Throws: ``NoBinary`` when there is none: these tests fail then, they are not skipped.
@@ -33,6 +36,9 @@ enum Setting {
         }
     }
 
-    private static func text(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+    /// An empty variable counts as none, so that a caller can take one back.
+    private static func text(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
     private static func number(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
 }
