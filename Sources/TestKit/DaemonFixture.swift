@@ -41,6 +41,12 @@ package final class DaemonFixture {
         for path in [drop, beside, done, received, staging, state, logs] { try Files.makeFolders(path) }
     }
 
+    /// Both end before the folder goes: what still runs would write into it anew.
+    deinit {
+        killDaemon()
+        killReceiver()
+    }
+
     /// Starts the receiver, and tries again for as long as somebody else holds the port that it had before.
     package func startReceiver() async throws {
         let child = try await eventually("the receiver listens") {

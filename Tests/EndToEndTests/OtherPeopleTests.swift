@@ -17,6 +17,7 @@ struct OtherPeopleTests {
         try Files.makeFolders(store)
         fixture.destination = "http://127.0.0.1:\(port)/files"
         var server = try await startServer(port: port, store: store)
+        defer { server.end(with: SIGKILL) }  // before the fixture's folder goes
         let camera = Camera(fixture, dice: Dice(seed: 1))
         for number in 0..<6 {
             // One is so large that the kills find it under way.
@@ -46,7 +47,6 @@ struct OtherPeopleTests {
             #expect(contents.count { $0 == clip.content } == 1, "\(clip.relative)")
         }
         #expect(try Outcome.files(in: fixture.staging, hidden: true) == [])
-        server.end(with: SIGKILL)
     }
 
     @Test("another tus client goes on where our killed receiver had got to", .timeLimit(.minutes(2)))
