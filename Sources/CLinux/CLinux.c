@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <linux/fs.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,7 +39,7 @@ int sluice_statx(int folder, const char *path, struct sluice_look *look) {
     return 0;
 }
 
-ptrdiff_t sluice_copy_file_range(int in, int out, size_t count) { return copy_file_range(in, NULL, out, NULL, count, 0); }
+int64_t sluice_copy_file_range(int in, int out, size_t count) { return copy_file_range(in, NULL, out, NULL, count, 0); }
 int sluice_clone(int out, int in) { return ioctl(out, FICLONE, in); }
 int sluice_rename_no_replace(int from_folder, const char *from, int to_folder, const char *to) {
     return renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
@@ -101,5 +103,28 @@ int sluice_peer_user(int socket, uint32_t *user, uint32_t *group) {
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return -1;
     *user = who.uid;
     *group = who.gid;
+    return 0;
+}
+
+void sluice_prepare_upload_socket(int socket, uint32_t patience) {
+    int on = 1, idle = 30, between = 10, unsent = 128 << 10;
+    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof between);
+    setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+    setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
+}
+
+void sluice_reset_on_close(int socket) {
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
+int sluice_local_port(int socket) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    if (getsockname(socket, (struct sockaddr *)&address, &length) != 0) return 0;
+    if (address.ss_family == AF_INET) return ntohs(((struct sockaddr_in *)&address)->sin_port);
+    if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
     return 0;
 }

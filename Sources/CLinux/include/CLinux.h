@@ -1,7 +1,6 @@
 #pragma once
 // What Swift's Glibc module does not show: it is built without _GNU_SOURCE. Plain functions in CLinux.c,
-// so that Swift sees no feature macros. Includes only headers of the compiler: a type of <sys/types.h> that came in here
-// would belong to this module in whole-module builds, and every file that uses it would have to import this.
+// so that Swift sees no feature macros.
 #include <stdint.h>
 #include <stddef.h>
 
@@ -16,7 +15,7 @@ struct sluice_look {
 /// statx(2) of `path` relative to `folder`, not following a final symbolic link. An empty path looks at `folder` itself.
 int sluice_statx(int folder, const char *path, struct sluice_look *look);
 
-ptrdiff_t sluice_copy_file_range(int in, int out, size_t count);
+int64_t sluice_copy_file_range(int in, int out, size_t count);
 /// ioctl FICLONE: makes `out` share the blocks of `in`.
 int sluice_clone(int out, int in);
 /// renameat2(2) with RENAME_NOREPLACE.
@@ -41,3 +40,17 @@ int sluice_next_signal(int descriptor);
 int sluice_fnmatch(const char *pattern, const char *text, int path_mode, int fold);
 /// Effective user of the peer of a Unix socket.
 int sluice_peer_user(int socket, uint32_t *user, uint32_t *group);
+/// Keepalive, TCP_NOTSENT_LOWAT and TCP_USER_TIMEOUT (milliseconds). Options that the socket does not know are left out.
+void sluice_prepare_upload_socket(int socket, uint32_t patience);
+/// SO_LINGER with a time of 0.
+void sluice_reset_on_close(int socket);
+/// The port of getsockname(2), 0 for anything but TCP.
+int sluice_local_port(int socket);
+
+/// As sluice_statx, following symbolic links.
+int sluice_statx_following(const char *path, struct sluice_look *look);
+/// The number of the mount that holds `path`, as in mountinfo; 0 when the kernel does not tell (before 5.8).
+uint64_t sluice_mount_number(const char *path);
+/// The 16 bytes of the UUID of the file system that holds `path` (FS_IOC_GETFSUUID, Linux 6.9).
+int sluice_file_system_uuid(const char *path, uint8_t *uuid);
+uint64_t sluice_device_number(uint32_t major, uint32_t minor);

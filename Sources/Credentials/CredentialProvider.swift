@@ -1,0 +1,48 @@
+package import Core
+
+/// Hands out the headers that a destination wants, and reads their secrets again when they were refused.
+///
+/// An actor shared by all uploads of a destination, so that one reading serves them all.
+package actor CredentialProvider {
+    /// A header whose value is a secret, or text that the configuration holds as a literal.
+    package struct Header: Sendable {
+        package let name: String
+        /// Stands before the secret: `Bearer `.
+        package let prefix: String
+        package let source: SecretSource
+
+        package init(_ name: String, prefix: String = "", _ source: SecretSource) {
+            self.name = name
+            self.prefix = prefix
+            self.source = source
+        }
+    }
+
+    private let headers: [Header]
+    private let reader: SecretReader
+    private var cached: [(String, String)]?
+    /// Counts the readings, so that one refusal of old headers does not throw away new ones.
+    private var reading = 0
+
+    package init(_ headers: [Header], reader: SecretReader) {
+        self.headers = headers
+        self.reader = reader
+    }
+
+    /// - Returns: The headers, and the number of the reading they are from, for ``refused(_:)``.
+    package func current() async throws(SecretError) -> (headers: [(String, String)], reading: Int) {
+        if let cached { return (cached, reading) }
+        var lines: [(String, String)] = []
+        for header in headers {
+            let secret = try await reader.read(header.source)
+            lines.append((header.name, header.prefix + secret.reveal()))
+        }
+        // Two callers may have read at the same time; both are new, and either will do.
+        reading += 1
+        cached = lines
+        return (lines, reading)
+    }
+
+    /// The remote did not take the headers of this reading: the next ones are read anew.
+    package func refused(_ reading: Int) { if reading == self.reading { cached = nil } }
+}

@@ -1,0 +1,13 @@
+/// Something that no log, error or debugger line may show. ``reveal()`` is the only way to its text.
+package struct Secret: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    private let text: String
+
+    package init(_ text: String) { self.text = text }
+
+    /// The secret itself: for the header it belongs in, and nothing else.
+    package func reveal() -> String { text }
+
+    package var description: String { "(secret)" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

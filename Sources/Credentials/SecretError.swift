@@ -1,0 +1,31 @@
+package import Core
+
+/// A secret that could not be read: from where, why, and what to do. Never what it contains.
+package struct SecretError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// For people: `the file /etc/sluice/token`.
+    package let source: String
+    package let problem: String
+    package let remedy: String
+
+    init(_ source: SecretSource, _ problem: String, remedy: String) {
+        self.source = source.shown
+        self.problem = problem
+        self.remedy = remedy
+    }
+
+    package var description: String { "the secret from \(source) cannot be used: \(problem); \(remedy)" }
+}
+
+extension SecretSource {
+    /// Where it comes from, for people, without the secret.
+    package var shown: String {
+        switch self {
+        case .file(let path): "the file \(path.display)"
+        case .environment(let name): "the environment variable \(FilePath(name).display)"
+        case .credential(let name): "the systemd credential \(FilePath(name).display)"
+        // Arguments may themselves be secret, so only the program is named.
+        case .command(let words): "the command \(FilePath(words.first ?? "").display)"
+        case .literal: "the configuration"
+        }
+    }
+}

@@ -1,0 +1,101 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// Reads secrets from where they are kept, anew each time: they change while the daemon runs.
+package struct SecretReader: Sendable {
+    /// Larger ones are taken for the wrong file.
+    static let limit = 64 << 10
+
+    private let variable: @Sendable (String) -> String?
+    private let patience: Duration
+
+    /// - Parameters:
+    ///   - variable: The environment.
+    ///   - patience: How long a command may take.
+    package init(
+        variable: @escaping @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } },
+        patience: Duration = .seconds(30)
+    ) {
+        self.variable = variable
+        self.patience = patience
+    }
+
+    /// Text without the one line feed that editors put at the end of a file; anything else in it stays.
+    ///
+    /// - Throws: ``SecretError`` also for a secret that is empty, longer than 64 KiB, or no UTF-8.
+    package func read(_ source: SecretSource) async throws(SecretError) -> Secret {
+        switch source {
+        case .literal(let text):
+            return try checked(Array(text.utf8), source)
+        case .environment(let name):
+            guard let text = variable(name) else {
+                throw SecretError(source, "it is not set", remedy: "set it where the daemon is started")
+            }
+            return try checked(Array(text.utf8), source)
+        case .file(let path):
+            return try checked(try await content(of: path, source), source)
+        case .credential(let name):
+            guard let folder = variable("CREDENTIALS_DIRECTORY") else {
+                throw SecretError(
+                    source, "no credentials were passed to this process",
+                    remedy: "start it by systemd, with LoadCredential=\(FilePath(name).display):… in its unit")
+            }
+            guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
+                throw SecretError(source, "that is no name of a credential", remedy: "give the name in LoadCredential=")
+            }
+            return try checked(try await content(of: FilePath(folder).appending(FilePath(name)), source), source)
+        case .command(let words):
+            let environment = ["PATH", "HOME", "LANG", "CREDENTIALS_DIRECTORY"].compactMap { name in
+                variable(name).map { "\(name)=\($0)" }
+            }
+            let patience = patience
+            do {
+                return try checked(
+                    try await blocking { try CommandOutput.read(words, environment, limit: Self.limit, patience) },
+                    source)
+            } catch let error as SecretError {
+                throw error
+            } catch {
+                throw SecretError(source, "\(error)", remedy: "run it by hand as the daemon's user")
+            }
+        }
+    }
+
+    private func content(of path: FilePath, _ source: SecretSource) async throws(SecretError) -> [UInt8] {
+        do {
+            return try await blocking {
+                // Secrets are often symbolic links to the version of the day, which `Files.read` refuses.
+                guard let resolved = path.withCString({ realpath($0, nil) }) else {
+                    throw SystemError(call: "open", subject: path.display, code: errno)
+                }
+                defer { free(resolved) }
+                let target = FilePath(bytes: UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
+                return try Files.read(target, limit: Self.limit)
+            }
+        } catch let error as SystemError {
+            if error.isMissing {
+                throw SecretError(source, "it is not there", remedy: "create it, readable by the daemon's user only")
+            }
+            if error.isDenied {
+                throw SecretError(source, "the daemon may not read it", remedy: "make it readable by the daemon's user")
+            }
+            if error.code == EFBIG {
+                throw SecretError(source, "it is larger than 64 KiB", remedy: "check that it is the right file")
+            }
+            throw SecretError(source, error.reason, remedy: "check that it is a readable file")
+        } catch {
+            throw SecretError(source, "it cannot be read", remedy: "check that it is a readable file")
+        }
+    }
+
+    private func checked(_ bytes: [UInt8], _ source: SecretSource) throws(SecretError) -> Secret {
+        var bytes = bytes
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        if bytes.isEmpty { throw SecretError(source, "it is empty", remedy: "put the secret in it") }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw SecretError(source, "it is no UTF-8 text", remedy: "check that it is the right one")
+        }
+        return Secret(text)
+    }
+}

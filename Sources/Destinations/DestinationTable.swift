@@ -1,0 +1,55 @@
+package import Core
+package import Credentials
+package import Transport
+
+/// One kind of destination: its row for the configuration, and how one is made.
+package struct DestinationKind: Sendable {
+    package let type: DestinationType
+    /// - Parameter values: Checked against ``type`` already.
+    /// - Throws: ``UnusableSetting`` for what only this kind can judge.
+    package let make: @Sendable (_ values: [String: SettingValue], _ tools: DestinationTools) throws -> any Destination
+
+    package init(
+        type: DestinationType,
+        make: @escaping @Sendable ([String: SettingValue], DestinationTools) throws -> any Destination
+    ) {
+        self.type = type
+        self.make = make
+    }
+}
+
+/// What every destination is given.
+package struct DestinationTools: Sendable {
+    package var transport: any Transporting
+    package var secrets: SecretReader
+    package var clocks: any Clocks
+    /// The destination's name in the configuration, for messages.
+    package var name: String
+    /// One line for the log. No secrets.
+    package var log: @Sendable (String) -> Void
+
+    package init(
+        transport: any Transporting, secrets: SecretReader, clocks: any Clocks, name: String,
+        log: @escaping @Sendable (String) -> Void
+    ) {
+        self.transport = transport
+        self.secrets = secrets
+        self.clocks = clocks
+        self.name = name
+        self.log = log
+    }
+}
+
+/// A value that its type allows and its destination cannot use.
+package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertible {
+    package let key: String
+    package let problem: String
+    package var description: String { "`\(key)` \(problem)" }
+}
+
+/// Every kind there is. A new one is its folder and a line here.
+package enum DestinationTable {
+    package static let builtIn: [DestinationKind] = [
+        Tus.kind
+    ]
+}

@@ -1,0 +1,68 @@
+internal import Core
+
+/// How one kind of remote that counts bytes is spoken to. A value; the progress is in the checkpoint.
+///
+/// Of the checkpoint, `url` belongs to the dialect and every other field to ``OffsetRun``.
+protocol OffsetDialect: Sendable {
+    /// Asks for a place for the file, without a byte of it, and sets `url`.
+    ///
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws
+
+    /// Asks how far the remote got. Follows a permanent redirect and keeps the new address in the checkpoint.
+    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Position
+
+    /// Sends bytes `range.lowerBound..<range.upperBound` of the file.
+    func send(
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent,
+        _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> Sending
+
+    /// Whether the remote, asked elsewhere than at the upload, looks like itself: not a proxy that lost it.
+    func isThere(_ spent: @escaping Spent) async throws -> Bool
+
+    /// A failure that the engine found, in this destination's name.
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
+}
+
+typealias Spent = @Sendable (Int64) -> Void
+
+/// Where a remote says that an upload stands.
+enum Position: Sendable {
+    case at(Int64)
+    /// Not there any more. `isCertain` when the remote itself said so, and no proxy in front of it could have.
+    case gone(isCertain: Bool)
+    /// The address holds something else than our file.
+    case foreign(String)
+    /// An answer that may be a fault of the moment; after some of them the upload counts as gone.
+    case doubtful(UploadError)
+}
+
+/// How one sending ended.
+struct Sending: Sendable {
+    enum Answer: Sendable {
+        /// The new offset; `nil` when the remote did not name it.
+        case accepted(Int64?)
+        /// Unclear until the remote was asked where it stands. When it stands where it stood, bytes may be sent again
+        /// `again` times, and then `error` it is.
+        case look(UploadError, again: Int)
+        /// Too many bytes for one request.
+        case tooMuch(UploadError)
+        /// The remote found them damaged.
+        case damaged(UploadError)
+        /// An ``UploadError`` or `CancellationError`: ends the attempt.
+        case failed(any Error)
+    }
+
+    var answer: Answer
+    /// Bytes that left, at most those of the range.
+    var bytesSent: Int64
+}
+
+/// What becomes of an upload that is gone after its last byte was sent, when nobody can tell whether it was finished
+/// and cleaned up, or lost.
+enum GonePolicy: String, Sendable, CaseIterable {
+    case reupload
+    case assumeComplete = "assume_complete"
+    case hold
+}

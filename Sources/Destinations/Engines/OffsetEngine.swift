@@ -1,0 +1,360 @@
+internal import Core
+internal import Linux
+
+/// Takes a file to a remote that counts bytes: asks where it stands, sends what is missing, and believes only the remote.
+///
+/// Knows no vendor. Does not wait: what needs time or a person is thrown with its remedy, and the next attempt begins
+/// by asking. One request at a time for an upload.
+struct OffsetEngine: Sendable {
+    let dialect: any OffsetDialect
+    let chunks: ChunkSize
+    let gone: GonePolicy
+
+    func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
+        let run = OffsetRun(self, order, notes)
+        try run.checkFile()
+        notes.entered(.opening)
+        var offset = try await run.open()
+        while true {
+            notes.entered(.uploading)
+            while offset < order.file.size {
+                try Task.checkCancellation()
+                offset = try await run.send(from: offset)
+            }
+            notes.entered(.finishing)
+            if let verified = try await run.confirm() {
+                return RemoteObject(id: nil, url: nil, verifiedBy: verified, warnings: run.warnings)
+            }
+            // The remote took back what it had acknowledged.
+            offset = run.acknowledged
+        }
+    }
+}
+
+/// One attempt. Owned by one task from beginning to end.
+///
+/// Its fields of the checkpoint, besides the dialect's `url`:
+///
+/// | field | means |
+/// |---|---|
+/// | `offset` | the last offset that the remote named |
+/// | `creating` | a creation was begun, and no answer to it is known |
+/// | `orphans` | creations without an answer so far: the remote may hold as many unfinished uploads |
+/// | `final_bytes_sent` | the last byte of the file may have left |
+/// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
+/// | `regressions` | times the remote went back behind what it had acknowledged |
+/// | `sent_from`, `sent_to`, `losses` | the last request that was cut, and how many in a row left nothing behind |
+/// | `assumed` | taken for complete without a word of the remote, as configured |
+/// | `gone_seen`, `doubts`, `damaged`, `damaged_at` | repeats of an answer that counts only the third time |
+final class OffsetRun {
+    private let engine: OffsetEngine
+    private let order: UploadOrder
+    private let notes: any UploadNotes
+    private var checkpoint: Checkpoint
+    private(set) var warnings: [String] = []
+
+    /// Where the remote stood when it was asked last; `nil` once bytes were sent after that.
+    private var located: Int64?
+    /// Nothing grew, at this offset, so many times in this attempt.
+    private var standstills = 0
+    private var strangeAnswers = 0
+    private var renewals = 0
+
+    private var dialect: any OffsetDialect { engine.dialect }
+    private var size: Int64 { order.file.size }
+    var acknowledged: Int64 { checkpoint.number("offset") }
+
+    /// More acknowledged bytes than that are not thrown away for one 404: a proxy may have lost its backend.
+    private static let muchProgress: Int64 = 64 << 20
+    /// A cut request that carried less says nothing about whether the path keeps partial bodies.
+    private static let tellingLoss: Int64 = 1 << 20
+
+    init(_ engine: OffsetEngine, _ order: UploadOrder, _ notes: any UploadNotes) {
+        self.engine = engine
+        self.order = order
+        self.notes = notes
+        checkpoint = order.checkpoint ?? Checkpoint()
+    }
+
+    /// The staged copy must be what was recorded: a longer or shorter one would be mixed content at the remote.
+    func checkFile() throws(UploadError) {
+        let look: FileLook
+        do { look = try FileLook(at: order.file.path) } catch {
+            throw UploadError(
+                dialect.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+        }
+        guard look.isRegular, look.size == size else {
+            throw UploadError(
+                dialect.failure(
+                    .local, "staged_changed",
+                    "\(order.file.path.display) has \(look.size) bytes, and \(size) were staged", retryable: true),
+                remedy: .restage)
+        }
+    }
+
+    /// - Returns: The first byte that the remote does not have.
+    func open() async throws -> Int64 {
+        checkpoint["url"] == nil ? try await create() : try await locate()
+    }
+
+    private func create() async throws -> Int64 {
+        if checkpoint["creating"] != nil { checkpoint.count("orphans") }
+        checkpoint["creating"] = "1"
+        try await notes.record(checkpoint)
+        do { try await dialect.create(order, &checkpoint, spent) } catch let error as UploadError {
+            if error.leavesNothingBehind {
+                checkpoint["creating"] = nil
+                try await notes.record(checkpoint)
+            }
+            throw error
+        }
+        checkpoint["creating"] = nil
+        checkpoint["offset"] = "0"
+        // Durable before the first byte: an address that nobody remembers is an upload that is paid for and lost.
+        try await notes.record(checkpoint)
+        return 0
+    }
+
+    /// Asks the remote, and takes its word.
+    @discardableResult
+    private func locate() async throws -> Int64 {
+        switch try await dialect.locate(order, &checkpoint, spent) {
+        case .at(let offset):
+            let before = acknowledged
+            checkpoint["gone_seen"] = nil
+            checkpoint["doubts"] = nil
+            if offset < before, checkpoint.count("regressions") >= 3 {
+                return try await renew("it went back to \(offset) from \(before), for the third time")
+            }
+            learn(from: offset)
+            if offset < size { checkpoint["final_bytes_sent"] = nil }
+            checkpoint["offset"] = "\(offset)"
+            located = offset
+            try await notes.accepted(offset, checkpoint)
+            return offset
+        case .gone(let isCertain): return try await afterGone(isCertain)
+        case .foreign(let reason): return try await renew(reason)
+        case .doubtful(let error):
+            if checkpoint.count("doubts") > 2 { return try await afterGone(true) }
+            try await notes.record(checkpoint)
+            throw error
+        }
+    }
+
+    /// Sends the next piece.
+    ///
+    /// - Returns: The offset from there on.
+    func send(from offset: Int64) async throws -> Int64 {
+        let end = offset + min(size - offset, engine.chunks.cap)
+        if end == size, checkpoint["final_bytes_sent"] == nil {
+            // Durable before the bytes leave: whoever finds the upload gone later has to know that it may be whole.
+            checkpoint["final_bytes_sent"] = "1"
+            try await notes.record(checkpoint)
+        }
+        located = nil
+        let notes = notes
+        let sending = await dialect.send(
+            offset..<end, order, &checkpoint, spent, { notes.sending(offset + min($0, end - offset)) })
+        if end == size, sending.bytesSent < end - offset { checkpoint["final_bytes_sent"] = nil }
+        switch sending.answer {
+        case .accepted(let new?) where new > offset && new <= end:
+            return try await advance(to: new, of: end - offset, isWhole: new == end)
+        case .accepted(let new):
+            return try await afterStrange(new, offset, end)
+        case .look(let error, let again):
+            return try await look(from: offset, sentTo: offset + sending.bytesSent, error, again)
+        case .tooMuch(let error):
+            if !engine.chunks.refused(end - offset) { throw error }
+            return try await locate()
+        case .damaged(let error): return try await afterDamage(offset, error)
+        case .failed(let error):
+            if error is CancellationError { throw error }
+            checkpoint["sent_from"] = "\(offset)"
+            checkpoint["sent_to"] = "\(offset + sending.bytesSent)"
+            try await notes.record(checkpoint)
+            throw error
+        }
+    }
+
+    private func advance(to offset: Int64, of asked: Int64, isWhole: Bool) async throws -> Int64 {
+        if isWhole { engine.chunks.accepted(asked) }
+        standstills = 0
+        strangeAnswers = 0
+        for field in ["losses", "sent_from", "sent_to", "damaged", "damaged_at"] { checkpoint[field] = nil }
+        checkpoint["offset"] = "\(offset)"
+        try await notes.accepted(offset, checkpoint)
+        return offset
+    }
+
+    /// A success without growth, or with an offset that cannot be: the remote's word is asked again, three times.
+    private func afterStrange(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
+        strangeAnswers += 1
+        let now = try await locate()
+        if now > offset, new == nil {
+            strangeAnswers = 0  // it does not name offsets, but it grows
+        } else if strangeAnswers >= 3 {
+            let said = new.map { "\($0)" } ?? "none"
+            throw UploadError(
+                dialect.failure(
+                    .protocol, "no_progress",
+                    "bytes \(offset) to \(end) were acknowledged with the offset \(said), three times in a row",
+                    retryable: true), remedy: .again(after: nil))
+        }
+        return now
+    }
+
+    /// An answer that only the remote's own offset explains.
+    private func look(from offset: Int64, sentTo: Int64, _ error: UploadError, _ again: Int) async throws -> Int64 {
+        let earlier = renewals
+        let now = try await locate()
+        if renewals != earlier { return now }
+        if now > sentTo {
+            // More than ever left here: somebody else writes to this upload.
+            return try await renew("it holds \(now) bytes and only \(sentTo) were sent: there is a second writer")
+        }
+        if now != offset {
+            standstills = 0
+            return now
+        }
+        standstills += 1
+        if standstills > again { throw error }
+        return now
+    }
+
+    private func afterDamage(_ offset: Int64, _ error: UploadError) async throws -> Int64 {
+        if checkpoint["damaged_at"] != "\(offset)" { checkpoint["damaged"] = nil }
+        checkpoint["damaged_at"] = "\(offset)"
+        if checkpoint.count("damaged") >= 3 { throw error }
+        try await notes.record(checkpoint)
+        return try await locate()
+    }
+
+    /// Whether the remote holds everything.
+    ///
+    /// - Returns: How that is known; `nil` when bytes are missing after all.
+    func confirm() async throws -> String? {
+        if located == size { return completed("offset") }
+        switch try await dialect.locate(order, &checkpoint, spent) {
+        case .at(size): return completed("offset")
+        case .at(let offset):
+            if checkpoint.count("regressions") >= 3 {
+                try await renew("it went back to \(offset) from \(size), for the third time")
+                return nil
+            }
+            checkpoint["final_bytes_sent"] = nil
+            checkpoint["offset"] = "\(offset)"
+            try await notes.accepted(offset, checkpoint)
+            return nil
+        // Some remotes clear an upload away once it is whole; the acknowledgement of the last byte was theirs.
+        case .gone, .doubtful: return completed(checkpoint["assumed"] == nil ? "acknowledgement" : "assumption")
+        case .foreign(let reason):
+            try await renew(reason)
+            return nil
+        }
+    }
+
+    private func completed(_ how: String) -> String {
+        let orphans = checkpoint.number("orphans")
+        if orphans > 0 {
+            warnings.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")
+        }
+        if checkpoint["reuploaded"] != nil {
+            warnings.append("sent twice: whether the first time had worked could not be found out")
+        }
+        return how
+    }
+
+    private func afterGone(_ isCertain: Bool) async throws -> Int64 {
+        // Every byte was acknowledged, and only the confirmation is missing.
+        if acknowledged == size, size > 0 { return size }
+        if checkpoint["final_bytes_sent"] != nil {
+            let unknown = dialect.failure(
+                .protocol, "outcome_unknown",
+                "the upload is gone after its last byte was sent: it may be finished or lost", retryable: true)
+            switch engine.gone {
+            case .assumeComplete:
+                warnings.append("taken for complete: the upload was gone after its last byte was sent")
+                checkpoint["assumed"] = "1"
+                checkpoint["offset"] = "\(size)"
+                try await notes.accepted(size, checkpoint)
+                return size
+            case .hold: throw UploadError(unknown, remedy: .giveUp)
+            case .reupload:
+                if checkpoint["reuploaded"] != nil { throw UploadError(unknown, remedy: .giveUp) }
+                checkpoint["reuploaded"] = "1"
+                return try await renew("it is gone after its last byte was sent")
+            }
+        }
+        if acknowledged > Self.muchProgress, checkpoint.count("gone_seen") < 3 {
+            try await notes.record(checkpoint)
+            throw UploadError(
+                dialect.failure(
+                    .transient, "upload_missing", "the upload with \(acknowledged) bytes is not found; asking again",
+                    retryable: true), remedy: .again(after: .seconds(15)))
+        }
+        if !isCertain, try await !dialect.isThere(spent) {
+            throw UploadError(
+                dialect.failure(
+                    .transient, "not_the_remote", "a 404 that does not come from the upload server itself",
+                    retryable: true), remedy: .holdDestination(after: nil))
+        }
+        return try await renew("it is gone")
+    }
+
+    /// Forgets the upload and begins a new one at 0.
+    @discardableResult
+    private func renew(_ reason: String) async throws -> Int64 {
+        var fresh = Checkpoint()
+        for field in ["orphans", "reuploaded"] { fresh[field] = checkpoint[field] }
+        checkpoint = fresh
+        located = nil
+        try await notes.accepted(0, checkpoint)
+        renewals += 1
+        if renewals > 1 {
+            throw UploadError(
+                dialect.failure(
+                    .protocol, "upload_lost", "the upload was lost twice in a row: \(reason)", retryable: true),
+                remedy: .again(after: .seconds(60)))
+        }
+        return try await create()
+    }
+
+    /// Two cut requests in a row that left nothing behind: shorter ones from now on.
+    private func learn(from offset: Int64) {
+        guard let from = checkpoint["sent_from"].flatMap({ Int64($0) }) else { return }
+        let lost = checkpoint.number("sent_to") - from
+        checkpoint["sent_from"] = nil
+        checkpoint["sent_to"] = nil
+        if offset > from {
+            checkpoint["losses"] = nil
+        } else if lost >= Self.tellingLoss, checkpoint.count("losses") >= 2 {
+            checkpoint["losses"] = nil
+            engine.chunks.keptNothing()
+        }
+    }
+
+    private var spent: Spent {
+        let notes = notes
+        return { notes.spent($0) }
+    }
+}
+
+extension Checkpoint {
+    fileprivate func number(_ field: String) -> Int64 { self[field].flatMap { Int64($0) } ?? 0 }
+
+    /// One more.
+    @discardableResult
+    fileprivate mutating func count(_ field: String) -> Int64 {
+        let next = number(field) + 1
+        self[field] = "\(next)"
+        return next
+    }
+}
+
+extension UploadError {
+    /// A creation that failed like this has made nothing at the remote: it was refused, or nobody heard it.
+    fileprivate var leavesNothingBehind: Bool {
+        if let status = failure.http { return status < 500 }
+        return ["unreachable", "tls", "secret_unreadable", "request_impossible"].contains(failure.code)
+    }
+}

@@ -1,0 +1,142 @@
+internal import Core
+internal import Credentials
+internal import Synchronization
+internal import Transport
+
+/// Sends a destination's requests: with credentials where they belong and nowhere else, counted for the ledger, and
+/// with failures of the network turned into remedies.
+struct Asking: Sendable {
+    let transport: any Transporting
+    let credentials: CredentialProvider
+    /// Only requests to this origin carry credentials.
+    let origin: String
+    let caFile: FilePath?
+    let clocks: any Clocks
+    let name: String
+
+    /// What a request weighs besides its body: an estimate of its header lines and the answer's acknowledgements, which
+    /// libcurl does not report. TLS and TCP are not counted.
+    static let headerEstimate: Int64 = 512
+
+    /// An answer, and the address that gave it: another than asked, where a permanent redirect was followed.
+    struct Answer: Sendable {
+        var response: Response
+        var url: String
+        /// Bytes of the body that left.
+        var bytesSent: Int64 { response.bytesSent }
+    }
+
+    /// - Parameters:
+    ///   - spent: Told of bytes as they leave.
+    ///   - sent: Bytes of this body so far.
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func ask(
+        _ request: Request, spent: @escaping @Sendable (Int64) -> Void,
+        sent: @escaping @Sendable (Int64) -> Void = { _ in }
+    ) async throws -> Answer {
+        var request = request
+        request.caFile = caFile
+        let given = request.headers
+        let isOurs = WebAddress(request.url).origin == origin
+        var isSecondTry = false
+        while true {
+            request.headers = given
+            var reading = 0
+            if isOurs {
+                let current = try await headers()
+                reading = current.reading
+                request.headers += current.headers
+            }
+            let response = try await once(request, spent, sent)
+            guard response.status == 401 || response.status == 403, isOurs else {
+                return Answer(response: response, url: request.url)
+            }
+            // The secret may have been renewed behind our back. What carries bytes is not repeated blindly, though:
+            // its next try, after asking where the upload stands, will find the new one.
+            await credentials.refused(reading)
+            guard case .none = request.body, !isSecondTry, response.status == 401 else {
+                return Answer(response: response, url: request.url)
+            }
+            isSecondTry = true
+        }
+    }
+
+    private func headers() async throws -> (headers: [(String, String)], reading: Int) {
+        do { return try await credentials.current() } catch {
+            throw UploadError(
+                failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+        }
+    }
+
+    private func once(
+        _ request: Request, _ spent: @escaping @Sendable (Int64) -> Void, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async throws -> Response {
+        var request = request
+        let counted = Counted()
+        request.onSent = { now in
+            let more = counted.rise(to: now)
+            if more > 0 { spent(more) }
+            sent(now)
+        }
+        do {
+            let response = try await transport.send(request)
+            spent(Self.headerEstimate + counted.rise(to: response.bytesSent))
+            return response
+        } catch {
+            let isUnsent = error.kind == .resolve || error.kind == .connect
+            spent((isUnsent ? 0 : Self.headerEstimate) + counted.rise(to: error.bytesSent))
+            if error.kind == .cancelled { throw CancellationError() }
+            throw Unanswered(error: problem(error, request), bytesSent: error.bytesSent)
+        }
+    }
+
+    /// No answer came: the error to show, and how far the body got.
+    struct Unanswered: Error {
+        let error: UploadError
+        let bytesSent: Int64
+    }
+
+    private func problem(_ error: TransportError, _ request: Request) -> UploadError {
+        let host = WebAddress(request.url).authority ?? ""
+        let what = "\(request.method) to \(host): \(error.detail)"
+        switch error.kind {
+        case .resolve, .connect:
+            return UploadError(
+                failure(.transient, "unreachable", what, retryable: true), remedy: .holdDestination(after: nil))
+        case .tls:
+            return UploadError(
+                failure(
+                    .config, "tls",
+                    what
+                        + "; a certificate that is not trusted means a wrong address, a missing ca_file, or a portal in "
+                        + "between", retryable: true),
+                remedy: .misconfigured)
+        case .sourceFile:
+            return UploadError(failure(.local, "staged_unreadable", error.detail, retryable: true), remedy: .restage)
+        case .other:
+            return UploadError(failure(.config, "request_impossible", what, retryable: true), remedy: .misconfigured)
+        case .stalled, .timedOut, .reset, .tooLarge, .cancelled:
+            return UploadError(
+                failure(.transient, error.kind == .reset ? "connection_lost" : "no_reply", what, retryable: true),
+                remedy: .holdDestination(after: nil))
+        }
+    }
+
+    func failure(
+        _ kind: Failure.Class, _ code: String, _ message: String, http: Int? = nil, retryable: Bool
+    ) -> Failure {
+        Failure(kind, code: code, message: "\(name): \(message)", http: http, at: clocks.wall(), retryable: retryable)
+    }
+}
+
+/// Turns "so far" into "more than before". A body that starts over counts again, for it leaves again.
+private final class Counted: Sendable {
+    private let last = Mutex<Int64>(0)
+
+    func rise(to now: Int64) -> Int64 {
+        last.withLock { last in
+            defer { last = now }
+            return now >= last ? now - last : now
+        }
+    }
+}

@@ -1,0 +1,45 @@
+internal import Core
+internal import Transport
+
+/// The wait that a server asks for: seconds or a date (RFC 9110, section 10.2.3), between 1 s and 1 h.
+///
+/// A date is held against the answer's own `Date`, since the box's clock may be unset; else against `now`.
+func retryAfter(_ headers: Headers, now: WallTime) -> Duration? {
+    guard let text = headers["Retry-After"] else { return nil }
+    let seconds: Int64
+    if let number = plainInteger(text) {
+        seconds = number
+    } else if let then = httpDate(text) {
+        let base = headers["Date"].flatMap { httpDate($0) } ?? now
+        seconds = (then.milliseconds - base.milliseconds) / 1000
+    } else {
+        return nil
+    }
+    return .seconds(min(max(seconds, 1), 3600))
+}
+
+/// Digits only, at most 19 of them and no more than 2^63-1: how tus writes its numbers.
+func plainInteger(_ text: String) -> Int64? {
+    guard (1...19).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int64(text)
+}
+
+/// An IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7). `nil` for any other form.
+func httpDate(_ text: String) -> WallTime? {
+    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    let words = text.split(separator: " ")
+    guard words.count == 6, words[5] == "GMT", let day = Int64(words[1]), (1...31).contains(day),
+        let month = months.firstIndex(of: String(words[2])), let year = Int64(words[3]), (1970...9999).contains(year)
+    else { return nil }
+    let clock = words[4].split(separator: ":").compactMap { Int64($0) }
+    guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]), (0...60).contains(clock[2]) else {
+        return nil
+    }
+    // Days since 1970: Howard Hinnant's days_from_civil, years that begin in March.
+    let y = month < 2 ? year - 1 : year
+    let era = y / 400
+    let ofEra = y - era * 400
+    let dayOfYear = (153 * Int64((month + 10) % 12) + 2) / 5 + day - 1
+    let days = era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + dayOfYear - 719_468
+    return WallTime(milliseconds: (days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]) * 1000)
+}

@@ -1,0 +1,151 @@
+internal import Core
+internal import Credentials
+internal import Digests
+internal import Transport
+
+/// What a person set for a tus server, with defaults filled in.
+struct TusSettings: Sendable {
+    var isASCII: Bool
+    var checksum: PieceDigest.Algorithm?
+    /// Limits of a request that carries bytes of the file.
+    var sending: Limits
+}
+
+/// A server that speaks tus 1.0 (https://tus.io/protocols/resumable-upload).
+struct Tus: Destination {
+    private let dialect: TusDialect
+    private let engine: OffsetEngine
+
+    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+        try await engine.upload(order, notes)
+    }
+
+    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+        guard let url = checkpoint["url"] else { return true }
+        // The protocol's `discard` has no notes: a removal is one request without a body.
+        do { return try await dialect.remove(url, { _ in }) } catch let error as UploadError { throw error } catch {
+            throw UploadError(
+                dialect.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
+                remedy: .again(after: nil))
+        }
+    }
+
+    func check() async -> CheckResult {
+        do {
+            if let (response, announced) = try await dialect.options(dialect.endpoint, { _ in }) {
+                return judge(response, announced)
+            }
+            // `/files` and `/files/` differ, and the wrong one is the commonest mistake.
+            let other = dialect.endpoint.hasSuffix("/") ? String(dialect.endpoint.dropLast()) : dialect.endpoint + "/"
+            if try await dialect.options(other, { _ in }) != nil {
+                return CheckResult(
+                    .failed, "no tus server answers at this address, but one does at \(withoutSecrets(other))")
+            }
+            return CheckResult(
+                .warning,
+                "the answer does not say that a tus server is there; uploads are tried all the same: check the address")
+        } catch let error as UploadError {
+            return CheckResult(.failed, "\(error.failure.message)\(advice(error.remedy))")
+        } catch {
+            return CheckResult(.failed, "the check was stopped")
+        }
+    }
+
+    private func judge(_ response: Response, _ announced: TusAnnounced) -> CheckResult {
+        guard announced.versions.contains("1.0.0") else {
+            return CheckResult(
+                .failed, "the server speaks tus \(announced.versions.joined(separator: ", ")), and not 1.0.0")
+        }
+        guard announced.extensions.contains("creation") else {
+            return CheckResult(.failed, "the server does not offer the extension `creation`, so no upload can begin")
+        }
+        var words = "tus 1.0.0 with " + announced.extensions.sorted().joined(separator: ", ")
+        if let most = announced.maxSize { words += "; at most \(most) bytes a file" }
+        if let wanted = dialect.settings.checksum, !announced.checksums.contains(wanted.rawValue) {
+            return CheckResult(.warning, words + "; it does not offer the checksum \(wanted.rawValue), so none is sent")
+        }
+        return CheckResult(.ok, words)
+    }
+
+    private func advice(_ remedy: Remedy) -> String {
+        switch remedy {
+        case .authenticate: "; check the token"
+        case .misconfigured: "; check the address"
+        case .holdDestination: "; uploads wait until it answers"
+        case .rateLimit, .again, .restage, .giveUp: ""
+        }
+    }
+}
+
+extension Tus {
+    /// What a request carries at most, unless set.
+    private static let defaultChunk: Int64 = 64 << 20
+    /// A cut request with a checksum keeps nothing, so those are shorter.
+    private static let defaultCheckedChunk: Int64 = 8 << 20
+
+    static let kind = DestinationKind(
+        type: DestinationType(
+            name: "tus", summary: "a server that speaks tus 1.0, such as tusd or `sluice receive`",
+            keys: [
+                SettingKey("url", .url, required: true, "The address for new uploads."),
+                SettingKey("token", .secret, "Sent as `Authorization: Bearer …`, to this server only."),
+                SettingKey("headers", .map, "More headers for every request, to this server only."),
+                SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
+                SettingKey("chunk_size", .size, "The most bytes of one request, 64 MiB by default; 0 for no bound."),
+                SettingKey(
+                    "checksum", .choice(["none", "sha1", "sha256"]),
+                    "Checked by the server for each request, if it offers that."),
+                SettingKey(
+                    "ascii_filename", .flag, "Writes other letters of file names as %HH, for servers that refuse them."),
+                SettingKey(
+                    "gone", .choice(GonePolicy.allCases.map(\.rawValue)),
+                    "What to do when an upload is gone after its last byte left: `reupload` once (default), `assume_complete`, or `hold` for a person."
+                ),
+                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                SettingKey(
+                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+            ])
+    ) { values, tools in try Tus(values, tools) }
+
+    init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
+        guard case .text(let url)? = values["url"] else { throw UnusableSetting(key: "url", problem: "is missing") }
+        var headers: [CredentialProvider.Header] = []
+        if case .secret(let source)? = values["token"] {
+            headers.append(.init("Authorization", prefix: "Bearer ", source))
+        }
+        if case .map(let map)? = values["headers"] {
+            for (name, source) in map.sorted(by: { $0.key < $1.key }) {
+                if Self.reserved.contains(name.lowercased()) {
+                    throw UnusableSetting(key: "headers", problem: "cannot set `\(name)`: it belongs to the protocol")
+                }
+                headers.append(.init(name, source))
+            }
+        }
+        var checksum: PieceDigest.Algorithm?
+        if case .text(let word)? = values["checksum"] { checksum = PieceDigest.Algorithm(rawValue: word) }
+        var chunk = checksum == nil ? Self.defaultChunk : Self.defaultCheckedChunk
+        if case .bytes(let size)? = values["chunk_size"] { chunk = size == 0 ? .max : size }
+        var settings = TusSettings(isASCII: false, checksum: checksum, sending: Limits())
+        if case .flag(let isASCII)? = values["ascii_filename"] { settings.isASCII = isASCII }
+        if case .duration(let limit)? = values["stall_timeout"] { settings.sending.sendingStall = limit }
+        if case .duration(let limit)? = values["reply_timeout"] { settings.sending.replyWait = limit }
+        var gone = GonePolicy.reupload
+        if case .text(let word)? = values["gone"], let policy = GonePolicy(rawValue: word) { gone = policy }
+        var caFile: FilePath?
+        if case .path(let path)? = values["ca_file"] { caFile = path }
+
+        dialect = TusDialect(
+            endpoint: url,
+            asking: Asking(
+                transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
+                origin: WebAddress(url).origin, caFile: caFile, clocks: tools.clocks, name: tools.name),
+            settings: settings, capabilities: TusCapabilities(), log: tools.log)
+        engine = OffsetEngine(dialect: dialect, chunks: ChunkSize(chunk), gone: gone)
+    }
+
+    /// Lower-case. Set twice, they would break the protocol or the framing.
+    private static let reserved: Set<String> = [
+        "tus-resumable", "upload-offset", "upload-length", "upload-metadata", "upload-checksum", "upload-concat",
+        "upload-defer-length", "content-type", "content-length", "transfer-encoding", "expect", "host", "connection",
+    ]
+}

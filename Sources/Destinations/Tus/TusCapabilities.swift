@@ -1,0 +1,47 @@
+internal import Core
+internal import Synchronization
+internal import Transport
+
+/// What a server says about itself in its answer to OPTIONS (tus 1.0, "Protocol Discovery").
+struct TusAnnounced: Hashable, Sendable {
+    let versions: [String]
+    let extensions: Set<String>
+    /// Bytes of one upload.
+    let maxSize: Int64?
+    let checksums: Set<String>
+
+    /// `nil` without `Tus-Version`: somebody else answered.
+    init?(_ headers: Headers) {
+        func list(_ name: String) -> [String] {
+            (headers[name] ?? "").split(separator: ",").map { String($0.filter { $0 != " " }) }.filter { !$0.isEmpty }
+        }
+        versions = list("Tus-Version")
+        if versions.isEmpty { return nil }
+        extensions = Set(list("Tus-Extension"))
+        maxSize = headers["Tus-Max-Size"].flatMap { plainInteger($0) }
+        checksums = extensions.contains("checksum") ? Set(list("Tus-Checksum-Algorithm")) : []
+    }
+}
+
+/// The last answer to OPTIONS, kept for an hour and shared by all uploads of a destination.
+///
+/// Not knowing is no failure: proxies answer OPTIONS themselves, and some servers break on it. Then tus core with
+/// creation is assumed.
+final class TusCapabilities: Sendable {
+    private let kept = Mutex<(announced: TusAnnounced?, until: MonotonicTime)?>(nil)
+
+    func current(_ dialect: TusDialect, _ spent: @escaping Spent) async throws -> TusAnnounced? {
+        let clocks = dialect.asking.clocks
+        if let kept = kept.withLock({ $0 }), clocks.monotonic() < kept.until { return kept.announced }
+        let announced: TusAnnounced?
+        do { announced = try await dialect.options(dialect.endpoint, spent)?.announced } catch let error as UploadError
+        {
+            // A server that closes on OPTIONS may still take uploads; one that cannot be reached does not.
+            guard error.failure.code == "connection_lost" else { throw error }
+            announced = nil
+        }
+        let until = clocks.monotonic().advanced(by: announced == nil ? .seconds(300) : .seconds(3600))
+        kept.withLock { $0 = (announced, until) }
+        return announced
+    }
+}

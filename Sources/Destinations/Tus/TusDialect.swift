@@ -1,0 +1,292 @@
+internal import Core
+internal import Digests
+internal import Linux
+internal import Synchronization
+internal import Transport
+
+/// tus 1.0 as ``OffsetEngine`` needs it: creation, position, bytes, removal.
+struct TusDialect: OffsetDialect {
+    let endpoint: String
+    let asking: Asking
+    let settings: TusSettings
+    let capabilities: TusCapabilities
+    let log: @Sendable (String) -> Void
+
+    private static let version = ("Tus-Resumable", "1.0.0")
+    /// HEAD may have to wait for a lock: tusd was seen to take up to 20 s. Small requests have a minute.
+    private static let small = Limits(whole: .seconds(60))
+
+    // MARK: What the engine asks
+
+    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws {
+        let announced = try await capabilities.current(self, spent)
+        if let most = announced?.maxSize, order.file.size > most {
+            throw UploadError(
+                failure(
+                    .permanent, "max_size_exceeded",
+                    "the file has \(order.file.size) bytes, and \(host(endpoint)) takes at most \(most)",
+                    retryable: false), remedy: .giveUp)
+        }
+        var answer = try await post(order, checkpoint, isMinimal: false, spent)
+        if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true, spent) }
+        switch answer.verdict {
+        case .success: checkpoint["url"] = try uploadAddress(answer.answer)
+        case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
+        default: throw refused("creation", answer.answer.response, .giveUp)
+        }
+    }
+
+    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Position
+    {
+        guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
+        let answer = try await following(Request("HEAD", url, headers: [Self.version], limits: Self.small), spent)
+        let response = answer.response
+        checkpoint["url"] = answer.url
+        let isTus = response.headers.lines.contains {
+            let name = $0.name.lowercased()
+            return name == "tus-resumable" || name.hasPrefix("upload-")
+        }
+        switch verdict(.HEAD, response) {
+        case .success: return try position(response, order, isTus)
+        case .gone: return .gone(isCertain: isTus)
+        case .doubtful: return .doubtful(refused("the question for its offset", response, .again(after: nil)))
+        case .stop(let remedy): throw refused("the question for its offset", response, remedy)
+        default: throw refused("the question for its offset", response, .again(after: nil))
+        }
+    }
+
+    func send(
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent,
+        _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> Sending {
+        do {
+            guard let url = checkpoint["url"] else { return Sending(answer: .accepted(nil), bytesSent: 0) }
+            var headers = [
+                Self.version, ("Upload-Offset", "\(range.lowerBound)"),
+                ("Content-Type", "application/offset+octet-stream"),
+            ]
+            if let checksum = try await checksum(range, order, spent) { headers.append(("Upload-Checksum", checksum)) }
+            let count = range.upperBound - range.lowerBound
+            let answer = try await asking.ask(
+                Request(
+                    "PATCH", url, headers: headers,
+                    body: .file(order.file.path, offset: range.lowerBound, count: count), limits: settings.sending),
+                spent: spent, sent: sent)
+            return Sending(
+                answer: try judge(answer, &checkpoint), bytesSent: min(answer.bytesSent, count))
+        } catch let error as Asking.Unanswered {
+            return Sending(answer: .failed(error.error), bytesSent: error.bytesSent)
+        } catch {
+            return Sending(answer: .failed(error), bytesSent: 0)
+        }
+    }
+
+    func isThere(_ spent: @escaping Spent) async throws -> Bool { try await options(endpoint, spent) != nil }
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        asking.failure(kind, code, message, retryable: retryable)
+    }
+
+    // MARK: The rest of the protocol
+
+    /// - Returns: `false` when the server does not remove.
+    func remove(_ url: String, _ spent: @escaping Spent) async throws -> Bool {
+        let answer = try await following(Request("DELETE", url, headers: [Self.version], limits: Self.small), spent)
+        switch verdict(.DELETE, answer.response) {
+        case .success: return true
+        case .stop(let remedy): throw refused("the removal", answer.response, remedy)
+        default: return false
+        }
+    }
+
+    /// What the server says about itself; `nil` when the answer is not that of a tus server.
+    func options(_ url: String, _ spent: @escaping Spent) async throws -> (response: Response, announced: TusAnnounced)?
+    {
+        let response = try await replies {
+            try await asking.ask(Request("OPTIONS", url, limits: Self.small), spent: spent)
+        }.response
+        guard (200..<300).contains(response.status), let announced = TusAnnounced(response.headers) else { return nil }
+        return (response, announced)
+    }
+
+    private func post(
+        _ order: UploadOrder, _ checkpoint: Checkpoint, isMinimal: Bool, _ spent: @escaping Spent
+    ) async throws -> (verdict: TusVerdict, answer: Asking.Answer) {
+        let metadata = TusMetadata.header(
+            order, isASCII: settings.isASCII, isMinimal: isMinimal, isRepeat: checkpoint["reuploaded"] != nil)
+        let answer = try await following(
+            Request(
+                "POST", endpoint,
+                headers: [
+                    Self.version, ("Upload-Length", "\(order.file.size)"), ("Upload-Metadata", metadata),
+                ], limits: Self.small), spent)
+        return (verdict(.POST, answer.response), answer)
+    }
+
+    private func uploadAddress(_ answer: Asking.Answer) throws(UploadError) -> String {
+        let response = answer.response
+        guard let location = response.headers["Location"], !location.isEmpty else {
+            let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
+            throw UploadError(
+                failure(
+                    .protocol, "no_location",
+                    "\(host(endpoint)) answered \(response.status) to the creation without saying where the upload is"
+                        + (isPage ? "; it sent a web page: a login portal, or the wrong address" : ""),
+                    retryable: true), remedy: .misconfigured)
+        }
+        do {
+            let resolved = try TusLocation.resolve(location, base: answer.url, endpoint: endpoint)
+            if resolved.isMended { log("\(host(endpoint)) names uploads with http behind https; https is used") }
+            return resolved.url
+        } catch {
+            throw UploadError(
+                failure(
+                    .config, "bad_location", "the server's address for the upload is refused: \(error.reason)",
+                    retryable: true),
+                remedy: .misconfigured)
+        }
+    }
+
+    /// The rules of an answer to HEAD, in this order.
+    private func position(_ response: Response, _ order: UploadOrder, _ isTus: Bool) throws(UploadError) -> Position {
+        guard let offset = response.headers["Upload-Offset"].flatMap({ plainInteger($0) }) else {
+            // 200 without a header of tus: a portal or a proxy speaks.
+            let remedy: Remedy = isTus ? .again(after: nil) : .misconfigured
+            throw UploadError(
+                failure(
+                    .protocol, "no_offset",
+                    "\(host(response.url)) answered \(response.status) without a usable Upload-Offset", retryable: true),
+                remedy: remedy)
+        }
+        if let length = response.headers["Upload-Length"].flatMap({ plainInteger($0) }), length != order.file.size {
+            return .foreign("its length is \(length), and the file's is \(order.file.size)")
+        }
+        if offset > order.file.size { return .foreign("it holds \(offset) bytes, and the file has \(order.file.size)") }
+        if let echoed = response.headers["Upload-Metadata"].flatMap({ TusMetadata.values($0)["sha256"] }),
+            echoed != Array(hexadecimal(order.file.sha256).utf8)
+        {
+            return .foreign("its metadata names another content")
+        }
+        return .at(offset)
+    }
+
+    private func judge(_ answer: Asking.Answer, _ checkpoint: inout Checkpoint) throws -> Sending.Answer {
+        let response = answer.response
+        func refusal(_ remedy: Remedy) -> UploadError { refused("bytes", response, remedy) }
+        switch verdict(.PATCH, response) {
+        case .success: return .accepted(response.headers["Upload-Offset"].flatMap { plainInteger($0) })
+        case .moved:
+            guard let url = try redirected(answer) else { return .failed(refusal(.misconfigured)) }
+            checkpoint["url"] = url
+            // Asked there, the upload has not moved: that is one sending for nothing.
+            return .look(refusal(.again(after: nil)), again: 3)
+        case .look(let remedy, let again): return .look(refusal(remedy), again: again)
+        case .tooMuch: return .tooMuch(refusal(.giveUp))
+        case .damaged: return .damaged(refusal(.giveUp))
+        case .stop(let remedy): return .failed(refusal(remedy))
+        case .gone, .doubtful, .lessMetadata, .unsupported: return .look(refusal(.again(after: nil)), again: 0)
+        }
+    }
+
+    /// Follows permanent and temporary redirects of requests without a body, on the same origin only.
+    private func following(_ request: Request, _ spent: @escaping Spent) async throws -> Asking.Answer {
+        var request = request
+        var answer = try await replies { try await asking.ask(request, spent: spent) }
+        for _ in 0..<5 {
+            guard answer.response.status == 307 || answer.response.status == 308 else { return answer }
+            guard let url = try redirected(answer) else { break }
+            request.url = url
+            let next = request
+            answer = try await replies { try await asking.ask(next, spent: spent) }
+        }
+        throw refused(request.method, answer.response, .misconfigured)
+    }
+
+    /// - Returns: `nil` for a redirect that is not followed: away from the origin it came from, as portals do.
+    private func redirected(_ answer: Asking.Answer) throws -> String? {
+        guard let location = answer.response.headers["Location"],
+            let target = try? TusLocation.resolve(location, base: answer.url, endpoint: endpoint).url  // not followed then
+        else { return nil }
+        return WebAddress(target).origin == WebAddress(answer.url).origin ? target : nil
+    }
+
+    private func replies(_ body: () async throws -> Asking.Answer) async throws -> Asking.Answer {
+        do { return try await body() } catch let error as Asking.Unanswered { throw error.error }
+    }
+
+    private func checksum(_ range: Range<Int64>, _ order: UploadOrder, _ spent: @escaping Spent) async throws -> String?
+    {
+        guard let algorithm = settings.checksum,
+            try await capabilities.current(self, spent)?.checksums.contains(algorithm.rawValue) == true
+        else { return nil }
+        let path = order.file.path
+        do {
+            let digest = try await blocking { try digestOfPiece(algorithm, path, range) }
+            return "\(algorithm.rawValue) \(base64(digest))"
+        } catch {
+            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+        }
+    }
+
+    // MARK: Words
+
+    private func verdict(_ verb: TusVerdict.Verb, _ response: Response) -> TusVerdict {
+        TusVerdict(
+            verb, status: response.status, code: errorCode(response),
+            wait: retryAfter(response.headers, now: asking.clocks.wall()))
+    }
+
+    /// `ERR_UPLOAD_LOCKED: …`: how tusd begins its plain-text answers.
+    private func errorCode(_ response: Response) -> String? {
+        let start = response.body.prefix(64)
+        guard start.starts(with: "ERR_".utf8) else { return nil }
+        return String(decoding: start.prefix { $0 == 0x5F || (0x41...0x5A).contains($0) }, as: UTF8.self)
+    }
+
+    func refused(_ what: String, _ response: Response, _ remedy: Remedy) -> UploadError {
+        let status = response.status
+        var message = "\(host(response.url)) answered \(status) to \(what)"
+        let words = String(decoding: response.body.prefix(200), as: UTF8.self)
+        let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
+        if isPage {
+            message += " with a web page"
+        } else if !words.isEmpty {
+            message += ": " + FilePath(words).display
+        }
+        if (300..<400).contains(status) { message += "; it redirects: a login portal, or the wrong address" }
+        let kind: Failure.Class
+        switch remedy {
+        case .authenticate: kind = .auth
+        case .misconfigured: kind = .config
+        case .giveUp: kind = .permanent
+        case .restage: kind = .local
+        case .holdDestination, .rateLimit, .again: kind = .transient
+        }
+        return UploadError(
+            asking.failure(kind, "http_\(status)", message, http: status, retryable: remedy != .giveUp), remedy: remedy)
+    }
+
+    /// An upload's address is a capability, so only its host is ever shown.
+    private func host(_ url: String) -> String { FilePath(WebAddress(url).authority ?? "the server").display }
+}
+
+/// The digest of `range` of a file; waits for the disk.
+private func digestOfPiece(
+    _ algorithm: PieceDigest.Algorithm, _ path: FilePath, _ range: Range<Int64>
+) throws(SystemError) -> [UInt8] {
+    let digest = PieceDigest(algorithm)
+    let file = try Descriptor.open(path, for: .reading)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    var at = range.lowerBound
+    while at < range.upperBound {
+        let wanted = UnsafeMutableRawBufferPointer(
+            rebasing: buffer[..<Int(min(Int64(buffer.count), range.upperBound - at))])
+        let got = try file.read(into: wanted, at: at, named: path)
+        // The transport will notice that the file has become shorter.
+        if got == 0 { break }
+        digest.take(UnsafeRawBufferPointer(rebasing: wanted[..<got]))
+        at += Int64(got)
+    }
+    return digest.finish()
+}

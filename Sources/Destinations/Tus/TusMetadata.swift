@@ -1,0 +1,82 @@
+internal import Core
+
+/// The `Upload-Metadata` header (tus 1.0, "Creation"): pairs of a key and a value in base 64, with commas and no blanks.
+enum TusMetadata {
+    /// Servers and proxies cap a header line at 4 or 8 KiB; with its name and the rest, this stays below.
+    static let limit = 3 << 10
+
+    /// `filename` and `filetype` always; the others as they fit, those of the configuration last.
+    ///
+    /// - Parameters:
+    ///   - isASCII: Writes everything that is not ASCII in `filename` as `%HH`: some servers refuse such names.
+    ///   - isMinimal: Only the two.
+    static func header(_ order: UploadOrder, isASCII: Bool, isMinimal: Bool, isRepeat: Bool) -> String {
+        var pairs: [(String, [UInt8])] = [
+            ("filename", Array(fileName(order.name.name, isASCII: isASCII).utf8)),
+            ("filetype", Array(order.mediaType.utf8)),
+        ]
+        if !isMinimal {
+            // Lets a server tell a repeat of this upload from a new one.
+            pairs.append(("sluiceId", Array("\(order.id).\(order.generation)".utf8)))
+            if isRepeat { pairs.append(("possibleDuplicate", Array("1".utf8))) }
+            pairs.append(("sha256", Array(hexadecimal(order.file.sha256).utf8)))
+            pairs.append(("mtime", Array("\(order.modified)".utf8)))
+            pairs.append(("sluicePath", percentEncoded(order.name.bytes, keeping: isUnreservedOrSlash)))
+            pairs.append(("relativePath", Array(text(order.name).utf8)))
+            let taken = Set(pairs.map { $0.0 })
+            for (key, value) in order.metadata.sorted(by: { $0.key < $1.key }) {
+                let plain = String(decoding: key.utf8.filter(isKeyByte), as: UTF8.self)
+                if !plain.isEmpty, !taken.contains(plain) { pairs.append((plain, Array(value.utf8))) }
+            }
+        }
+        var header = ""
+        for (index, (key, value)) in pairs.enumerated() {
+            let pair = (header.isEmpty ? "" : ",") + key + (value.isEmpty ? "" : " " + base64(value))
+            if index < 2 || header.utf8.count + pair.utf8.count <= limit { header += pair }
+        }
+        return header
+    }
+
+    /// The pairs of a header, as servers echo it: blanks anywhere, any order. `nil` values are no base 64.
+    static func values(_ header: String) -> [String: [UInt8]] {
+        var values: [String: [UInt8]] = [:]
+        for pair in header.split(separator: ",") {
+            let words = pair.split(separator: " ")
+            guard let key = words.first, words.count <= 2 else { continue }
+            if let value = words.count == 1 ? [] : bytes(base64: String(words[1])) { values[String(key)] = value }
+        }
+        return values
+    }
+
+    static func fileName(_ name: FilePath, isASCII: Bool) -> String {
+        if isASCII {
+            return String(
+                decoding: percentEncoded(name.bytes) { (0x20..<0x7F).contains($0) && $0 != 0x25 }, as: UTF8.self)
+        }
+        return text(name)
+    }
+
+    /// The text as it stands where it is UTF-8; else with every byte above ASCII as `%HH`.
+    private static func text(_ name: FilePath) -> String {
+        name.text ?? String(decoding: percentEncoded(name.bytes) { $0 < 0x80 && $0 != 0x25 }, as: UTF8.self)
+    }
+
+    private static func percentEncoded(_ bytes: [UInt8], keeping isPlain: (UInt8) -> Bool) -> [UInt8] {
+        bytes.flatMap { isPlain($0) ? [$0] : [0x25] + Array(hexadecimal([$0]).uppercased().utf8) }
+    }
+
+    /// RFC 3986, section 2.3, and the slash.
+    private static func isUnreservedOrSlash(_ byte: UInt8) -> Bool {
+        isKeyByte(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "~") || byte == UInt8(ascii: "/")
+    }
+
+    /// One server drops keys with any other character.
+    private static func isKeyByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,248 @@
+internal import Glibc
+internal import Linux
+internal import Synchronization
+
+/// A bare HTTP/1.1 server for what real ones do not show: broken replies, silence, cut connections.
+///
+/// A thread a connection; each request is handed to one closure, which answers as it likes. Ends with its last reference.
+package final class FakeServer: Sendable {
+    package let port: Int
+    /// `http://127.0.0.1:PORT`
+    package var url: String { "http://127.0.0.1:\(port)" }
+    private let shared: Shared
+
+    /// - Parameter answer: Runs on the connection's thread, may wait. Throwing, or returning without an answer, closes.
+    package init(_ answer: @escaping @Sendable (Exchange) throws -> Void) throws {
+        let listener = try systemCall("socket", on: "fake server") {
+            socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        try withUnsafeMutablePointer(to: &address) { pointer in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                try systemCall("bind", on: "fake server") { bind(listener, address, length) }
+                try systemCall("listen", on: "fake server") { listen(listener, 64) }
+                try systemCall("getsockname", on: "fake server") { getsockname(listener, address, &length) }
+            }
+        }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        let shared = Shared(listener: listener)
+        self.shared = shared
+        try startThread("fake-accept") {
+            while true {
+                let connection = accept(listener, nil, nil)
+                if connection < 0 { break }
+                guard shared.add(connection) else {
+                    close(connection)
+                    break
+                }
+                let didStart: ()? = try? startThread("fake-serve") {  // no thread: the peer sees a closed connection
+                    shared.serve(connection, answer)
+                }
+                if didStart == nil { shared.drop(connection) }
+            }
+            close(listener)
+        }
+    }
+
+    deinit { stop() }
+
+    package func stop() { shared.stop() }
+
+    /// `POST /files`, one for each request so far, in their order.
+    package var seen: [String] { shared.state.withLock { $0.seen } }
+
+    /// Connections taken so far.
+    package var connectionCount: Int { shared.state.withLock { $0.accepted } }
+
+    fileprivate final class Shared: Sendable {
+        struct State {
+            var accepted = 0
+            var connections: Set<CInt> = []
+            var seen: [String] = []
+            var isStopped = false
+        }
+
+        let state = Mutex(State())
+        let listener: CInt
+
+        init(listener: CInt) { self.listener = listener }
+
+        func add(_ connection: CInt) -> Bool {
+            state.withLock { state in
+                state.accepted += 1
+                if !state.isStopped { state.connections.insert(connection) }
+                return !state.isStopped
+            }
+        }
+
+        /// Closes under the lock, so that `stop` never meets a number that was given away again.
+        func drop(_ connection: CInt) {
+            state.withLock { state in
+                state.connections.remove(connection)
+                _ = close(connection)
+            }
+        }
+
+        func stop() {
+            state.withLock { state in
+                if state.isStopped { return }
+                state.isStopped = true
+                shutdown(listener, CInt(SHUT_RDWR))
+                for connection in state.connections { shutdown(connection, CInt(SHUT_RDWR)) }
+            }
+        }
+
+        func serve(_ connection: CInt, _ answer: @Sendable (Exchange) throws -> Void) {
+            defer { drop(connection) }
+            var rest: [UInt8] = []
+            while let exchange = Exchange(connection, &rest) {
+                exchange.number = state.withLock { state in
+                    state.seen.append("\(exchange.method) \(exchange.target)")
+                    return state.seen.count
+                }
+                // What the test throws ends this connection, as a server's fault does.
+                guard (try? answer(exchange)) != nil, exchange.isAnswered, !exchange.isCut else { return }
+                guard exchange.skipBody() else { return }
+                rest = exchange.rest
+            }
+        }
+    }
+}
+
+/// One request at a ``FakeServer``, its header read and its body not. Used on its connection's thread alone.
+package final class Exchange {
+    package fileprivate(set) var number = 0
+    package let method: String
+    package let target: String
+    private let lines: [(name: String, value: String)]
+    private let connection: CInt
+    /// Read from the socket and not used yet.
+    fileprivate var rest: [UInt8]
+    private var bodyLeft: Int
+    private var mustInvite: Bool
+    package private(set) var isAnswered = false
+    fileprivate var isCut = false
+    /// The peer took no more.
+    package private(set) var isGone = false
+
+    fileprivate init?(_ connection: CInt, _ rest: inout [UInt8]) {
+        var bytes = rest
+        var end: Int?
+        while end == nil {
+            end = Self.headerEnd(bytes)
+            if end == nil {
+                guard let more = Self.receive(connection, 64 << 10) else { return nil }
+                bytes += more
+            }
+        }
+        guard let end else { return nil }
+        let text = String(decoding: bytes[..<end], as: UTF8.self)
+        var heads = text.split(separator: "\r\n", omittingEmptySubsequences: true)
+        guard !heads.isEmpty else { return nil }
+        let first = heads.removeFirst().split(separator: " ")
+        guard first.count == 3 else { return nil }
+        method = String(first[0])
+        target = String(first[1])
+        lines = heads.compactMap { line in
+            guard let colon = line.firstIndex(of: ":") else { return nil }
+            return (line[..<colon].lowercased(), String(line[line.index(after: colon)...].drop { $0 == " " }))
+        }
+        self.connection = connection
+        self.rest = Array(bytes[end...])
+        bodyLeft = lines.first { $0.name == "content-length" }.flatMap { Int($0.value) } ?? 0
+        mustInvite = lines.contains { $0.name == "expect" }
+    }
+
+    package func header(_ name: String) -> String? { lines.first { $0.name == name.lowercased() }?.value }
+    package var headerNames: [String] { lines.map(\.name) }
+
+    /// At most `count` bytes of the body, fewer at its end or when the peer is gone.
+    package func body(_ count: Int = .max) -> [UInt8] {
+        if mustInvite { raw("HTTP/1.1 100 Continue\r\n\r\n") }
+        mustInvite = false
+        var got: [UInt8] = []
+        while got.count < count, bodyLeft > 0 {
+            if rest.isEmpty {
+                guard let more = Self.receive(connection, min(256 << 10, count - got.count)) else { break }
+                rest = more
+            }
+            let taken = rest.prefix(min(bodyLeft, count - got.count))
+            got += taken
+            bodyLeft -= taken.count
+            rest.removeFirst(taken.count)
+        }
+        return got
+    }
+
+    package func reply(_ status: Int, _ headers: [(String, String)] = [], _ body: String = "") {
+        isAnswered = true
+        let lines = headers.map { "\($0.0): \($0.1)\r\n" }.joined()
+        let length = status == 204 ? "" : "Content-Length: \(body.utf8.count)\r\n"
+        raw("HTTP/1.1 \(status) Whatever\r\n\(lines)\(length)\r\n\(method == "HEAD" ? "" : body)")
+    }
+
+    /// Bytes as they are.
+    package func raw(_ text: String) {
+        let bytes = Array(text.utf8)
+        var done = 0
+        while done < bytes.count {
+            let sent = bytes.withUnsafeBytes {
+                send(connection, $0.baseAddress?.advanced(by: done), bytes.count - done, CInt(MSG_NOSIGNAL))
+            }
+            if sent <= 0 {
+                isGone = true
+                return
+            }
+            done += sent
+        }
+    }
+
+    /// Closes the connection now; with a reset, so that the peer's bytes under way bounce.
+    package func cut(reset: Bool = false) {
+        isCut = true
+        if reset { Sockets.resetOnClose(connection) }
+        if !reset { shutdown(connection, CInt(SHUT_RDWR)) }
+    }
+
+    /// Closes after the answer that was given.
+    package func closeAfterwards() { isCut = true }
+
+    /// Reads nothing and says nothing until the peer or the server goes.
+    package func hang() {
+        isCut = true
+        var look = pollfd(fd: connection, events: Int16(POLLRDHUP_), revents: 0)
+        while poll(&look, 1, 50) == 0 || look.revents & Int16(POLLRDHUP_ | POLLHUP_ | POLLERR_) == 0 {
+            look.revents = 0
+        }
+    }
+
+    fileprivate func skipBody() -> Bool {
+        // A client that still waits for its invitation sends no body.
+        if mustInvite { return false }
+        _ = body()
+        return bodyLeft == 0
+    }
+
+    private static func headerEnd(_ bytes: [UInt8]) -> Int? {
+        let mark: [UInt8] = [13, 10, 13, 10]
+        guard bytes.count >= 4 else { return nil }
+        for index in 0...(bytes.count - 4) where bytes[index] == 13 && Array(bytes[index..<index + 4]) == mark {
+            return index + 4
+        }
+        return nil
+    }
+
+    private static func receive(_ connection: CInt, _ count: Int) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: count)
+        let got = recv(connection, &buffer, count, 0)
+        return got > 0 ? Array(buffer[..<got]) : nil
+    }
+}
+
+// poll(2): POLLRDHUP needs _GNU_SOURCE, which Swift's Glibc module is built without.
+private let POLLRDHUP_: CInt = 0x2000
+private let POLLHUP_: CInt = 0x10
+private let POLLERR_: CInt = 0x8

@@ -1,0 +1,59 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// Python programs that tests run against: third-party servers and clients.
+package enum PythonTools {
+    /// A virtual environment with these packages, made on first use and kept under `.build/tools`.
+    ///
+    /// - Parameter packages: With versions, `name==1.2`.
+    /// - Returns: Its folder of programs (`…/bin`).
+    package static func venv(_ packages: [String]) throws -> FilePath {
+        let name = packages.joined(separator: "+").map { $0.isLetter || $0.isNumber || $0 == "." ? $0 : "-" }
+        let tools = FilePath(".build/tools")
+        try Files.makeFolders(tools, mode: 0o755)
+        let here = try tools.absolute()
+        let folder = here.appending(FilePath(String(name)))
+        let ready = folder.appending("ready")
+        // Test processes run side by side, and only one may make it.
+        let lock = try Descriptor.open(here.appending("lock"), for: .updating)
+        try lock.withNumber { number throws in _ = try systemCall("flock", on: "tools") { flock(number, LOCK_EX) } }
+        if try FileLook.ifPresent(at: ready) == nil {
+            let log = here.appending(FilePath(String(name) + ".log"))
+            try run("/usr/bin/env", ["python3", "-m", "venv", "--clear", folder.display], log)
+            try run(folder.appending("bin/pip"), ["install", "-q"] + packages, log)
+            try Files.replace(ready, with: [])
+        }
+        return folder.appending("bin")
+    }
+
+    private static func run(_ program: FilePath, _ arguments: [String], _ log: FilePath) throws {
+        let child = try Child(program, arguments, environment: pip, output: log, errors: log)
+        // Only while the tools are made, once a machine; nothing else can run before they are.
+        while child.ended == nil { usleep(20_000) }
+        guard child.ended == .status(0) else {
+            throw Child.Ended(how: child.ended ?? .signal(0), errors: try child.complained())
+        }
+    }
+
+    /// pip is set up by the environment on some machines.
+    private static var pip: [String: String] {
+        var kept: [String: String] = [:]
+        for name in ["PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_CERT", "PIP_NO_INDEX", "PIP_CONFIG_FILE", "SSL_CERT_FILE"]
+        {
+            if let value = getenv(name) { kept[name] = String(cString: value) }
+        }
+        return kept
+    }
+}
+
+extension FilePath {
+    /// From the root, symbolic links resolved.
+    fileprivate func absolute() throws -> FilePath {
+        guard let resolved = withCString({ realpath($0, nil) }) else {
+            throw SystemError(call: "realpath", subject: display, code: errno)
+        }
+        defer { free(resolved) }
+        return FilePath(String(cString: resolved))
+    }
+}

@@ -1,0 +1,117 @@
+internal import Core
+internal import Linux
+
+/// Where the bytes of a request come from. Never gives more than was promised, and never pads.
+final class BodySource {
+    private enum Kind {
+        case bytes([UInt8])
+        case file(OpenFile)
+    }
+
+    private let kind: Kind
+    private let count: Int64
+    private var position: Int64 = 0
+
+    init(_ bytes: [UInt8]) {
+        kind = .bytes(bytes)
+        count = Int64(bytes.count)
+    }
+
+    init(_ path: FilePath, offset: Int64, count: Int64) throws(SystemError) {
+        kind = .file(OpenFile(descriptor: try Descriptor.open(path, for: .reading), path: path, offset: offset))
+        self.count = count
+    }
+
+    /// - Returns: 0 at the promised end.
+    /// - Throws: When the file cannot be read, or ends before that.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(SourceProblem) -> Int {
+        let wanted = Int(min(Int64(buffer.count), count - position))
+        guard wanted > 0 else { return 0 }
+        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
+        switch kind {
+        case .bytes(let bytes):
+            bytes.withUnsafeBytes {
+                piece.copyMemory(from: .init(rebasing: $0[Int(position)..<Int(position) + wanted]))
+            }
+        case .file(let file):
+            let got: Int
+            do { got = try file.descriptor.read(into: piece, at: file.offset + position, named: file.path) } catch {
+                throw SourceProblem(description: "\(error)")
+            }
+            if got < wanted {
+                throw SourceProblem(
+                    description: "\(file.path.display) ends at byte \(file.offset + position + Int64(got)), "
+                        + "and \(file.offset + count) were expected")
+            }
+        }
+        position += Int64(wanted)
+        return wanted
+    }
+
+    func seek(to place: Int64) -> Bool {
+        guard (0...count).contains(place) else { return false }
+        position = place
+        return true
+    }
+}
+
+struct SourceProblem: Error { let description: String }
+
+/// A class, because a descriptor has one owner and cannot stand in an enum that is read in place.
+private final class OpenFile {
+    let descriptor: Descriptor
+    let path: FilePath
+    let offset: Int64
+
+    init(descriptor: consuming Descriptor, path: FilePath, offset: Int64) {
+        self.descriptor = descriptor
+        self.path = path
+        self.offset = offset
+    }
+}
+
+/// The answer as it comes in.
+struct Answer {
+    /// Bytes of all header lines together, interim answers included: a server that never ends its header is cut off.
+    static let headerLimit = 64 << 10
+
+    private(set) var headers = Headers()
+    private(set) var body: [UInt8] = []
+    /// The lines are those of a 1xx.
+    private(set) var isInterim = false
+    private let limit: Int
+    private var headerBytes = 0
+
+    init(limit: Int) { self.limit = limit }
+
+    /// - Returns: `false` when there are too many.
+    mutating func take(header line: UnsafeRawBufferPointer) -> Bool {
+        headerBytes += line.count
+        guard headerBytes <= Self.headerLimit else { return false }
+        let text = String(decoding: line, as: UTF8.self)
+        if text.hasPrefix("HTTP/") {
+            // Each interim answer (100, 104) has a header of its own; only the last one's counts.
+            headers = Headers()
+            let status = text.drop { $0 != " " }.dropFirst()
+            isInterim = status.hasPrefix("1")
+            return true
+        }
+        guard let colon = text.firstIndex(of: ":") else { return true }
+        headers.append(trimmed(text[..<colon]), trimmed(text[text.index(after: colon)...]))
+        return true
+    }
+
+    /// - Returns: `false` when it is too long.
+    mutating func take(body piece: UnsafeRawBufferPointer) -> Bool {
+        guard body.count + piece.count <= limit else { return false }
+        body.append(contentsOf: piece)
+        return true
+    }
+}
+
+private func trimmed(_ text: Substring) -> String {
+    var text = text
+    while let last = text.last, last.isWhitespace { text.removeLast() }
+    while let first = text.first, first.isWhitespace { text.removeFirst() }
+    return String(text)
+}

@@ -1,0 +1,115 @@
+internal import CCurl
+internal import Glibc
+internal import Linux
+
+// What libcurl calls, always on the loop's thread, with the transfer's or the loop's address as context. The loop's
+// table keeps a transfer alive for as long as its handle is with libcurl, and the thread itself keeps the loop.
+
+extension Transfer {
+    func setCallbacks(_ easy: UnsafeMutableRawPointer, _ loop: Loop) {
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        let shared = Unmanaged.passUnretained(loop).toOpaque()
+        sluice_set_bytes_function(easy, CURLOPT_READFUNCTION, giveBody)
+        sluice_set_pointer(easy, CURLOPT_READDATA, this)
+        sluice_set_seek_function(easy, seekBody)
+        sluice_set_pointer(easy, CURLOPT_SEEKDATA, this)
+        sluice_set_bytes_function(easy, CURLOPT_WRITEFUNCTION, takeBody)
+        sluice_set_pointer(easy, CURLOPT_WRITEDATA, this)
+        sluice_set_bytes_function(easy, CURLOPT_HEADERFUNCTION, takeHeader)
+        sluice_set_pointer(easy, CURLOPT_HEADERDATA, this)
+        sluice_set_progress_function(easy, progress)
+        sluice_set_pointer(easy, CURLOPT_XFERINFODATA, this)
+        sluice_set_long(easy, CURLOPT_NOPROGRESS, 0)
+        sluice_set_ready_function(easy, ready)
+        sluice_set_pointer(easy, CURLOPT_PREREQDATA, this)
+        sluice_set_socket_function(easy, opened)
+        sluice_set_pointer(easy, CURLOPT_SOCKOPTDATA, this)
+        // A connection outlives its transfer, so the loop hears of its end.
+        sluice_set_close_function(easy, closing)
+        sluice_set_pointer(easy, CURLOPT_CLOSESOCKETDATA, shared)
+        self.loop = loop
+    }
+}
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
+    context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// The next bytes of the body.
+private func giveBody(
+    _ into: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let into, let this = transfer(context), let source = this.source else { return 0 }
+    do {
+        return try source.read(into: UnsafeMutableRawBufferPointer(start: into, count: size * count))
+    } catch {
+        this.objection = (.sourceFile, error.description)
+        return Int(CURL_READFUNC_ABORT)
+    }
+}
+
+/// Back to an earlier place, when a request is sent again on a fresh connection.
+private func seekBody(_ context: UnsafeMutableRawPointer?, _ offset: Int, _ origin: CInt) -> CInt {
+    guard let source = transfer(context)?.source, origin == SEEK_SET, source.seek(to: Int64(offset)) else {
+        return CInt(CURL_SEEKFUNC_FAIL)
+    }
+    return CInt(CURL_SEEKFUNC_OK)
+}
+
+/// The next bytes of the answer's body. Any answer but their number stops the transfer.
+private func takeBody(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let bytes, let this = transfer(context) else { return 0 }
+    let piece = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    this.received()
+    if let onBody = this.request.onBody {
+        if onBody(Array(piece)) { return piece.count }
+        this.objection = (.cancelled, "stopped by the one who reads the answer")
+        return 0
+    }
+    if this.answer.take(body: piece) { return piece.count }
+    this.objection = (.tooLarge, "the answer is longer than \(this.request.answerLimit) bytes")
+    return 0
+}
+
+private func takeHeader(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let bytes, let this = transfer(context) else { return 0 }
+    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    if this.answer.take(header: line) {
+        if !this.answer.isInterim { this.received() }
+        return line.count
+    }
+    this.objection = (.tooLarge, "the header of the answer is longer than \(Answer.headerLimit) bytes")
+    return 0
+}
+
+private func progress(
+    _ context: UnsafeMutableRawPointer?, _: Int, _: Int, _: Int, _ sent: Int
+) -> CInt {
+    transfer(context)?.progressed(sent: Int64(sent))
+    return 0
+}
+
+/// Connected, on a new or a kept connection; the request goes out next.
+private func ready(
+    _ context: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<CChar>?, _: UnsafeMutablePointer<CChar>?, _: CInt,
+    _ localPort: CInt
+) -> CInt {
+    transfer(context)?.connected(from: Int(localPort))
+    return CInt(CURL_PREREQFUNC_OK)
+}
+
+private func opened(_ context: UnsafeMutableRawPointer?, _ socket: CInt, _: curlsocktype) -> CInt {
+    guard let this = transfer(context) else { return CInt(CURL_SOCKOPT_OK) }
+    Sockets.prepareForUpload(socket, patience: this.request.limits.sendingStall)
+    this.loop?.opened(socket)
+    return CInt(CURL_SOCKOPT_OK)
+}
+
+private func closing(_ context: UnsafeMutableRawPointer?, _ socket: CInt) -> CInt {
+    if let context { Unmanaged<Loop>.fromOpaque(context).takeUnretainedValue().closing(socket) }
+    return close(socket)
+}

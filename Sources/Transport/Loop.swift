@@ -1,0 +1,171 @@
+internal import CCurl
+internal import Core
+internal import Linux
+internal import Synchronization
+
+/// How a transfer ends for the one who waits.
+typealias Outcome = Result<Response, TransportError>
+
+/// The thread that carries all transfers.
+///
+/// `@unchecked Sendable`: `multi`, `running` and `sockets` are touched by that thread alone (curl's callbacks run on it
+/// too); the rest is the inbox behind its lock. `curl_multi_wakeup`, the only call that libcurl allows from elsewhere,
+/// is made under that lock and never after `isOver`, which is set before the handle goes.
+final class Loop: @unchecked Sendable {
+    private struct Inbox {
+        var commands: [Command] = []
+        var isStopping = false
+        var isOver = false
+        var stopped: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private enum Command {
+        case start(Transfer, CheckedContinuation<Outcome, Never>)
+        case cancel(Transfer)
+    }
+
+    private let inbox = Mutex(Inbox())
+    private let multi: UnsafeMutableRawPointer
+    /// By easy handle. Keeps each transfer alive while libcurl holds its address.
+    private var running: [UnsafeMutableRawPointer: Transfer] = [:]
+    /// Open sockets of libcurl, those of kept connections included.
+    private var sockets: Set<CInt> = []
+
+    /// Once a process, before the first handle (curl_global_init(3)).
+    private static let isReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+    init() {
+        guard Self.isReady, let multi = curl_multi_init() else { fatalError("libcurl: out of memory") }
+        self.multi = multi
+        // More connections than that are closed instead of kept: an idle one costs both ends a socket.
+        sluice_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 16)
+        do { try startThread("transport") { self.run() } } catch { fatalError("\(error)") }
+    }
+
+    // From any thread.
+
+    func start(_ transfer: Transfer, _ waiting: CheckedContinuation<Outcome, Never>) {
+        let isRefused = inbox.withLock { inbox in
+            if inbox.isStopping { return true }
+            inbox.commands.append(.start(transfer, waiting))
+            curl_multi_wakeup(multi)
+            return false
+        }
+        if isRefused { waiting.resume(returning: .failure(transfer.cancelled)) }
+    }
+
+    func cancel(_ transfer: Transfer) {
+        transfer.isCancelled.store(true, ordering: .releasing)
+        inbox.withLock { inbox in
+            if inbox.isOver { return }
+            inbox.commands.append(.cancel(transfer))
+            curl_multi_wakeup(multi)
+        }
+    }
+
+    func stop(_ waiting: CheckedContinuation<Void, Never>?) {
+        let isOver = inbox.withLock { inbox in
+            if inbox.isOver { return true }
+            inbox.isStopping = true
+            if let waiting { inbox.stopped.append(waiting) }
+            curl_multi_wakeup(multi)
+            return false
+        }
+        if isOver { waiting?.resume() }
+    }
+
+    // On the loop's thread from here on.
+
+    private func run() {
+        while true {
+            let (commands, isStopping) = inbox.withLock { inbox in
+                defer { inbox.commands = [] }
+                return (inbox.commands, inbox.isStopping)
+            }
+            for command in commands { obey(command) }
+            if isStopping { break }
+            var count: CInt = 0
+            curl_multi_perform(multi, &count)
+            collect()
+            let wait = enforceLimits()
+            curl_multi_poll(multi, nil, 0, wait, nil)
+        }
+        for transfer in running.values { end(transfer, .failure(transfer.cancelled), abruptly: true) }
+        let waiting = inbox.withLock { inbox in
+            inbox.isOver = true
+            return inbox.stopped
+        }
+        curl_multi_cleanup(multi)
+        for continuation in waiting { continuation.resume() }
+    }
+
+    private func obey(_ command: Command) {
+        switch command {
+        case .start(let transfer, let waiting):
+            transfer.waiting = waiting
+            // The cancel may have come before the start.
+            if transfer.isCancelled.load(ordering: .acquiring) {
+                transfer.finish(.failure(transfer.cancelled))
+                return
+            }
+            do {
+                let easy = try transfer.prepare(on: self)
+                running[easy] = transfer
+                curl_multi_add_handle(multi, easy)
+            } catch {
+                transfer.finish(.failure(error))
+            }
+        case .cancel(let transfer):
+            // Not running: over already, or not started yet.
+            if let easy = transfer.easy, running[easy] != nil {
+                end(transfer, .failure(transfer.cancelled), abruptly: true)
+            }
+        }
+    }
+
+    private func collect() {
+        var left: CInt = 0
+        while let message = curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
+                let transfer = running[easy]
+            else { continue }
+            // Read before the handle is removed: the message dies with that.
+            let code = sluice_message_result(message)
+            end(transfer, transfer.outcome(code), abruptly: false)
+        }
+    }
+
+    /// Ends what has stood still for too long.
+    ///
+    /// - Returns: Milliseconds until the next look is due.
+    private func enforceLimits() -> CInt {
+        guard !running.isEmpty else { return CInt.max }
+        let now = ContinuousClock.now
+        var next = Duration.seconds(60)
+        for transfer in Array(running.values) {
+            let (left, error) = transfer.timeLeft(at: now)
+            if left <= .zero {
+                end(transfer, .failure(error()), abruptly: true)
+            } else {
+                next = min(next, left)
+            }
+        }
+        return CInt(clamping: next.inMilliseconds + 1)
+    }
+
+    /// - Parameter abruptly: Bytes that wait in the socket are thrown away.
+    private func end(_ transfer: Transfer, _ outcome: Outcome, abruptly: Bool) {
+        guard let easy = transfer.easy else { return }
+        if abruptly, let port = transfer.localPort {
+            for socket in sockets where Sockets.localPort(socket) == port { Sockets.resetOnClose(socket) }
+        }
+        curl_multi_remove_handle(multi, easy)
+        running[easy] = nil
+        transfer.finish(outcome)
+    }
+
+    // Called by libcurl.
+
+    func opened(_ socket: CInt) { sockets.insert(socket) }
+    func closing(_ socket: CInt) { sockets.remove(socket) }
+}

@@ -1,0 +1,137 @@
+package import Core
+
+/// One HTTP request, on its way to ``Transporting``.
+///
+/// What is not said here is the same for all: TLS 1.2 or later, HTTP/1.1 (one connection a transfer, so that a stop can
+/// abort it and bytes sent can be counted), redirects are answers like any other, no cookies, no user or password in
+/// the address. A proxy from the environment (`https_proxy`, `no_proxy` …) is used, but never for a Unix socket or a
+/// loopback address.
+package struct Request: Sendable {
+    package enum Body: Sendable {
+        case none
+        case bytes([UInt8])
+        /// `count` bytes of a file from `offset` on, read while they are sent.
+        case file(FilePath, offset: Int64, count: Int64)
+
+        /// Bytes.
+        package var count: Int64 {
+            switch self {
+            case .none: 0
+            case .bytes(let bytes): Int64(bytes.count)
+            case .file(_, _, let count): count
+            }
+        }
+    }
+
+    package var method: String
+    /// `http` or `https`.
+    package var url: String
+    package var headers: [(String, String)]
+    package var body: Body
+    package var limits: Limits
+    /// Connects here, whatever the address says; the address gives the path and the `Host` header.
+    package var unixSocket: FilePath?
+    /// The network interface to leave by; without it the request fails.
+    package var interface: String?
+    /// Bytes of the body that the socket has taken so far. Called from the transport's thread: must be cheap.
+    package var onSent: (@Sendable (Int64) -> Void)?
+    /// Takes the answer's body piece by piece instead of collecting it; `false` stops the transfer (`.cancelled`).
+    /// Called from the transport's thread: must be cheap.
+    package var onBody: (@Sendable ([UInt8]) -> Bool)?
+    /// The most bytes of a collected body; a longer one ends in `.tooLarge`.
+    package var answerLimit: Int
+    package var verifiesTLS: Bool
+    /// A file of certificates to trust instead of the system's.
+    package var caFile: FilePath?
+
+    package init(
+        _ method: String, _ url: String, headers: [(String, String)] = [], body: Body = .none,
+        limits: Limits = Limits(), unixSocket: FilePath? = nil, interface: String? = nil,
+        onSent: (@Sendable (Int64) -> Void)? = nil, onBody: (@Sendable ([UInt8]) -> Bool)? = nil,
+        answerLimit: Int = 1 << 20, verifiesTLS: Bool = true, caFile: FilePath? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.limits = limits
+        self.unixSocket = unixSocket
+        self.interface = interface
+        self.onSent = onSent
+        self.onBody = onBody
+        self.answerLimit = answerLimit
+        self.verifiesTLS = verifiesTLS
+        self.caFile = caFile
+    }
+}
+
+/// How long each phase of a request may stand still.
+package struct Limits: Hashable, Sendable {
+    /// Name, TCP and TLS together.
+    package var connect: Duration
+    /// No byte of the body taken by the socket.
+    package var sendingStall: Duration
+    /// The body is sent, and nothing comes back; later, between two pieces of the answer.
+    package var replyWait: Duration
+    /// The whole request; for small ones.
+    package var whole: Duration?
+
+    package init(
+        connect: Duration = .seconds(30), sendingStall: Duration = .seconds(60), replyWait: Duration = .seconds(600),
+        whole: Duration? = nil
+    ) {
+        self.connect = connect
+        self.sendingStall = sendingStall
+        self.replyWait = replyWait
+        self.whole = whole
+    }
+}
+
+/// The header lines of an answer, in their order.
+package struct Headers: Hashable, Sendable, ExpressibleByDictionaryLiteral {
+    package private(set) var lines: [Line] = []
+
+    package struct Line: Hashable, Sendable {
+        package var name: String
+        package var value: String
+    }
+
+    package init(_ lines: [(String, String)] = []) { for (name, value) in lines { append(name, value) } }
+    package init(dictionaryLiteral elements: (String, String)...) { self.init(elements) }
+
+    package mutating func append(_ name: String, _ value: String) { lines.append(Line(name: name, value: value)) }
+
+    /// The first line of that name, in any case.
+    package subscript(name: String) -> String? {
+        let wanted = name.lowercased()
+        return lines.first { $0.name.lowercased() == wanted }?.value
+    }
+}
+
+/// A whole answer, whatever its status.
+package struct Response: Sendable {
+    /// Never a 1xx.
+    package var status: Int
+    package var headers: Headers
+    /// Empty where the request took the body piece by piece.
+    package var body: [UInt8]
+    /// The address that was asked.
+    package var url: String
+    /// Bytes of the request's body that the socket took; less than all where the answer came early.
+    package var bytesSent: Int64
+
+    package init(status: Int, headers: Headers = Headers(), body: [UInt8] = [], url: String = "", bytesSent: Int64 = 0)
+    {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.url = url
+        self.bytesSent = bytesSent
+    }
+}
+
+/// Carries requests. ``Transport`` does it over the network; tests bring their own.
+package protocol Transporting: Sendable {
+    /// - Throws: ``TransportError`` where no answer came; `.cancelled` at once when the task is cancelled.
+    func send(_ request: Request) async throws(TransportError) -> Response
+}

@@ -1,0 +1,248 @@
+internal import CCurl
+internal import Core
+internal import Linux
+internal import Synchronization
+
+/// One request under way: its easy handle, and the memory that libcurl reads and writes meanwhile.
+///
+/// `@unchecked Sendable`: made by the caller, then touched by the loop's thread alone, but for `isCancelled` (atomic)
+/// and `request` (constant).
+final class Transfer: @unchecked Sendable {
+    let request: Request
+    let isCancelled = Atomic(false)
+    var waiting: CheckedContinuation<Outcome, Never>?
+    private(set) var easy: UnsafeMutableRawPointer?
+    /// Hears of the sockets that libcurl opens; its thread outlives every transfer.
+    weak var loop: Loop?
+    /// The port that this transfer sends from, once it is connected over TCP.
+    var localPort: Int?
+
+    /// libcurl writes its sentence here for as long as the handle lives, so it is allocated, not lent.
+    private let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private var lists: [UnsafeMutablePointer<curl_slist>] = []
+
+    var source: BodySource?
+    var answer: Answer
+    /// What one of our own callbacks objected to; more to the point than libcurl's "aborted by callback".
+    var objection: (kind: TransportError.Kind, detail: String)?
+
+    private let began = ContinuousClock.now
+    /// When something last moved: connected, a byte sent, a byte received.
+    private var moved = ContinuousClock.now
+    private var isConnected = false
+    private var sent: Int64 = 0
+    private var hasAnswered = false
+
+    init(_ request: Request) {
+        self.request = request
+        answer = Answer(limit: request.answerLimit)
+        message[0] = 0
+    }
+
+    deinit {
+        if let easy { curl_easy_cleanup(easy) }  // first: it may still write to `message`
+        for list in lists { curl_slist_free_all(list) }
+        message.deallocate()
+    }
+
+    var cancelled: TransportError { error(.cancelled, 0, "stopped") }
+
+    /// Answers the one who waits, once, and lets go of libcurl's part.
+    func finish(_ outcome: Outcome) {
+        if let easy {
+            curl_easy_cleanup(easy)
+            self.easy = nil
+        }
+        waiting?.resume(returning: outcome)
+        waiting = nil
+    }
+
+    func error(_ kind: TransportError.Kind, _ code: Int32, _ detail: String) -> TransportError {
+        TransportError(kind: kind, code: code, detail: detail, url: request.url, bytesSent: sent)
+    }
+
+    // What happens on the way; called by the callbacks.
+
+    func connected(from port: Int) {
+        localPort = port
+        isConnected = true
+        moved = .now
+    }
+
+    func progressed(sent now: Int64) {
+        guard now != sent else { return }
+        sent = now
+        moved = .now
+        request.onSent?(now)
+    }
+
+    func received() {
+        hasAnswered = true
+        moved = .now
+    }
+
+    /// How long this transfer may go on without anything happening, and what it is called when that is over.
+    func timeLeft(at now: ContinuousClock.Instant) -> (Duration, () -> TransportError) {
+        if let whole = request.limits.whole, began.advanced(by: whole) <= now {
+            return (.zero, { self.error(.timedOut, 0, "no whole answer within \(whole)") })
+        }
+        let wholeLeft = request.limits.whole.map { now.duration(to: self.began.advanced(by: $0)) }
+        let limit: Duration
+        let kind: TransportError.Kind
+        let words: String
+        if !isConnected {
+            (limit, kind, words) = (request.limits.connect, .connect, "no connection within")
+        } else if sent < request.body.count && !hasAnswered {
+            (limit, kind, words) = (request.limits.sendingStall, .stalled, "the peer took no byte for")
+        } else {
+            (limit, kind, words) = (request.limits.replyWait, .timedOut, "no answer for")
+        }
+        let left = now.duration(to: (isConnected ? moved : began).advanced(by: limit))
+        return (min(left, wholeLeft ?? left), { self.error(kind, 0, "\(words) \(limit)") })
+    }
+
+    /// What libcurl's last word means.
+    func outcome(_ code: CURLcode) -> Outcome {
+        var status = 0
+        var uploaded: Int = 0
+        if let easy {
+            sluice_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
+            sluice_get_off(easy, CURLINFO_SIZE_UPLOAD_T, &uploaded)
+            progressed(sent: Int64(uploaded))
+        }
+        if let objection { return .failure(error(objection.kind, Int32(code.rawValue), objection.detail)) }
+        guard code == CURLE_OK else {
+            let words = message[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: message)
+            return .failure(error(kind(of: code), Int32(code.rawValue), words))
+        }
+        // A server that dies between an interim and its real answer leaves the interim one behind.
+        guard status >= 200 else { return .failure(error(.reset, 0, "the connection ended without an answer")) }
+        return .success(
+            Response(
+                status: status, headers: answer.headers, body: answer.body, url: request.url, bytesSent: sent))
+    }
+
+    private func kind(of code: CURLcode) -> TransportError.Kind {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: return .resolve
+        case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: return .connect
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
+            CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_NOTFOUND:
+            return .tls
+        case CURLE_OPERATION_TIMEDOUT: return isConnected ? .timedOut : .connect
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_WEIRD_SERVER_REPLY,
+            CURLE_UPLOAD_FAILED, CURLE_SEND_FAIL_REWIND:
+            return .reset
+        default: return .other
+        }
+    }
+
+    // Setting up.
+
+    /// Builds the easy handle, on the loop's thread.
+    func prepare(on loop: Loop) throws(TransportError) -> UnsafeMutableRawPointer {
+        guard let easy = curl_easy_init() else { throw error(.other, 0, "libcurl: out of memory") }
+        self.easy = easy
+        sluice_set_pointer(easy, CURLOPT_ERRORBUFFER, message)
+        try setAddress(easy)
+        try setHeaders(easy)
+        try setBody(easy)
+        setCallbacks(easy, loop)
+        return easy
+    }
+
+    private func setAddress(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
+        try set(easy, CURLOPT_URL, request.url)
+        sluice_set_long(easy, CURLOPT_NOSIGNAL, 1)
+        // Dots in a path stay as they are: an upload's address is the server's business.
+        sluice_set_long(easy, CURLOPT_PATH_AS_IS, 1)
+        try set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        sluice_set_long(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+        sluice_set_long(easy, CURLOPT_FOLLOWLOCATION, 0)
+        sluice_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        sluice_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        sluice_set_long(easy, CURLOPT_SSL_VERIFYPEER, request.verifiesTLS ? 1 : 0)
+        sluice_set_long(easy, CURLOPT_SSL_VERIFYHOST, request.verifiesTLS ? 2 : 0)
+        // libcurl's own clock is a second safety: the loop ends a transfer that has not connected in time.
+        sluice_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(request.limits.connect.inMilliseconds) + 1000)
+        sluice_set_long(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000)
+        if let file = request.caFile { _ = file.withCString { sluice_set_string(easy, CURLOPT_CAINFO, $0) } }
+        if let name = request.interface { try set(easy, CURLOPT_INTERFACE, "if!\(name)") }
+        if let socket = request.unixSocket {
+            _ = socket.withCString { sluice_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, $0) }
+        }
+        // What stays on this machine goes through no proxy, whatever the environment says.
+        if request.unixSocket != nil || isLoopback(request.url) { try set(easy, CURLOPT_PROXY, "") }
+    }
+
+    private func setHeaders(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
+        var lines: [String] = []
+        let names = Set(request.headers.map { $0.0.lowercased() })
+        for (name, value) in request.headers {
+            guard isToken(name), value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw error(.other, 0, "the header `\(name.prefix(64))` has a character that no header may have")
+            }
+            // libcurl's way to write a header without a value.
+            lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
+        }
+        // What libcurl would add by itself: a form's content type, and a question before every body.
+        if !names.contains("content-type") { lines.append("Content-Type:") }
+        if !names.contains("user-agent") { lines.append("User-Agent: sluice") }
+        if request.body.count <= 1 << 20 { lines.append("Expect:") }
+        var list: UnsafeMutablePointer<curl_slist>?
+        for line in lines { list = curl_slist_append(list, line) ?? list }
+        guard let list else { return }
+        lists.append(list)
+        sluice_set_list(easy, CURLOPT_HTTPHEADER, list)
+    }
+
+    private func setBody(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
+        guard isToken(request.method) else { throw error(.other, 0, "no method is called `\(request.method)`") }
+        switch request.body {
+        case .none:
+            switch request.method {
+            // Only the option tells libcurl that no body follows, whatever `Content-Length` says.
+            case "HEAD": sluice_set_long(easy, CURLOPT_NOBODY, 1)
+            case "GET": sluice_set_long(easy, CURLOPT_HTTPGET, 1)
+            case "POST", "PUT", "PATCH":
+                sluice_set_long(easy, CURLOPT_POST, 1)
+                sluice_set_long(easy, CURLOPT_POSTFIELDSIZE, 0)
+                try set(easy, CURLOPT_CUSTOMREQUEST, request.method)
+            default: try set(easy, CURLOPT_CUSTOMREQUEST, request.method)
+            }
+            return
+        case .bytes(let bytes): source = BodySource(bytes)
+        case .file(let path, let offset, let count):
+            do { source = try BodySource(path, offset: offset, count: count) } catch {
+                throw self.error(.sourceFile, 0, "\(error)")
+            }
+        }
+        sluice_set_long(easy, CURLOPT_UPLOAD, 1)
+        sluice_set_off(easy, CURLOPT_INFILESIZE_LARGE, Int(request.body.count))
+        try set(easy, CURLOPT_CUSTOMREQUEST, request.method)
+    }
+
+    private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: String) throws(TransportError) {
+        let code = sluice_set_string(easy, option, value)
+        if code != CURLE_OK { throw error(.other, Int32(code.rawValue), String(cString: curl_easy_strerror(code))) }
+    }
+}
+
+/// A name of RFC 9110, section 5.6.2.
+private func isToken(_ text: String) -> Bool {
+    !text.isEmpty
+        && text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+            }
+        }
+}
+
+private func isLoopback(_ url: String) -> Bool {
+    let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
+    let host = rest.prefix { $0 != "/" && $0 != "?" }
+    return host.hasPrefix("127.") || host.hasPrefix("[::1]") || host == "localhost" || host.hasPrefix("localhost:")
+}

@@ -1,0 +1,29 @@
+internal import CCurl
+internal import Core
+internal import Linux
+internal import Synchronization
+
+/// Requests over the network, by libcurl.
+///
+/// One thread owns libcurl's multi handle and everything that hangs on it; others leave commands for it. Connections
+/// are kept and used again. A transport that nobody refers to any more ends by itself.
+package final class Transport: Transporting {
+    private let loop: Loop
+
+    package init() { loop = Loop() }
+
+    deinit { loop.stop(nil) }
+
+    package func send(_ request: Request) async throws(TransportError) -> Response {
+        let transfer = Transfer(request)
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in loop.start(transfer, continuation) }
+        } onCancel: {
+            loop.cancel(transfer)
+        }
+        return try result.get()
+    }
+
+    /// Ends what runs (`.cancelled`, abortively) and gives everything back. Requests sent later are cancelled at once.
+    package func stop() async { await withCheckedContinuation { continuation in loop.stop(continuation) } }
+}

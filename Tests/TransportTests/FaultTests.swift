@@ -1,0 +1,222 @@
+import Core
+import Dispatch
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@Suite("Transport, when things go wrong", .timeLimit(.minutes(1)))
+struct FaultTests {
+    let transport = Transport()
+    let folder = TemporaryFolder()
+
+    private func failure(_ request: Request) async -> TransportError? {
+        await #expect(throws: TransportError.self) { try await transport.send(request) }
+    }
+
+    @Test("nobody listens")
+    func refused() async throws {
+        let server = try FakeServer { $0.reply(200) }
+        let url = server.url
+        server.stop()
+        #expect(await failure(Request("GET", url))?.kind == .connect)
+    }
+
+    @Test("a name that does not exist")
+    func unknownName() async { #expect(await failure(Request("GET", "http://sluice.invalid/"))?.kind == .resolve) }
+
+    @Test("a peer that speaks no TLS")
+    func noTLS() async throws {
+        let server = try FakeServer { $0.reply(200) }
+        let error = await failure(
+            Request("GET", "https://127.0.0.1:\(server.port)/", limits: Limits(connect: .seconds(2))))
+        #expect(error?.kind == .tls || error?.kind == .connect)
+    }
+
+    @Test("a peer that stops reading is noticed while sending")
+    func stalls() async throws {
+        let path = try folder.write("video", noise(32 << 20))
+        let server = try FakeServer { exchange in
+            _ = exchange.body(1000)
+            exchange.hang()
+        }
+        let error = await failure(
+            Request(
+                "PATCH", server.url, body: .file(path, offset: 0, count: 32 << 20), limits: Limits(sendingStall: .short)
+            ))
+        #expect(error?.kind == .stalled)
+        #expect((error?.bytesSent ?? 0) > 0)
+    }
+
+    @Test("a peer that never answers is noticed after the body, by another limit")
+    func noReply() async throws {
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.hang()
+        }
+        let limits = Limits(sendingStall: .milliseconds(1), replyWait: .short)
+        let error = await failure(Request("PATCH", server.url, body: .bytes(noise(1000)), limits: limits))
+        #expect(error?.kind == .timedOut)
+        #expect(error?.bytesSent == 1000)
+    }
+
+    @Test("a slow answer within its limit is waited for, whatever the sending limit is")
+    func slowReply() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            gate.wait()
+            exchange.reply(204)
+        }
+        async let response = transport.send(
+            Request("PATCH", server.url, body: .bytes(noise(1000)), limits: Limits(sendingStall: .milliseconds(20))))
+        try await eventually("the request is there") { !server.seen.isEmpty ? true : nil }
+        let start = ContinuousClock.now
+        try await eventually("the sending limit is over") {
+            ContinuousClock.now - start > .milliseconds(100) ? true : nil
+        }
+        gate.signal()
+        #expect(try await response.status == 204)
+    }
+
+    @Test("a small request has a limit for the whole")
+    func whole() async throws {
+        let server = try FakeServer { $0.hang() }
+        #expect(await failure(Request("HEAD", server.url, limits: Limits(whole: .short)))?.kind == .timedOut)
+    }
+
+    @Test("a connection cut in the middle of the body", arguments: [false, true])
+    func cut(_ reset: Bool) async throws {
+        let path = try folder.write("video", noise(8 << 20))
+        let server = try FakeServer { exchange in
+            _ = exchange.body(100_000)
+            exchange.cut(reset: reset)
+        }
+        let error = await failure(Request("PATCH", server.url, body: .file(path, offset: 0, count: 8 << 20)))
+        #expect(error?.kind == .reset)
+    }
+
+    @Test("a header without end is cut off")
+    func headerFlood() async throws {
+        let server = try FakeServer { exchange in
+            exchange.raw("HTTP/1.1 200 OK\r\n")
+            for index in 0..<100_000 where !exchange.isGone {
+                exchange.raw("X-\(index): \(String(repeating: "a", count: 500))\r\n")
+            }
+        }
+        #expect(await failure(Request("GET", server.url))?.kind == .tooLarge)
+    }
+
+    @Test("a body longer than allowed is cut off, a body that is taken piece by piece is not")
+    func bodyFlood() async throws {
+        let server = try FakeServer { $0.reply(200, [], String(repeating: "a", count: 300_000)) }
+        #expect(await failure(Request("GET", server.url, answerLimit: 200_000))?.kind == .tooLarge)
+        let got = Mutex(0)
+        let response = try await transport.send(
+            Request(
+                "GET", server.url,
+                onBody: { piece in
+                    got.withLock { $0 += piece.count }; return true
+                }, answerLimit: 1))
+        #expect(response.body.isEmpty)
+        #expect(got.withLock { $0 } == 300_000)
+    }
+
+    @Test("the reader of an answer can stop it")
+    func readerStops() async throws {
+        let server = try FakeServer {
+            $0.raw("HTTP/1.1 200 OK\r\n\r\nfirst"); $0.hang()
+        }
+        #expect(await failure(Request("GET", server.url, onBody: { _ in false }))?.kind == .cancelled)
+    }
+
+    @Test(
+        "cancelling stops at once and resets the connection, on a fresh one and on a used one",
+        arguments: [false, true])
+    func cancels(_ isUsed: Bool) async throws {
+        let path = try folder.write("video", noise(32 << 20))
+        let received = Mutex<(count: Int, ended: Bool)>((0, false))
+        let gate = DispatchSemaphore(value: 0)
+        let server = try FakeServer { exchange in
+            if exchange.method == "GET" { return exchange.reply(200) }
+            _ = exchange.body(1000)
+            gate.wait()
+            let count = exchange.body().count
+            received.withLock { $0 = (count, true) }
+        }
+        if isUsed { _ = try await transport.send(Request("GET", server.url)) }
+        let task = Task { [transport] in
+            try await transport.send(
+                Request("PATCH", server.url, headers: [], body: .file(path, offset: 0, count: 32 << 20)))
+        }
+        try await eventually("the upload is there") { server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil }
+        let start = ContinuousClock.now
+        task.cancel()
+        let error = await #expect(throws: TransportError.self) { try await task.value }
+        #expect(error?.kind == .cancelled)
+        #expect(ContinuousClock.now - start < .seconds(1))
+        gate.signal()
+        try await eventually("the server sees the end") { received.withLock { $0.ended } ? true : nil }
+        // A closing that is not abortive delivers what the kernel holds, several megabytes.
+        #expect(received.withLock { $0.count } < 8 << 20)
+        #expect(isUsed ? server.connectionCount == 1 : true)
+    }
+
+    @Test("a task that is cancelled already sends nothing")
+    func cancelledBefore() async throws {
+        let server = try FakeServer { $0.reply(200) }
+        let task = Task { [transport] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await transport.send(Request("GET", server.url))
+        }
+        let error = await #expect(throws: TransportError.self) { try await task.value }
+        #expect(error?.kind == .cancelled)
+        #expect(server.seen.isEmpty)
+    }
+
+    @Test("stopping the transport ends what runs, and later requests")
+    func stops() async throws {
+        let server = try FakeServer { $0.hang() }
+        async let first = failure(Request("GET", server.url))
+        try await eventually("the request is there") { !server.seen.isEmpty ? true : nil }
+        await transport.stop()
+        #expect(await first?.kind == .cancelled)
+        #expect(await failure(Request("GET", server.url))?.kind == .cancelled)
+        await transport.stop()
+    }
+
+    @Test(
+        "what would change the request is refused",
+        arguments: [("X-A", "b\r\nX-C: d"), ("X-A\r\n", "b"), ("X A", "b"), ("", "b"), ("X-A", "b\u{0}c")])
+    func badHeaders(_ name: String, _ value: String) async {
+        let error = await failure(Request("GET", "http://127.0.0.1:1/", headers: [(name, value)]))
+        #expect(error?.kind == .other)
+        #expect(error?.detail.contains("character") == true)
+    }
+
+    @Test(
+        "only http and https, and no user in the address",
+        arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "http://me:secret@127.0.0.1:1/"])
+    func schemes(_ url: String) async {
+        let error = await failure(Request("GET", url))
+        #expect(error?.kind == .other)
+        #expect(error?.description.contains("secret") == false)
+    }
+
+    @Test(
+        "an address in an error tells no secret",
+        arguments: [
+            ("https://me:pw@host/a?sig=1#f", "https://host/a"), ("http://host", "http://host"),
+            ("https://host/@a", "https://host/@a"), ("nonsense?x", "nonsense"),
+        ])
+    func redacts(_ url: String, _ shown: String) { #expect(withoutSecrets(url) == shown) }
+
+    @Test("a missing interface fails the request instead of leaving by another")
+    func interface() async throws {
+        let server = try FakeServer { $0.reply(200) }
+        #expect(await failure(Request("GET", server.url, interface: "nope0"))?.kind == .connect)
+        #expect(server.seen.isEmpty)
+        #expect(try await transport.send(Request("GET", server.url, interface: "lo")).status == 200)
+    }
+}
