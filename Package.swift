@@ -83,6 +83,8 @@ let package = Package(
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
+        tests("StoreTests", ["Core", "Store"]),
+        tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
     ],
     swiftLanguageModes: [.v6]
 )
