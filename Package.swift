@@ -61,8 +61,8 @@ let package = Package(
         room(
             "Shell",
             [
-                "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Transport",
-                "WebServer",
+                "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Store",
+                "Transport", "WebServer",
             ]),
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
