@@ -15,12 +15,13 @@ final class Inbox: Sendable {
     private let token: String?
     private let maxSize: Int64?
 
-    var folder: FilePath { temporary.path.appending("in") }
+    let folder: FilePath
     var port: Int { running.withLock { $0?.port ?? 0 } }
     var logged: [String] { lines.withLock { $0 } }
     var log: String { logged.joined(separator: "\n") }
 
-    init(token: String? = nil, maxSize: Int64? = nil) {
+    init(into folder: FilePath? = nil, token: String? = nil, maxSize: Int64? = nil) {
+        self.folder = folder ?? temporary.path.appending("in")
         self.token = token
         self.maxSize = maxSize
     }
