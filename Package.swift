@@ -80,6 +80,7 @@ let package = Package(
         tests("ShellTests", ["Core", "Linux", "Daemon", "Control", "Shell"]),
         tests("DigestsTests", ["Core", "Digests"]),
         tests("WebServerTests", ["Core", "Linux", "WebServer"]),
+        tests("ReceiverTests", ["Core", "Digests", "Linux", "Receiver", "WebServer"]),
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
