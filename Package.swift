@@ -69,6 +69,8 @@ let package = Package(
 
         tests("CoreTests", ["Core"]),
         tests("TransportTests", ["Transport", "Core", "Linux"]),
+        tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
+        tests("DestinationsTests", ["Destinations", "Transport", "Credentials", "Core", "Linux"]),
     ],
     swiftLanguageModes: [.v6]
 )

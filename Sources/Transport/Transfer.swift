@@ -63,10 +63,21 @@ final class Transfer: @unchecked Sendable {
 
     // What happens on the way; called by the callbacks.
 
-    func connected(from port: Int) {
+    /// The request is about to leave.
+    ///
+    /// - Returns: `false` to stop it: libcurl sends a request again by itself when a kept connection turns out to be
+    ///   closed, and what the server made of the first one is unknown. A second creation leaves an orphan, and bytes
+    ///   go nowhere before the server was asked where it stands; so only what changes nothing is repeated.
+    func connected(from port: Int) -> Bool {
+        if isConnected, !hasAnswered, !["GET", "HEAD", "OPTIONS", "DELETE"].contains(request.method) {
+            objection = (.reset, "the connection was closed without an answer")
+            return false
+        }
         localPort = port
         isConnected = true
+        hasAnswered = false
         moved = .now
+        return true
     }
 
     func progressed(sent now: Int64) {
