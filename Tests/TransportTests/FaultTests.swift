@@ -115,6 +115,7 @@ struct FaultTests {
             #expect(requests == 3)
         } catch {
             #expect(error.kind == .reset)
+            #expect(error.bytesSent == body.count, "what left has left, whatever libcurl began afterwards")
         }
         #expect(server.seen.count == requests)
     }
