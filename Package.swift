@@ -86,6 +86,8 @@ let package = Package(
         tests("WatchTests", ["Watch", "Linux", "Core"]),
         tests("StoreTests", ["Core", "Store"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
+        tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
+        tests("DestinationsTests", ["Destinations", "Transport", "Credentials", "Core", "Linux"]),
     ],
     swiftLanguageModes: [.v6]
 )
