@@ -3,7 +3,6 @@
 // so that Swift sees no feature macros.
 #include <stdint.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 /// The fields of statx(2) that are used here. Times in nanoseconds since 1970; born is 0 with has_born 0 when unknown.
 struct sluice_look {
@@ -16,7 +15,7 @@ struct sluice_look {
 /// statx(2) of `path` relative to `folder`, not following a final symbolic link. An empty path looks at `folder` itself.
 int sluice_statx(int folder, const char *path, struct sluice_look *look);
 
-ssize_t sluice_copy_file_range(int in, int out, size_t count);
+intptr_t sluice_copy_file_range(int in, int out, size_t count);
 /// ioctl FICLONE: makes `out` share the blocks of `in`.
 int sluice_clone(int out, int in);
 /// renameat2(2) with RENAME_NOREPLACE.
