@@ -69,15 +69,25 @@ let package = Package(
         // Only tests import it.
         room("TestKit", ["Core", "Linux"]),
 
+        // Figures, one line each; `make bench`.
+        .executableTarget(name: "Benchmarks", dependencies: ["Core"], swiftSettings: strict),
+
         tests("CoreTests", ["Core"]),
+        // The built binary and its processes, killed at any moment.
+        tests("EndToEndTests", ["Core", "Linux", "CSQLite"]),
         tests("LinuxTests", ["Core", "Linux"]),
         tests("ControlTests", ["Core", "Linux", "Daemon", "Control", "WebServer", "Transport"]),
         tests("ShellTests", ["Core", "Linux", "Daemon", "Control", "Shell"]),
         tests("DigestsTests", ["Core", "Digests"]),
         tests("WebServerTests", ["Core", "Linux", "WebServer"]),
+        tests("ReceiverTests", ["Core", "Digests", "Linux", "Receiver", "WebServer"]),
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
+        tests("StoreTests", ["Core", "Store"]),
+        tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
+        tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
+        tests("DestinationsTests", ["Destinations", "Transport", "Credentials", "Core", "Linux"]),
     ],
     swiftLanguageModes: [.v6]
 )
