@@ -10,14 +10,14 @@ import WebServer
 /// A receiver over a folder of its own, and a raw client for it.
 final class Inbox: Sendable {
     let temporary = TemporaryFolder()
-    let lines = Mutex<[String]>([])
+    private let lines = Lines()
     private let running = Mutex<Receiver?>(nil)
     private let token: String?
     private let maxSize: Int64?
 
     let folder: FilePath
     var port: Int { running.withLock { $0?.port ?? 0 } }
-    var logged: [String] { lines.withLock { $0 } }
+    var logged: [String] { lines.all }
     var log: String { logged.joined(separator: "\n") }
 
     init(into folder: FilePath? = nil, token: String? = nil, maxSize: Int64? = nil) {
@@ -27,10 +27,12 @@ final class Inbox: Sendable {
     }
 
     func start(clocks: any Clocks = SystemClocks()) async throws {
+        // Not `self`: what a receiver let go of a moment too late would keep the folder beyond the end of the tests.
+        let lines = lines
         let receiver = try await Receiver.start(
             into: folder, listen: .tcp(host: "127.0.0.1", port: 0), token: token.map { Array($0.utf8) },
             maxSize: maxSize, clocks: clocks
-        ) { line in self.lines.withLock { $0.append(line) } }
+        ) { lines.append($0) }
         running.withLock { $0 = receiver }
     }
 
@@ -146,6 +148,12 @@ final class Inbox: Sendable {
     func unfinished() throws -> Int {
         try Files.names(in: folder.appending(".sluice-receive")).filter { $0.fileExtension == "data" }.count
     }
+}
+
+private final class Lines: Sendable {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+    func append(_ line: String) { lines.withLock { $0.append(line) } }
 }
 
 struct Unexpected: Error {
