@@ -40,7 +40,7 @@ let package = Package(
         // Contact with the world, one kind of world each.
         room("Linux", ["Core", "CLinux"]),
         room("Digests", ["Core", "CCrypto"]),
-        room("Config", ["Core", "CYAML"]),
+        room("Config", ["Core", "Linux", "CYAML"]),
         room("Store", ["Core", "Linux", "CSQLite"]),
         room("Transport", ["Core", "Linux", "CCurl"]),
         room("WebServer", ["Core", "Linux", "CMicroHTTPD"]),
@@ -57,18 +57,35 @@ let package = Package(
             "Daemon",
             ["Core", "Linux", "Config", "Store", "Transport", "Watch", "Staging", "Destinations", "Credentials"]),
         room("Control", ["Core", "Linux", "Daemon", "WebServer", "Transport"]),
-        .executableTarget(
-            name: "sluice",
-            dependencies: [
-                "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Transport",
-            ],
-            swiftSettings: strict),
+        // The command line; the executable is its `main` alone, so that tests reach everything else.
+        room(
+            "Shell",
+            [
+                "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Store",
+                "Transport", "WebServer",
+            ]),
+        .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
         // Only tests import it.
         room("TestKit", ["Core", "Linux"]),
 
+        // Figures, one line each; `make bench`.
+        .executableTarget(name: "Benchmarks", dependencies: ["Core"], swiftSettings: strict),
+
         tests("CoreTests", ["Core"]),
+        // The built binary and its processes, killed at any moment.
+        tests("EndToEndTests", ["Core", "Linux", "CSQLite"]),
+        tests("LinuxTests", ["Core", "Linux"]),
+        tests("ControlTests", ["Core", "Linux", "Daemon", "Control", "WebServer", "Transport"]),
+        tests("ShellTests", ["Core", "Linux", "Daemon", "Control", "Shell"]),
+        tests("DigestsTests", ["Core", "Digests"]),
+        tests("WebServerTests", ["Core", "Linux", "WebServer"]),
+        tests("ReceiverTests", ["Core", "Digests", "Linux", "Receiver", "WebServer"]),
+        tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("TransportTests", ["Transport", "Core", "Linux"]),
+        tests("WatchTests", ["Watch", "Linux", "Core"]),
+        tests("StoreTests", ["Core", "Store"]),
+        tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
         tests("DestinationsTests", ["Destinations", "Transport", "Credentials", "Core", "Linux"]),
     ],

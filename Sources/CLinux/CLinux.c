@@ -39,7 +39,7 @@ int sluice_statx(int folder, const char *path, struct sluice_look *look) {
     return 0;
 }
 
-ssize_t sluice_copy_file_range(int in, int out, size_t count) { return copy_file_range(in, NULL, out, NULL, count, 0); }
+int64_t sluice_copy_file_range(int in, int out, size_t count) { return copy_file_range(in, NULL, out, NULL, count, 0); }
 int sluice_clone(int out, int in) { return ioctl(out, FICLONE, in); }
 int sluice_rename_no_replace(int from_folder, const char *from, int to_folder, const char *to) {
     return renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);

@@ -11,6 +11,9 @@ package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLite
         self.bytes = Array(bytes.prefix { $0 != 0 })
     }
 
+    /// For bytes that are known to hold no NUL.
+    init(unchecked bytes: [UInt8]) { self.bytes = bytes }
+
     package init(_ text: String) { self.init(bytes: text.utf8) }
     package init(stringLiteral value: String) { self.init(value) }
 

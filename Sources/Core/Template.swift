@@ -21,6 +21,11 @@ package struct Template: Hashable, Sendable {
         /// Characters from the start, from 0.
         package let offset: Int
         package let problem: String
+
+        package init(offset: Int, problem: String) {
+            self.offset = offset
+            self.problem = problem
+        }
     }
 
     package init(_ source: String) throws(Mistake) {
@@ -89,17 +94,19 @@ package struct Template: Hashable, Sendable {
 /// The word of `known` that is nearest to `written`, if it is near enough to be a slip of the finger.
 package func closest(to written: String, among known: [String]) -> String? {
     func distance(_ a: [Character], _ b: [Character]) -> Int {
-        var row = Array(0...b.count)
+        // Optimal string alignment: two letters in each other's place are one slip.
+        var before: [Int] = []
+        var last = Array(0...b.count)
         for (i, x) in a.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
+            var row = [i + 1]
             for (j, y) in b.enumerated() {
-                let change = diagonal + (x == y ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(change, row[j] + 1, row[j + 1] + 1)
+                var least = min(last[j] + (x == y ? 0 : 1), row[j] + 1, last[j + 1] + 1)
+                if i > 0, j > 0, x == b[j - 1], y == a[i - 1] { least = min(least, before[j - 1] + 1) }
+                row.append(least)
             }
+            (before, last) = (last, row)
         }
-        return row[b.count]
+        return last[b.count]
     }
     guard written.count <= 64 else { return nil }
     let near = known.map { (word: $0, far: distance(Array(written.lowercased()), Array($0.lowercased()))) }

@@ -190,6 +190,14 @@ package struct EventView: Codable, Sendable, Hashable {
     package var op: UploadView?
     /// What else the event says, as text values: `from`, `to`, `reason`, `counts` …
     package var detail: [String: String]
+
+    package init(seq: Int64, ts: String, type: String, op: UploadView? = nil, detail: [String: String] = [:]) {
+        self.seq = seq
+        self.ts = ts
+        self.type = type
+        self.op = op
+        self.detail = detail
+    }
 }
 
 package struct AddRequest: Codable, Sendable, Hashable {
@@ -201,6 +209,14 @@ package struct AddRequest: Codable, Sendable, Hashable {
     package var context: [String: String]
     /// Upload although the history says it was.
     package var again: Bool
+
+    package init(path: String, to: [String], key: String?, context: [String: String], again: Bool) {
+        self.path = path
+        self.to = to
+        self.key = key
+        self.context = context
+        self.again = again
+    }
 }
 
 /// What `pause`, `resume`, `cancel` and `retry` are about.
@@ -239,6 +255,8 @@ package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConverti
         case sourceMissing = "source_missing"
         /// 400. Exit 64.
         case badRequest = "bad_request"
+        /// 403: this user may look but not change anything. Exit 75.
+        case forbidden
         /// 503: not while starting, or the state cannot be written. Exit 75.
         case unavailable
     }

@@ -70,9 +70,14 @@ package final class Child: Sendable {
             // The last piece has no line feed yet, so it may be half of a line.
             let lines = try self.printed().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             if let line = lines.last(where: { $0.hasPrefix(start) }) { return String(line.dropFirst(start.count)) }
-            if let over = self.ended { throw Ended(how: over, errors: try self.complained()) }
+            try self.mustRun()
             return nil
         }
+    }
+
+    /// - Throws: ``Ended`` when it has ended: for waits that make sense only while it runs.
+    package func mustRun() throws {
+        if let over = ended { throw Ended(how: over, errors: try complained()) }
     }
 
     /// The process ended while something else was expected of it.

@@ -5,27 +5,27 @@ package struct Overdue: Error, Sendable, CustomStringConvertible {
     package var description: String { "waited \(limit) in vain until \(what)" }
 }
 
-/// Waits until `look` finds something, and returns it. Looks every few milliseconds, so it returns as soon as it may.
+/// Waits until `look` finds something, and returns it. Looks again after each `pause`, so it returns as soon as it may.
 ///
 /// - Throws: ``Overdue`` after `limit`; whatever `look` throws, at once.
 @discardableResult
 package func eventually<Found>(
-    _ what: String, within limit: Duration = .seconds(20), isolation: isolated (any Actor)? = #isolation,
-    _ look: () async throws -> Found?
+    _ what: String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
+    isolation: isolated (any Actor)? = #isolation, _ look: () async throws -> Found?
 ) async throws -> Found {
     let clock = ContinuousClock()
     let deadline = clock.now.advanced(by: limit)
     while true {
         if let found = try await look() { return found }
         if clock.now >= deadline { throw Overdue(what: what, limit: limit) }
-        try await Task.sleep(for: .milliseconds(5))
+        try await Task.sleep(for: pause)
     }
 }
 
 /// Waits until `condition` holds.
 package func eventually(
-    _ what: String, within limit: Duration = .seconds(20), isolation: isolated (any Actor)? = #isolation,
-    holds condition: () async throws -> Bool
+    _ what: String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
+    isolation: isolated (any Actor)? = #isolation, holds condition: () async throws -> Bool
 ) async throws {
-    try await eventually(what, within: limit, isolation: isolation) { try await condition() ? true : nil }
+    try await eventually(what, within: limit, every: pause, isolation: isolation) { try await condition() ? true : nil }
 }

@@ -1,1 +1,3 @@
-print("sluice")
+import Shell
+
+Shell.main()

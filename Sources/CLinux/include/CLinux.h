@@ -3,7 +3,6 @@
 // so that Swift sees no feature macros.
 #include <stdint.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 /// The fields of statx(2) that are used here. Times in nanoseconds since 1970; born is 0 with has_born 0 when unknown.
 struct sluice_look {
@@ -16,7 +15,7 @@ struct sluice_look {
 /// statx(2) of `path` relative to `folder`, not following a final symbolic link. An empty path looks at `folder` itself.
 int sluice_statx(int folder, const char *path, struct sluice_look *look);
 
-ssize_t sluice_copy_file_range(int in, int out, size_t count);
+int64_t sluice_copy_file_range(int in, int out, size_t count);
 /// ioctl FICLONE: makes `out` share the blocks of `in`.
 int sluice_clone(int out, int in);
 /// renameat2(2) with RENAME_NOREPLACE.
@@ -47,3 +46,11 @@ void sluice_prepare_upload_socket(int socket, uint32_t patience);
 void sluice_reset_on_close(int socket);
 /// The port of getsockname(2), 0 for anything but TCP.
 int sluice_local_port(int socket);
+
+/// As sluice_statx, following symbolic links.
+int sluice_statx_following(const char *path, struct sluice_look *look);
+/// The number of the mount that holds `path`, as in mountinfo; 0 when the kernel does not tell (before 5.8).
+uint64_t sluice_mount_number(const char *path);
+/// The 16 bytes of the UUID of the file system that holds `path` (FS_IOC_GETFSUUID, Linux 6.9).
+int sluice_file_system_uuid(const char *path, uint8_t *uuid);
+uint64_t sluice_device_number(uint32_t major, uint32_t minor);

@@ -1,0 +1,70 @@
+# make demo           install what is missing, build, and watch a video go from a folder to a receiver (DEMO=once: then stop)
+# make build          the release program: .build/release/sluice
+# make test           every test, with 50 kills of the crash test
+# make test-long      the same with the slow tests and 300 kills
+# make crash          the crash test alone: KILLS=50, SEED= to have a run again
+# make sanitize       the tests under the thread and the address sanitizer
+# make bench          figures, one line each: ONLY=core/ for some of them
+# make lint           format, imports, forbidden words, scripts
+# make install-deps   the Debian packages that building needs, and only those that are missing
+# make clean          remove everything that was built
+
+SHELL := /bin/bash
+.PHONY: help demo build test test-long crash sanitize bench lint install-deps install-test-deps clean
+.DEFAULT_GOAL := help
+
+KILLS ?= 50
+SEED ?=
+ONLY ?=
+
+# No warning stays, and no room imports what Package.swift does not say.
+STRICT := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+# The Swift runtime goes into the program, which then needs only Debian's C libraries; -s leaves the symbols out.
+RELEASE := -c release --static-swift-stdlib -Xlinker -s $(STRICT)
+# The tests drive the debug program that is built with them, unless SLUICE_BINARY names another one.
+RUN := SLUICE_TEST_PYTHON=$(CURDIR)/.build/test-python/bin swift test --skip-build
+SANITIZED := SLUICE_TEST_PYTHON=$(CURDIR)/.build/test-python/bin swift test
+
+help:
+	@sed -n '/^# make/s/^# //p; /^$$/q' Makefile
+
+demo: build
+	@scripts/demo
+
+build: install-deps
+	swift build $(RELEASE) --product sluice
+	@scripts/check-binary .build/release/sluice
+
+test: install-test-deps
+	swift build --build-tests $(STRICT)
+	SLUICE_KILLS=$(KILLS) $(RUN)
+
+test-long: install-test-deps
+	swift build --build-tests $(STRICT)
+	SLOW_TESTS=1 SLUICE_KILLS=300 $(RUN)
+
+crash: install-test-deps
+	swift build --build-tests $(STRICT)
+	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_KILLS=$(KILLS) $(RUN) --filter CrashTests
+
+# Each has a build of its own. LeakSanitizer would report the test runtime's own leaks, hence without.
+sanitize: install-test-deps
+	SLUICE_KILLS=10 $(SANITIZED) --sanitize=thread --scratch-path .build-thread
+	ASAN_OPTIONS=detect_leaks=0 SLUICE_KILLS=10 $(SANITIZED) --sanitize=address --scratch-path .build-address
+
+bench: install-deps
+	@swift build $(RELEASE) --product Benchmarks
+	@.build/release/Benchmarks $(ONLY)
+
+lint:
+	@scripts/lint
+
+install-deps:
+	@scripts/install-deps
+
+install-test-deps:
+	@scripts/install-deps --tests
+	@scripts/test-python
+
+clean:
+	rm -rf .build .build-thread .build-address

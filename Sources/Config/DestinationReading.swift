@@ -1,0 +1,124 @@
+internal import Core
+
+/// Reads `destinations`: what all of them understand, and what each type declares for itself.
+extension SettingsReading {
+    struct ReadDestination {
+        var settings: DestinationSettings
+        /// Where its folder is named, for a destination that has one; else where it stands.
+        var place: Place
+    }
+
+    func destinations(_ files: [Fields], policy: PolicySettings) -> [ReadDestination] {
+        var taken: [String: Place] = [:]
+        var all: [ReadDestination] = []
+        for file in files {
+            guard let node = file.node("destinations") else { continue }
+            for entry in findings.entries(of: node, path: "destinations") {
+                let key = "destinations.\(entry.key)"
+                let name = Node(key: entry.key, at: entry.place)
+                guard findings.read(name, path: key, as: .name) != nil else { continue }
+                if let earlier = taken.updateValue(entry.place, forKey: entry.key) {
+                    findings.error(
+                        "the destination \(quoted(entry.key)) is already at \(findings.name(of: earlier))",
+                        at: entry.place, key: key)
+                }
+                if let destination = destination(entry, key: key, policy: policy) { all.append(destination) }
+            }
+        }
+        return all
+    }
+
+    private func destination(_ entry: Node.Entry, key: String, policy: PolicySettings) -> ReadDestination? {
+        guard let type = type(of: entry, key: key) else { return nil }
+        let section = Section(
+            path: Section.destination.path, keys: Section.destination.keys + type.keys.map(\.name),
+            later: Section.destination.later)
+        let fields = Fields(entry.value, section, path: key, start: entry.place, findings: findings)
+        var values: [String: SettingValue] = [:]
+        for setting in type.keys {
+            if setting.isRequired { fields.require(setting.name, inSentence(setting.summary)) }
+            if let value = value(of: setting, in: fields) { values[setting.name] = value }
+        }
+        warnOfPlainText(values, fields)
+        return ReadDestination(
+            settings: DestinationSettings(
+                name: entry.key, type: type.name, values: values,
+                policy: PolicyOverrides(
+                    concurrency: fields.take("concurrency", as: .whole(1...64))?.value,
+                    retry: fields.has("retry")
+                        ? retry(fields.fields("retry", .destinationRetry), otherwise: policy.retry) : nil),
+                place: findings.name(of: entry.place)),
+            place: fields.node("path")?.start ?? entry.place)
+    }
+
+    private func type(of entry: Node.Entry, key: String) -> DestinationType? {
+        guard case .mapping(let entries) = entry.value.content else {
+            findings.error(
+                "takes a mapping, like `{type: \(types.first?.name ?? "tus"), …}`, not \(entry.value.kindName)",
+                at: entry.value.start, key: key)
+            return nil
+        }
+        let known = types.map(\.name)
+        guard let node = entries.first(where: { $0.key == "type" })?.value else {
+            findings.error("`type` is missing; there are: \(known.joined(separator: ", "))", at: entry.place, key: key)
+            return nil
+        }
+        guard let name = findings.read(node, path: "\(key).type", as: .text("a type of destination")) else {
+            return nil
+        }
+        guard let type = types.first(where: { $0.name == name }) else {
+            findings.error(
+                "no type of destination is called \(quoted(name))"
+                    + suggestion(for: name, among: known, else: "there are: \(known.joined(separator: ", "))"),
+                at: node.start, key: "\(key).type")
+            return nil
+        }
+        return type
+    }
+
+    private func value(of setting: SettingKey, in fields: Fields) -> SettingValue? {
+        let key = setting.name
+        guard let node = fields.node(key) else { return nil }
+        let secrets = SecretReading(findings: findings, disk: disk, environment: environment)
+        switch setting.kind {
+        case .text: return fields.take(key, as: .text).map { .text($0.value) }
+        case .url: return fields.take(key, as: .url).map { .text($0.value) }
+        case .secret: return secrets.secret(node, key: fields.path(of: key)).map { .secret($0) }
+        case .flag: return fields.take(key, as: .flag).map { .flag($0.value) }
+        case .size: return fields.take(key, as: .bytes).map { .bytes($0.value) }
+        case .duration:
+            return fields.take(key, as: .duration(.zero ... .seconds(30 * 86_400))).map { .duration($0.value) }
+        case .choice(let words): return fields.take(key, as: .word(of: words)).map { .text($0.value) }
+        case .whole(let range): return fields.take(key, as: .whole(range)).map { .whole($0.value) }
+        case .path: return fields.take(key, as: .path).map { .path($0.value) }
+        case .template: return fields.take(key, as: .template()).map { .text($0.value.source) }
+        case .map:
+            var map: [String: SecretSource] = [:]
+            for entry in findings.entries(of: node, path: fields.path(of: key)) {
+                let path = "\(fields.path(of: key)).\(entry.key)"
+                let name = Node(key: entry.key, at: entry.place)
+                guard findings.read(name, path: path, as: .fieldName) != nil else { continue }
+                if let value = secrets.value(entry.value, key: path, name: entry.key) { map[entry.key] = value }
+            }
+            return .map(map)
+        }
+    }
+
+    /// A secret that goes over `http` can be read on its way.
+    private func warnOfPlainText(_ values: [String: SettingValue], _ fields: Fields) {
+        guard case .text(let url)? = values["url"], url.lowercased().hasPrefix("http://") else { return }
+        let hasSecret = values.values.contains { if case .secret = $0 { true } else { false } }
+        let host = url.dropFirst(7).prefix { !"/?".contains($0) }
+        let isLocal = ["localhost", "127.", "[::1]"].contains { host.hasPrefix($0) }
+        if hasSecret, !isLocal {
+            fields.warning("the secret goes over the network unencrypted; use https if the server can", "url")
+        }
+    }
+}
+
+/// A summary as the end of a sentence: no capital that only a beginning has, no full stop.
+private func inSentence(_ summary: String) -> String {
+    let text = summary.hasSuffix(".") ? String(summary.dropLast()) : summary
+    guard let second = text.dropFirst().first, !second.isUppercase else { return text }
+    return text.prefix(1).lowercased() + text.dropFirst()
+}

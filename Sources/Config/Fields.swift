@@ -1,0 +1,159 @@
+internal import Core
+
+/// Reads the fields of one mapping, and objects to those that it does not have.
+///
+/// A misspelt key is the most expensive mistake in a configuration: without the objection, `retri: {attempts: 3}`
+/// would mean nothing at all. Every `take` reports what is wrong by itself and returns `nil`, so that reading goes on
+/// and a person sees all mistakes at once.
+struct Fields {
+    /// A value together with where it stands.
+    struct Found<Value> {
+        var value: Value
+        var node: Node
+        var key: String
+        var place: Place { node.start }
+    }
+
+    let section: Section
+    /// The key path as messages show it: `folders[0].settle`; empty at the top.
+    let path: String
+    /// Where the mapping stands, for messages about what is missing.
+    let start: Place
+    let findings: Findings
+    private var entries: [String: Node.Entry] = [:]
+
+    /// - Parameter node: `nil` for a section that the file leaves out: nothing is set in it.
+    init(_ node: Node?, _ section: Section, path: String, start: Place, findings: Findings) {
+        self.section = section
+        self.path = path
+        self.start = node?.start ?? start
+        self.findings = findings
+        guard let node else { return }
+        for entry in findings.entries(of: node, path: path) {
+            if section.keys.contains(entry.key) {
+                entries[entry.key] = entry
+            } else {
+                findings.error(section.objection(to: entry.key), at: entry.place, key: self.path(of: entry.key))
+            }
+        }
+    }
+
+    func path(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
+    func has(_ key: String) -> Bool { entries[key] != nil }
+    func node(_ key: String) -> Node? { entries[key]?.value }
+    /// Where a key stands; the start of the mapping when it is not set.
+    func place(of key: String) -> Place { entries[key]?.place ?? start }
+
+    func error(_ text: @autoclosure () -> String, _ key: String, at place: Place? = nil) {
+        findings.error(text(), at: place ?? node(key)?.start ?? start, key: path(of: key))
+    }
+
+    func warning(_ text: @autoclosure () -> String, _ key: String, at place: Place? = nil) {
+        findings.warning(text(), at: place ?? node(key)?.start ?? start, key: path(of: key))
+    }
+
+    /// Reports the key when it is not set.
+    func require(_ key: String, _ why: String) {
+        if !has(key) { error("`\(key)` is missing; \(why)", key) }
+    }
+
+    func take<Value>(_ key: String, as reader: Reader<Value>) -> Found<Value>? {
+        assert(section.keys.contains(key), "the section \(section.path) does not list \(key)")
+        guard let node = node(key), let value = findings.read(node, path: path(of: key), as: reader) else { return nil }
+        return Found(value: value, node: node, key: path(of: key))
+    }
+
+    /// - Returns: The items that could be read; `nil` when the key is not set or no list.
+    func list<Value>(_ key: String, as reader: Reader<Value>) -> [Found<Value>]? {
+        guard let items = items(key, expected: "a list, like `[a, b]`") else { return nil }
+        return items.enumerated().compactMap { index, item in
+            let key = "\(path(of: key))[\(index)]"
+            return findings.read(item, path: key, as: reader).map { Found(value: $0, node: item, key: key) }
+        }
+    }
+
+    func items(_ key: String, expected: String) -> [Node]? {
+        guard let node = node(key) else { return nil }
+        guard case .list(let items) = node.content else {
+            error("takes \(expected), not \(node.kindName)", key)
+            return nil
+        }
+        return items
+    }
+
+    /// Names, each with a value.
+    func map<Value>(
+        _ key: String, names: Reader<String>, as reader: Reader<Value>
+    ) -> [(name: String, found: Found<Value>)] {
+        guard let node = node(key) else { return [] }
+        return findings.entries(of: node, path: path(of: key)).compactMap { entry in
+            let key = path(of: key) + "." + entry.key
+            let name = Node(key: entry.key, at: entry.place)
+            guard findings.read(name, path: key, as: names) != nil,
+                let value = findings.read(entry.value, path: key, as: reader)
+            else { return nil }
+            return (entry.key, Found(value: value, node: entry.value, key: key))
+        }
+    }
+
+    /// The fields of a mapping in this one.
+    func fields(_ key: String, _ section: Section) -> Fields {
+        Fields(node(key), section, path: path(of: key), start: place(of: key), findings: findings)
+    }
+}
+
+extension Findings {
+    /// The entries of a mapping; reports what is no mapping, and keys that stand in it twice.
+    func entries(of node: Node, path: String) -> [Node.Entry] {
+        guard case .mapping(let entries) = node.content else {
+            error("takes a mapping, like `key: value`, not \(node.kindName)", at: node.start, key: path)
+            return []
+        }
+        var first: [String: Place] = [:]
+        return entries.filter { entry in
+            guard let earlier = first.updateValue(entry.place, forKey: entry.key) else { return true }
+            first[entry.key] = earlier
+            error(
+                "\(quoted(entry.key)) stands here a second time; the first is in line \(earlier.line)", at: entry.place,
+                key: path.isEmpty ? entry.key : "\(path).\(entry.key)")
+            return false
+        }
+    }
+
+    func read<Value>(_ node: Node, path: String, as reader: Reader<Value>) -> Value? {
+        func fail(_ text: String, offset: Int = 0) -> Value? {
+            error(text, at: place(in: node, offset: offset), key: path)
+            return nil
+        }
+        guard case .scalar(let text, let isPlain) = node.content else {
+            var hint = ""
+            if case .mapping = node.content, reader.isText { hint = "; a text that begins with `{` needs quotes" }
+            if case .list = node.content, reader.isText { hint = "; a text that begins with `[` needs quotes" }
+            return fail("takes \(reader.expected), not \(node.kindName)\(hint)")
+        }
+        if isPlain && ["", "~", "null", "Null", "NULL"].contains(text) {
+            return fail("has no value; it takes \(reader.expected)")
+        }
+        let trap = isPlain ? trap(text) : nil
+        if reader.isText, let trap {
+            return fail("takes \(reader.expected), and a bare `\(text)` is not clear: \(trap); write `\"\(text)\"`")
+        }
+        if reader.isPlain && !isPlain {
+            return fail("takes \(reader.expected), not a text; leave the quotes out")
+        }
+        do { return try reader.read(text) } catch {
+            let note = trap.map { " (\($0))" } ?? ""
+            return fail((error.text ?? "takes \(reader.expected), not \(quoted(text))") + note, offset: error.offset)
+        }
+    }
+
+    /// Where the `offset`th scalar of a value's text stands; the value's start where escapes or line breaks hide it.
+    func place(in node: Node, offset: Int) -> Place {
+        guard offset > 0, case .scalar(let text, let isPlain) = node.content else { return node.start }
+        var place = node.start
+        if !isPlain { place.column += 1 }  // the quote
+        guard sources[place.file].has(text, atLine: place.line, column: place.column) else { return node.start }
+        place.column += offset
+        return place
+    }
+}

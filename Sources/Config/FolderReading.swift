@@ -1,0 +1,138 @@
+internal import Core
+
+/// Reads `folders`.
+extension SettingsReading {
+    struct ReadFolder {
+        var settings: FolderSettings
+        /// Where its path is written.
+        var place: Place
+        /// `folders[3]`, for messages.
+        var key: String
+        /// Where the target of `move` is written.
+        var target: Place?
+    }
+
+    /// - Parameter destinations: The names of all destinations, also of those that could not be read.
+    func folders(_ files: [Fields], policy: PolicySettings, destinations: Set<String>) -> [ReadFolder] {
+        var taken: [String: Place] = [:]
+        var all: [ReadFolder] = []
+        for file in files {
+            for (index, node) in (file.items("folders", expected: "a list of folders") ?? []).enumerated() {
+                let fields = Fields(
+                    node, .folder, path: "folders[\(index)]", start: node.start, findings: findings)
+                guard case .mapping = node.content else { continue }
+                fields.require("name", "give the folder a name for lists and logs")
+                fields.require("path", "name the folder to watch")
+                fields.require("upload_to", "name at least one destination")
+                let name = fields.take("name", as: .name)
+                if let name, let earlier = taken.updateValue(name.place, forKey: name.value) {
+                    fields.error("another folder has this name, at \(findings.name(of: earlier))", "name")
+                }
+                let targets = uploadTo(fields, destinations)
+                if let folder = folder(fields, name: name?.value ?? "", policy: policy, uploadTo: targets) {
+                    all.append(folder)
+                }
+            }
+        }
+        return all
+    }
+
+    private func folder(_ fields: Fields, name: String, policy: PolicySettings, uploadTo: [String]) -> ReadFolder? {
+        let settle = fields.fields("settle", .settle)
+        let path = fields.take("path", as: .path)
+        let watch = WatchRule(
+            name: name, path: path?.value ?? "", recursive: fields.take("recursive", as: .flag)?.value ?? true,
+            include: fields.list("include", as: .glob)?.map(\.value) ?? [],
+            exclude: fields.list("exclude", as: .glob)?.map(\.value) ?? [],
+            quietFor: settle.take("quiet_for", as: .duration(.zero ... .seconds(86_400)))?.value,
+            writers: settle.take("writers", as: .choice)?.value ?? .lease,
+            existing: fields.take("existing", as: .choice)?.value ?? .upload)
+        let after = fields.fields("after_upload", .afterUpload)
+        let settings = FolderSettings(
+            watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after),
+            empty: fields.take("empty", as: .choice)?.value ?? .skip,
+            duplicates: fields.take("duplicates", as: .choice)?.value ?? .upload,
+            priority: fields.take("priority", as: .whole(-1000...1000))?.value ?? 0,
+            name: remoteName(fields),
+            metadata: templates(fields.map("metadata", names: .fieldName, as: .template())),
+            key: fields.take("key", as: .template(needsName: true))?.value, context: context(fields),
+            policy: PolicyOverrides(
+                concurrency: fields.take("concurrency", as: .whole(1...64))?.value,
+                retry: fields.has("retry")
+                    ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil))
+        guard let path else { return nil }
+        if let trouble = disk.troubleWatching(path.value) { fields.error(trouble, "path") }
+        return ReadFolder(settings: settings, place: path.place, key: fields.path, target: after.node("to")?.start)
+    }
+
+    private func uploadTo(_ fields: Fields, _ destinations: Set<String>) -> [String] {
+        guard let names = fields.list("upload_to", as: .name) else { return [] }
+        if case .list(let items)? = fields.node("upload_to")?.content, items.isEmpty {
+            fields.error("names no destination; a folder needs at least one", "upload_to")
+        }
+        var unique: [String] = []
+        for name in names {
+            if !destinations.contains(name.value) {
+                let known = destinations.sorted()
+                findings.error(
+                    "no destination is called \(quoted(name.value))"
+                        + suggestion(
+                            for: name.value, among: known,
+                            else: known.isEmpty
+                                ? "there is none; add it under `destinations`"
+                                : "there are: \(known.joined(separator: ", "))"),
+                    at: name.place, key: name.key)
+            } else if unique.contains(name.value) {
+                findings.error("\(quoted(name.value)) is named twice", at: name.place, key: name.key)
+            } else {
+                unique.append(name.value)
+            }
+        }
+        return unique
+    }
+
+    private enum Source: String, CaseIterable { case keep, delete, move }
+
+    private func sourceAction(_ fields: Fields) -> SourceAction {
+        let source = fields.take("source", as: Reader<Source>.choice)?.value
+        let target = fields.take("to", as: .target)
+        if source != .move, fields.has("to") {
+            if !fields.has("source") {
+                fields.error("belongs to `source: move`; add it", "to")
+            } else if source != nil {
+                fields.error("belongs to `source: move`; take it out, or set that", "to")
+            }
+        }
+        switch source {
+        case .delete: return .delete
+        case .move:
+            fields.require("to", "`source: move` needs a target, like `to: \"/srv/done/{year}/{name}\"`")
+            return target.map { .move(to: $0.value) } ?? .keep
+        case .keep, nil: return .keep
+        }
+    }
+
+    private func remoteName(_ fields: Fields) -> Template {
+        if let template = fields.take("remote_name", as: .template(needsName: true)) { return template.value }
+        do throws(Template.Mistake) { return try Template("{folder}/{relative}") } catch {
+            preconditionFailure("the default name is a valid template: \(error.problem)")
+        }
+    }
+
+    /// At most 16 pairs, values of at most 1 KiB, 8 KiB together: they stand in every list and event.
+    private func context(_ fields: Fields) -> [String: Template] {
+        let pairs = fields.map("context", names: .name, as: .template())
+        if pairs.count > 16 { fields.error("has \(pairs.count) pairs; 16 are the most", "context") }
+        for (_, value) in pairs where value.value.source.utf8.count > 1024 {
+            findings.error("is longer than 1 KiB", at: value.place, key: value.key)
+        }
+        if pairs.reduce(0, { $0 + $1.name.utf8.count + $1.found.value.source.utf8.count }) > 8192 {
+            fields.error("is longer than 8 KiB together", "context")
+        }
+        return templates(pairs)
+    }
+
+    private func templates(_ pairs: [(name: String, found: Fields.Found<Template>)]) -> [String: Template] {
+        Dictionary(pairs.map { ($0.name, $0.found.value) }, uniquingKeysWith: { first, _ in first })
+    }
+}

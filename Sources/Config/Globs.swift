@@ -1,0 +1,34 @@
+internal import Core
+internal import Glibc
+
+/// Questions about patterns, answered without a file.
+enum Globs {
+    /// Whether every name that `narrow` takes is taken by `wide` too. May miss such a pair of odd patterns.
+    static func covers(_ wide: String, _ narrow: String) -> Bool {
+        if wide == narrow || wide == "*" || wide == "**" { return true }
+        // With `*` alone the narrow pattern can be matched as if it were a name: its own stars are only met by
+        // stars. A pattern without a slash looks at the name alone.
+        guard !wide.contains(where: { "[?\\/".contains($0) }) else { return false }
+        let name = narrow.split(separator: "/").last.map { String($0) } ?? narrow
+        return fnmatch(wide, name, 0) == 0
+    }
+
+    /// Whether no name can be taken by a pattern of both lists. Only fixed endings without a star are compared.
+    static func areApart(_ a: [String], _ b: [String]) -> Bool {
+        guard !a.isEmpty, !b.isEmpty else { return false }
+        return a.allSatisfy { left in b.allSatisfy { right in areApart(ending(of: left), ending(of: right)) } }
+    }
+
+    private static func areApart(_ a: Substring, _ b: Substring) -> Bool { !a.hasSuffix(b) && !b.hasSuffix(a) }
+
+    private static func ending(of glob: String) -> Substring {
+        guard let last = glob.lastIndex(where: { "*?]\\".contains($0) }) else { return glob[...] }
+        return glob[glob.index(after: last)...]
+    }
+
+    /// Whether an `exclude` leaves out all that is below a folder.
+    static func takes(_ glob: String, everythingBelow folder: FilePath) -> Bool {
+        guard let text = folder.text else { return false }
+        return [text, text + "/", text + "/*", text + "/**", text + "/**/*"].contains(glob) || glob == "*"
+    }
+}

@@ -1,0 +1,180 @@
+/// A piece of a YAML file, with the place where it stands.
+struct Node {
+    enum Content {
+        case scalar(String, isPlain: Bool)
+        case list([Node])
+        case mapping([Entry])
+    }
+
+    struct Entry {
+        var key: String
+        var place: Place
+        var value: Node
+    }
+
+    var content: Content
+    var start: Place
+    var end: Place
+    /// Nodes in it, itself and what aliases stand for included.
+    var weight: Int
+    /// Levels of nesting, itself included.
+    var height: Int
+
+    /// A key as if it were a value, so that a reader can judge it. Quotes do not matter to a key.
+    init(key: String, at place: Place) {
+        self.init(content: .scalar(key, isPlain: false), start: place, end: place, weight: 1, height: 1)
+    }
+
+    init(content: Content, start: Place, end: Place, weight: Int, height: Int) {
+        self.content = content
+        self.start = start
+        self.end = end
+        self.weight = weight
+        self.height = height
+    }
+
+    /// For messages: what it is.
+    var kindName: String {
+        switch content {
+        case .scalar(let text, let isPlain): isPlain && text.isEmpty ? "nothing" : "a single value"
+        case .list: "a list"
+        case .mapping: "a mapping"
+        }
+    }
+}
+
+/// Turns one file into nodes, within limits that no honest configuration comes near.
+struct NodeReader {
+    /// Nodes of a file, what aliases stand for counted each time. A folder with everything set has about 60.
+    static let mostNodes = 100_000
+    static let deepest = 32
+
+    private let events: YAMLEvents
+    private let file: Int
+    private var anchors: [String: Node] = [:]
+    private var open: Set<String> = []
+    private var weight = 0
+
+    /// - Parameter bytes: Valid UTF-8 without a byte order mark.
+    /// - Returns: The one document's root; `nil` when the file says nothing.
+    static func read(_ bytes: [UInt8], file: Int) throws(YAMLMistake) -> Node? {
+        var reader = NodeReader(events: YAMLEvents(bytes), file: file)
+        return try reader.document()
+    }
+
+    private init(events: YAMLEvents, file: Int) {
+        self.events = events
+        self.file = file
+    }
+
+    private mutating func document() throws(YAMLMistake) -> Node? {
+        var root: Node?
+        while true {
+            let event = try events.next()
+            switch event.kind {
+            case .streamEnd: return root
+            case .documentStart:
+                guard root == nil else {
+                    throw mistake(event, "a second document begins; a configuration is one document")
+                }
+                root = try node(try events.next(), depth: 1)
+            default: break
+            }
+        }
+    }
+
+    private mutating func node(_ event: YAMLEvents.Event, depth: Int) throws(YAMLMistake) -> Node {
+        if let tag = event.tag { throw mistake(event, "the tag `\(tag)` is not understood here; leave it out") }
+        if case .alias(let name) = event.kind { return try node(alias: name, event, depth: depth) }
+        guard depth <= Self.deepest else {
+            throw mistake(event, "nested deeper than \(Self.deepest) levels")
+        }
+        try count(1, event)
+        if let anchor = event.anchor { open.insert(anchor) }
+        var node = Node(content: .list([]), start: place(event.start), end: place(event.end), weight: 1, height: 1)
+        switch event.kind {
+        case .scalar(let text, let isPlain):
+            guard !text.utf8.contains(0) else { throw mistake(event, "a value with a NUL character in it") }
+            node.content = .scalar(text, isPlain: isPlain)
+        case .listStart: try readList(into: &node, depth: depth)
+        case .mappingStart: try readMapping(into: &node, depth: depth)
+        default: throw mistake(event, "a value was expected")
+        }
+        if let anchor = event.anchor {
+            open.remove(anchor)
+            anchors[anchor] = node
+        }
+        return node
+    }
+
+    private mutating func node(alias name: String, _ event: YAMLEvents.Event, depth: Int) throws(YAMLMistake) -> Node {
+        guard let node = anchors[name] else {
+            throw mistake(
+                event,
+                open.contains(name)
+                    ? "the alias `*\(name)` stands inside what it refers to"
+                    : "no anchor `&\(name)` stands above this alias; a text that begins with `*` needs quotes")
+        }
+        // Counted before anything is done with it: this is what stops a billion laughs at the first line of them.
+        try count(node.weight, event)
+        guard depth + node.height - 1 <= Self.deepest else {
+            throw mistake(event, "nested deeper than \(Self.deepest) levels")
+        }
+        return node
+    }
+
+    private mutating func readList(into list: inout Node, depth: Int) throws(YAMLMistake) {
+        var items: [Node] = []
+        while true {
+            let event = try events.next()
+            if case .listEnd = event.kind {
+                list.content = .list(items)
+                list.end = place(event.end)
+                return
+            }
+            let item = try node(event, depth: depth + 1)
+            list.weight += item.weight
+            list.height = max(list.height, item.height + 1)
+            items.append(item)
+        }
+    }
+
+    private mutating func readMapping(into mapping: inout Node, depth: Int) throws(YAMLMistake) {
+        var entries: [Node.Entry] = []
+        while true {
+            let event = try events.next()
+            if case .mappingEnd = event.kind {
+                mapping.content = .mapping(entries)
+                mapping.end = place(event.end)
+                return
+            }
+            let key = try node(event, depth: depth + 1)
+            guard case .scalar(let name, let isPlain) = key.content else {
+                throw mistake(event, "a key must be a word; a text that begins with `{`, `[` or `*` needs quotes")
+            }
+            guard name != "<<" || !isPlain else {
+                throw mistake(
+                    event, "merge keys (`<<`) are not supported; repeat the keys, or use an alias for the whole value")
+            }
+            let value = try node(try events.next(), depth: depth + 1)
+            mapping.weight += 1 + value.weight
+            mapping.height = max(mapping.height, value.height + 1)
+            entries.append(Node.Entry(key: name, place: place(event.start), value: value))
+        }
+    }
+
+    private mutating func count(_ nodes: Int, _ event: YAMLEvents.Event) throws(YAMLMistake) {
+        weight += nodes
+        guard weight <= Self.mostNodes else {
+            throw mistake(event, "more than \(Self.mostNodes) values, aliases counted for what they stand for")
+        }
+    }
+
+    private func place(_ mark: (line: Int, column: Int)) -> Place {
+        Place(file: file, line: mark.line, column: mark.column)
+    }
+
+    private func mistake(_ event: YAMLEvents.Event, _ text: String) -> YAMLMistake {
+        YAMLMistake(line: event.start.line, column: event.start.column, text: text)
+    }
+}

@@ -1,0 +1,153 @@
+internal import Core
+
+/// Finds what would go round in circles, or be taken twice: places inside watched folders, and folders inside folders.
+///
+/// Paths are compared as they are behind symbolic links. A folder is looked up by each parent of a path, so that a
+/// thousand folders cost no million comparisons.
+struct Overlaps {
+    private let findings: Findings
+    private let disk: Disk
+    private let folders: [SettingsReading.ReadFolder]
+    private let real: [FilePath]
+    private let byPath: [FilePath: [Int]]
+    /// For each folder that a watched one lies below, one of those.
+    private let anyBelow: [FilePath: Int]
+
+    init(findings: Findings, disk: Disk, folders: [SettingsReading.ReadFolder]) {
+        self.findings = findings
+        self.disk = disk
+        self.folders = folders
+        let real = folders.map { disk.resolved($0.settings.watch.path) }
+        self.real = real
+        byPath = Dictionary(grouping: real.indices) { real[$0] }
+        var anyBelow: [FilePath: Int] = [:]
+        for (index, path) in real.enumerated() {
+            var above = path
+            while above != "/", !above.isEmpty {
+                above = above.parent
+                if anyBelow[above] == nil { anyBelow[above] = index }
+            }
+        }
+        self.anyBelow = anyBelow
+    }
+
+    func check(state: FilePath, at place: Place) {
+        refuse("the state folder", state, inside: place, key: "state")
+    }
+
+    func check(staging: FilePath, at place: Place) {
+        refuse("the staging folder", staging, inside: place, key: "staging.path")
+    }
+
+    func checkStaging(_ staging: FilePath, besides state: FilePath, at place: Place) {
+        let (staging, state) = (disk.resolved(staging), disk.resolved(state))
+        if staging == state || state.relative(to: staging) != nil {
+            findings.error(
+                "the state folder `\(state.display)` is, or lies in, the staging folder, which sweeps what it does not "
+                    + "know; give staging a folder of its own, like `\(state.appending("staging").display)`",
+                at: place, key: "staging.path")
+        }
+        for (index, folder) in folders.enumerated() where real[index].relative(to: staging) != nil {
+            findings.error(
+                "lies inside the staging folder `\(staging.display)`, whose files would be uploaded again",
+                at: folder.place, key: folder.key + ".path")
+        }
+    }
+
+    /// A destination that stores into a folder of this machine.
+    func check(destination: DestinationSettings, at place: Place) {
+        guard destination.type == "directory", case .path(let path)? = destination.values["path"] else { return }
+        let key = "destinations.\(destination.name).path"
+        refuse("the destination `\(destination.name)`", path, inside: place, key: key)
+        warn("the destination `\(destination.name)`", path, around: place, key: key)
+    }
+
+    /// Every `move` target, and every folder against the others.
+    func checkFolders() {
+        for folder in folders {
+            guard case .move(let template) = folder.settings.afterUpload, let place = folder.target else { continue }
+            // What is known before a file comes: the folders before the first placeholder.
+            let known = FilePath(template.literalPrefix + (template.pieces.count > 1 ? "x" : "")).parent
+            let key = folder.key + ".after_upload.to"
+            refuse("the target of `move`", known, inside: place, key: key)
+            warn("the target of `move`", known, around: place, key: key)
+        }
+        for index in folders.indices { checkAgainstOthers(index) }
+    }
+
+    private func refuse(_ what: String, _ path: FilePath, inside place: Place, key: String) {
+        let path = disk.resolved(path)
+        for index in ancestors(of: path, andItself: true) {
+            let folder = folders[index].settings.watch
+            findings.error(
+                "\(what) `\(path.display)` lies inside the watched folder `\(folder.name)` "
+                    + "(`\(folder.path.display)`), so what is put there would be uploaded again; take one outside",
+                at: place, key: key)
+            return
+        }
+    }
+
+    private func warn(_ what: String, _ path: FilePath, around place: Place, key: String) {
+        let path = disk.resolved(path)
+        guard let folder = anyBelow[path].map({ folders[$0].settings.watch }) else { return }
+        findings.warning(
+            "the watched folder `\(folder.name)` (`\(folder.path.display)`) lies below \(what) `\(path.display)`; see "
+                + "that nothing is put into it", at: place, key: key)
+    }
+
+    /// The watched folders that a path is in, the nearest first.
+    private func ancestors(of path: FilePath, andItself: Bool) -> [Int] {
+        var found: [Int] = []
+        var current = andItself ? path : path.parent
+        while !current.isEmpty {
+            found += byPath[current] ?? []
+            if current == "/" { break }
+            current = current.parent
+        }
+        return found
+    }
+
+    private func checkAgainstOthers(_ index: Int) {
+        let folder = folders[index]
+        for earlier in byPath[real[index]] ?? [] where earlier < index {
+            if compare(folder, after: folders[earlier]) { return }
+        }
+        guard real[index] != "/" else { return }
+        for outer in ancestors(of: real[index], andItself: false) {
+            let around = folders[outer].settings.watch
+            guard around.recursive, let below = real[index].relative(to: real[outer]) else { continue }
+            let isLeftOut = around.exclude.contains { Globs.takes($0, everythingBelow: below) }
+            if isLeftOut || Globs.areApart(around.include, folder.settings.watch.include) { continue }
+            findings.error(
+                "`\(real[index].display)` lies inside the folder `\(around.name)` (`\(around.path.display)`), which would "
+                    + "take the same files; exclude `\(below.display)/*` there, or set `recursive: false`",
+                at: folder.place, key: folder.key + ".path")
+            return
+        }
+    }
+
+    /// Two folders with one path: the earlier takes what its `include` names, so something must be left.
+    ///
+    /// - Returns: Whether nothing is left, which has been reported.
+    private func compare(
+        _ folder: SettingsReading.ReadFolder, after earlier: SettingsReading.ReadFolder
+    ) -> Bool {
+        let (mine, theirs) = (folder.settings.watch, earlier.settings.watch)
+        let shadowed = (mine.include.isEmpty ? ["*"] : mine.include).filter { glob in
+            (theirs.include.isEmpty ? ["*"] : theirs.include).contains { Globs.covers($0, glob) }
+                && !theirs.exclude.contains { Globs.covers($0, glob) || Globs.covers(glob, $0) }
+        }
+        guard !shadowed.isEmpty else { return false }
+        let whose = "`\(theirs.name)` (\(findings.name(of: earlier.place))) watches the same folder and comes first"
+        if shadowed.count == max(1, mine.include.count) {
+            findings.error(
+                "\(whose), so no file would be left for this one; tell them apart by `include`", at: folder.place,
+                key: folder.key + ".path")
+            return true
+        }
+        findings.warning(
+            "\(whose), so it takes what \(shadowed.map { "`\($0)`" }.joined(separator: ", ")) names here",
+            at: folder.place, key: folder.key + ".include")
+        return false
+    }
+}

@@ -1,0 +1,137 @@
+internal import Core
+
+// Amounts with units: bytes and lengths of time.
+
+extension Reader where Value == Int64 {
+    /// `20 GB`, `8 MiB`, `1.5 GB`, `0`. A bare number other than 0 is refused: 20 of what?
+    static var bytes: Reader {
+        let expected = "an amount with its unit, like `20 GB` or `8 MiB`"
+        return Reader(expected: expected) { text throws(Complaint) in
+            if text == "0" { return 0 }
+            let amount = try Amount.single(text)
+            guard !amount.unit.isEmpty else {
+                throw Complaint("takes \(expected), not a bare number: \(text) of what?")
+            }
+            guard let factor = byteUnits.first(where: { $0.name == amount.unit })?.bytes else {
+                throw Complaint(
+                    "\(quoted(amount.unit)) is no unit of bytes"
+                        + suggestion(
+                            for: amount.unit, among: byteUnits.map(\.name),
+                            else: "there are: \(byteUnits.map(\.name).joined(separator: ", "))"),
+                    offset: amount.unitOffset)
+            }
+            guard let bytes = amount.times(factor) else { throw Complaint("is more than 8 EiB") }
+            return bytes
+        }
+    }
+}
+
+private let byteUnits: [(name: String, bytes: Int64)] = [
+    ("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000),
+    ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
+]
+
+/// In milliseconds, longest first.
+private let timeUnits: [(name: String, milliseconds: Int64)] = [
+    ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
+]
+
+extension Reader where Value == Duration {
+    /// `90s`, `2h`, `500ms`, `1h30m`, `0`. Units once each and the larger first.
+    static func duration(_ range: ClosedRange<Duration>) -> Reader {
+        let expected = "a length of time with its unit, like `90s`, `1h30m` or `500ms`"
+        return Reader(expected: expected) { text throws(Complaint) in
+            let duration = text == "0" ? .zero : try sum(text, expected: expected)
+            guard range.contains(duration) else {
+                throw Complaint(
+                    "takes a length of time from \(written(range.lowerBound)) to \(written(range.upperBound)), "
+                        + "not \(quoted(text))")
+            }
+            return duration
+        }
+    }
+
+    private static func sum(_ text: String, expected: String) throws(Complaint) -> Duration {
+        var total: Int64 = 0
+        var last = Int64.max
+        var rest = Array(text.unicodeScalars)[...]
+        repeat {
+            let amount = try Amount.first(of: &rest)
+            guard !amount.unit.isEmpty else {
+                throw Complaint("takes \(expected), not a bare number: \(text) of what?")
+            }
+            guard let factor = timeUnits.first(where: { $0.name == amount.unit })?.milliseconds else {
+                throw Complaint(
+                    "\(quoted(amount.unit)) is no unit of time; there are: ms, s, m (minutes), h, d",
+                    offset: amount.unitOffset)
+            }
+            guard factor < last else { throw Complaint("has its units out of order; write the larger one first") }
+            last = factor
+            guard let part = amount.times(factor), case let (sum, isTooMuch) = total.addingReportingOverflow(part),
+                !isTooMuch, sum < 1 << 53
+            else { throw Complaint("is longer than anybody waits") }
+            total = sum
+            while rest.first == " " { rest.removeFirst() }
+        } while !rest.isEmpty
+        return .milliseconds(total)
+    }
+}
+
+/// A length of time as the file would have it: `1h30m`.
+func written(_ duration: Duration) -> String {
+    var rest = duration.inMilliseconds
+    var text = ""
+    for (name, milliseconds) in timeUnits where rest >= milliseconds {
+        text += "\(rest / milliseconds)\(name)"
+        rest %= milliseconds
+    }
+    return text.isEmpty ? "0" : text
+}
+
+/// A number with up to three decimals, and its unit.
+private struct Amount {
+    var thousandths: Int64
+    var unit: String
+    /// Where the unit stands, in Unicode scalars.
+    var unitOffset: Int
+
+    /// - Returns: `nil` when it does not fit.
+    func times(_ factor: Int64) -> Int64? {
+        Int64(exactly: Int128(thousandths) * Int128(factor) / 1000)
+    }
+
+    /// The whole text as one amount.
+    static func single(_ text: String) throws(Complaint) -> Amount {
+        var rest = Array(text.unicodeScalars)[...]
+        let amount = try first(of: &rest)
+        guard rest.isEmpty else { throw .plain }
+        return amount
+    }
+
+    /// Takes a number, spaces and a unit off the front.
+    static func first(of rest: inout ArraySlice<Unicode.Scalar>) throws(Complaint) -> Amount {
+        let whole = digits(&rest)
+        var decimals: [Unicode.Scalar] = []
+        if rest.first == "." {
+            rest.removeFirst()
+            decimals = digits(&rest)
+            guard (1...3).contains(decimals.count) else { throw .plain }
+        }
+        guard !whole.isEmpty, whole.count <= 15 else { throw .plain }
+        let padding = Array(repeating: Unicode.Scalar("0"), count: 3 - decimals.count)
+        let text = String(String.UnicodeScalarView(whole + decimals + padding))
+        guard let thousandths = Int64(text) else { throw .plain }
+        while rest.first == " " { rest.removeFirst() }
+        let offset = rest.startIndex
+        let unit = rest.prefix { $0.properties.isAlphabetic || $0 == "/" }
+        rest.removeFirst(unit.count)
+        guard !unit.isEmpty || rest.isEmpty else { throw .plain }
+        return Amount(thousandths: thousandths, unit: String(String.UnicodeScalarView(unit)), unitOffset: offset)
+    }
+
+    private static func digits(_ rest: inout ArraySlice<Unicode.Scalar>) -> [Unicode.Scalar] {
+        let digits = rest.prefix { ("0"..."9").contains($0) }
+        rest.removeFirst(digits.count)
+        return Array(digits)
+    }
+}

@@ -1,0 +1,155 @@
+internal import Core
+
+// Where things are: paths, globs, addresses, templates.
+
+extension Reader where Value == FilePath {
+    /// An absolute path, normalised.
+    static var path: Reader {
+        let expected = "an absolute path"
+        return Reader(expected: expected) { text throws(Complaint) in
+            try refuseControls(in: text)
+            guard text.hasPrefix("/") else {
+                throw Complaint(
+                    "takes \(expected), not \(quoted(text))"
+                        + (text.hasPrefix("~") || text.hasPrefix("$")
+                            ? "; `~` and variables are not expanded, write the path out" : "; begin it with `/`"))
+            }
+            let path = FilePath(text)
+            guard !path.components.contains("..") else {
+                throw Complaint("has `..` in it, which means something else behind a symbolic link; write the path out")
+            }
+            // PATH_MAX of limits.h, its NUL included; and names of NAME_MAX bytes.
+            guard path.bytes.count < 4096, path.components.allSatisfy({ $0.bytes.count <= 255 }) else {
+                throw Complaint("is longer than Linux takes (4095 bytes, 255 for each part)")
+            }
+            return path.normalised
+        }
+    }
+}
+
+extension Reader where Value == String {
+    /// A pattern of fnmatch(3).
+    static var glob: Reader {
+        let expected = "a pattern like `*.mp4` or `front/*.jpg`"
+        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+            guard !text.isEmpty else { throw Complaint("is empty; it takes \(expected)") }
+            try refuseControls(in: text)
+            guard !text.hasPrefix("/") else {
+                throw Complaint("begins with `/`; patterns match the name, or the path below the folder")
+            }
+            guard !text.hasPrefix("!") else {
+                throw Complaint("begins with `!`; put what is not wanted under `exclude`")
+            }
+            for (offset, scalar) in text.unicodeScalars.enumerated() where scalar == "{" {
+                throw Complaint("has braces, which are not expanded; write one pattern for each form", offset: offset)
+            }
+            try refuseOpenBracket(in: text)
+            return text
+        }
+    }
+
+    private static func refuseOpenBracket(in text: String) throws(Complaint) {
+        var opened: Int?
+        var isEscaped = false
+        for (offset, scalar) in text.unicodeScalars.enumerated() {
+            defer { isEscaped = scalar == "\\" && !isEscaped }
+            if isEscaped { continue }
+            if scalar == "[", opened == nil { opened = offset }
+            // A `]` right behind the `[` or its `!` stands for itself.
+            if scalar == "]", let start = opened, offset > start + 1 { opened = nil }
+        }
+        if let opened {
+            throw Complaint("has a `[` without its `]`; write `\\[` for the bracket itself", offset: opened)
+        }
+        guard !isEscaped else { throw Complaint("ends with a backslash, which escapes nothing") }
+    }
+
+    /// An address of a server. User and password have no place in it: it is shown in lists and logs.
+    static var url: Reader {
+        let expected = "an address like `https://nas.example/files`"
+        return Reader(expected: expected) { text throws(Complaint) in
+            guard text.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) }) else {
+                throw Complaint("has a space or a character that is not ASCII; encode it as `%XX`, a host as punycode")
+            }
+            guard let scheme = ["http://", "https://"].first(where: { text.lowercased().hasPrefix($0) }) else {
+                throw Complaint("takes \(expected); it begins with neither `https://` nor `http://`")
+            }
+            let rest = text.dropFirst(scheme.count)
+            let authority = rest.prefix { !"/?#".contains($0) }
+            guard !authority.contains("@") else {
+                throw Complaint("has a user or password in it; give them as a secret of their own")
+            }
+            guard !text.contains("#") else { throw Complaint("has a `#`, which is never sent to a server") }
+            try checkHost(authority, after: scheme.count)
+            return text
+        }
+    }
+
+    private static func checkHost(_ authority: Substring, after offset: Int) throws(Complaint) {
+        var host = authority
+        var port: Substring?
+        if authority.hasPrefix("[") {
+            guard let close = authority.firstIndex(of: "]") else {
+                throw Complaint("has a `[` without its `]`", offset: offset)
+            }
+            host = authority[authority.index(after: authority.startIndex)..<close]
+            let behind = authority[authority.index(after: close)...]
+            guard behind.isEmpty || behind.hasPrefix(":"), host.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." })
+            else { throw Complaint("has no valid host", offset: offset) }
+            port = behind.isEmpty ? nil : behind.dropFirst()
+        } else if let colon = authority.firstIndex(of: ":") {
+            host = authority[..<colon]
+            port = authority[authority.index(after: colon)...]
+        }
+        let isName = host.allSatisfy { $0.isLetter || $0.isNumber || "-._:".contains($0) }
+        guard !host.isEmpty, isName else { throw Complaint("has no valid host", offset: offset) }
+        if let port {
+            guard let number = Int(port), (1...65_535).contains(number) else {
+                throw Complaint("has no valid port; ports go from 1 to 65535", offset: offset + host.count + 1)
+            }
+        }
+    }
+}
+
+extension Reader where Value == Template {
+    /// - Parameter needsName: Whether two files must get two results.
+    static func template(needsName: Bool = false) -> Reader {
+        Reader(expected: "a text that may hold placeholders, like `{folder}/{name}`", isText: true) {
+            text throws(Complaint) in
+            let template: Template
+            do throws(Template.Mistake) { template = try Template(text) } catch {
+                // The mistake counts characters; places count scalars.
+                let offset = text.prefix(error.offset).unicodeScalars.count
+                throw Complaint((error.problem.hasPrefix("a ") ? "has " : "") + error.problem, offset: offset)
+            }
+            guard !text.isEmpty else { throw Complaint("is empty") }
+            try refuseControls(in: text)
+            let telling: Set<String> = ["name", "stem", "relative", "id", "sha256"]
+            let tells = template.pieces.contains {
+                if case .placeholder(let name, _) = $0 { telling.contains(name) } else { false }
+            }
+            guard !needsName || tells else {
+                throw Complaint(
+                    "gives every file the same name; put `{name}` in it (or `{relative}`, `{stem}`, `{id}`)")
+            }
+            return template
+        }
+    }
+
+    /// The absolute target of a `move`.
+    static var target: Reader {
+        let template = template(needsName: true)
+        return Reader(expected: "an absolute path that may hold placeholders, like `/srv/done/{year}/{name}`") {
+            text throws(Complaint) in
+            guard text.hasPrefix("/") else {
+                throw Complaint(
+                    "takes an absolute path that may hold placeholders, like `/srv/done/{year}/{name}`, "
+                        + "not \(quoted(text))")
+            }
+            guard !FilePath(text).components.contains("..") else {
+                throw Complaint("has `..` in it, which means something else behind a symbolic link; write the path out")
+            }
+            return try template.read(text)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+/// How one kind of value is written, and the words that say so.
+struct Reader<Value> {
+    /// Completes "takes …": `a length of time like …`.
+    let expected: String
+    /// Whether a plain `no` or `010` is refused although it could be taken as it stands.
+    var isText = false
+    /// Whether quotes are refused: a number in quotes is a text.
+    var isPlain = false
+    let read: (String) throws(Complaint) -> Value
+}
+
+/// Why a reader does not take a text.
+struct Complaint: Error {
+    /// The whole message; `nil` for "takes …, not `…`".
+    var text: String?
+    /// Where in the text, in Unicode scalars from its start.
+    var offset = 0
+
+    /// "takes …, not `…`" says all there is to say.
+    static let plain = Complaint()
+
+    init(_ text: String? = nil, offset: Int = 0) {
+        self.text = text
+        self.offset = offset
+    }
+}
+
+/// What a plain text means to YAML 1.1 where that is not what it looks like; `nil` for all others.
+///
+/// Values are read as written here, but an editor, a linter or the next program may follow YAML 1.1, and a person may
+/// have meant either.
+func trap(_ text: String) -> String? {
+    switch text.lowercased() {
+    case "no", "off", "false": return "YAML 1.1 reads it as `false`"
+    case "yes", "on", "true": return "YAML 1.1 reads it as `true`"
+    default: break
+    }
+    let digits = text.utf8.drop { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }
+    func all(_ set: ClosedRange<UInt8>, _ part: some Sequence<UInt8>) -> Bool { part.allSatisfy(set.contains) }
+    let decimal = UInt8(ascii: "0")...UInt8(ascii: "9")
+    guard let first = digits.first, decimal.contains(first) else { return nil }
+    if digits.count > 1, first == UInt8(ascii: "0"), all(UInt8(ascii: "0")...UInt8(ascii: "7"), digits.dropFirst()),
+        let value = Int(digits.map { String(UnicodeScalar($0)) }.joined(), radix: 8)
+    {
+        return "YAML 1.1 reads it as octal, which is \(value)"
+    }
+    let parts = digits.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+    if parts.count > 1, parts.count <= 4, parts.allSatisfy({ !$0.isEmpty && $0.count <= 2 && all(decimal, $0) }) {
+        let value = parts.reduce(0) { $0 * 60 + (Int(String(decoding: $1, as: UTF8.self)) ?? 0) }
+        return "YAML 1.1 reads it in base 60, which is \(value)"
+    }
+    return nil
+}
+
+extension Reader where Value == Bool {
+    static var flag: Reader {
+        Reader(expected: "`true` or `false`", isPlain: true) { text throws(Complaint) in
+            switch text {
+            case "true": return true
+            case "false": return false
+            default: throw .plain
+            }
+        }
+    }
+}
+
+extension Reader where Value == Int {
+    static func whole(_ range: ClosedRange<Int>) -> Reader {
+        Reader(expected: "a whole number from \(range.lowerBound) to \(range.upperBound)", isPlain: true) {
+            text throws(Complaint) in
+            // `Int` takes `+5` and `007`, which are somebody else's numbers.
+            guard let value = Int(text), String(value) == text, range.contains(value) else { throw .plain }
+            return value
+        }
+    }
+}
+
+extension Reader where Value == String {
+    /// One line of text.
+    static var text: Reader { text("a text") }
+
+    static func text(_ expected: String, longest: Int = 4096) -> Reader {
+        Reader(expected: expected, isText: true) { text throws(Complaint) in
+            guard !text.isEmpty else { throw Complaint("is empty; it takes \(expected)") }
+            guard text.utf8.count <= longest else { throw Complaint("is longer than \(longest) bytes") }
+            try refuseControls(in: text)
+            return text
+        }
+    }
+
+    /// A name as folders, destinations and context keys have.
+    static var name: Reader {
+        let expected = "a name of 1 to 64 letters, digits, `_`, `.` or `-`"
+        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+            guard (1...64).contains(text.utf8.count), text.utf8.allSatisfy(isNameByte), text != ".", text != ".." else {
+                throw .plain
+            }
+            return text
+        }
+    }
+
+    /// The name of a header or of metadata: printable ASCII but space, comma and colon (tus 1.0, Upload-Metadata;
+    /// RFC 9110 section 5.6.2 is narrower, and the server says so).
+    static var fieldName: Reader {
+        Reader(expected: "a name of 1 to 64 printable ASCII characters without space, comma or colon", isText: true) {
+            text throws(Complaint) in
+            let isFit = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x2C && $0 != 0x3A }
+            guard isFit, (1...64).contains(text.utf8.count) else { throw .plain }
+            return text
+        }
+    }
+
+    static func word(of words: [String]) -> Reader {
+        let expected =
+            words.count == 2 ? "`\(words[0])` or `\(words[1])`" : "one of " + words.joined(separator: ", ")
+        return Reader(expected: expected) { text throws(Complaint) in
+            guard words.contains(text) else {
+                guard let near = nearest(to: text, among: words) else { throw .plain }
+                throw Complaint("takes \(expected), not \(quoted(text)); did you mean `\(near)`?")
+            }
+            return text
+        }
+    }
+}
+
+extension Reader where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
+    /// One of the words of an enum.
+    static var choice: Reader {
+        let word = Reader<String>.word(of: Value.allCases.map(\.rawValue))
+        return Reader(expected: word.expected) { text throws(Complaint) in
+            guard let value = Value(rawValue: try word.read(text)) else { throw .plain }
+            return value
+        }
+    }
+}
+
+func refuseControls(in text: String) throws(Complaint) {
+    for (offset, scalar) in text.unicodeScalars.enumerated() where scalar.properties.generalCategory == .control {
+        throw Complaint("has a line break or another control character in it", offset: offset)
+    }
+}
+
+private func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "-"):
+        true
+    default: false
+    }
+}

@@ -1,0 +1,125 @@
+internal import Core
+
+/// Reads where secrets are kept. The secrets themselves stay where they are, but for `literal`.
+struct SecretReading {
+    let findings: Findings
+    let disk: Disk
+    let environment: @Sendable (String) -> String?
+
+    private static let forms =
+        "`{file: /etc/sluice/token}`, `{env: NAME}`, `{credential: NAME}` or `{command: [PROGRAM, ARGUMENT]}`"
+
+    func secret(_ node: Node, key: String) -> SecretSource? {
+        guard case .mapping = node.content else {
+            findings.error(
+                "takes a secret as \(Self.forms); one that stands in this file must say so: `{literal: …}`",
+                at: node.start, key: key)
+            return nil
+        }
+        let fields = Fields(node, .secret, path: key, start: node.start, findings: findings)
+        let set = Section.secret.keys.filter(fields.has)
+        guard set.count == 1 else {
+            // An unknown key has been objected to already.
+            if set.count > 1 || node.weight == 1 {
+                findings.error("takes exactly one of \(Self.forms)", at: node.start, key: key)
+            }
+            return nil
+        }
+        switch set[0] {
+        case "file": return file(fields)
+        case "env": return variable(fields)
+        case "credential": return credential(fields)
+        case "command": return command(fields)
+        default: return literal(fields)
+        }
+    }
+
+    /// The values of a map are texts, or secrets in their own form.
+    func value(_ node: Node, key: String, name: String) -> SecretSource? {
+        if case .mapping = node.content { return secret(node, key: key) }
+        guard let text = findings.read(node, path: key, as: .text("a text, or a secret as \(Self.forms)")) else {
+            return nil
+        }
+        let word = name.lowercased()
+        if ["auth", "token", "cookie", "secret", "password"].contains(where: word.contains) {
+            findings.warning("looks like a secret; keep it out of this file: \(Self.forms)", at: node.start, key: key)
+        }
+        return .literal(text)
+    }
+
+    private func file(_ fields: Fields) -> SecretSource? {
+        guard let path = fields.take("file", as: .path) else { return nil }
+        if let trouble = disk.troubleReading(path.value) {
+            fields.error(trouble, "file")
+            return nil
+        }
+        if let mode = disk.openMode(path.value, to: .others) {
+            fields.warning(
+                "everybody on this machine can read `\(path.value.display)` (mode \(mode)); chmod it to 0600 or 0640",
+                "file")
+        }
+        return .file(path.value)
+    }
+
+    private func variable(_ fields: Fields) -> SecretSource? {
+        guard let name = fields.take("env", as: .text("the name of an environment variable")) else { return nil }
+        guard !name.value.contains("="), !name.value.hasPrefix("$") else {
+            fields.error("takes the bare name of an environment variable, without `$` and `=`", "env")
+            return nil
+        }
+        if disk.checks == .checked, (environment(name.value) ?? "").isEmpty {
+            fields.warning("the environment variable `\(name.value)` is not set here; the daemon will need it", "env")
+        }
+        return .environment(name.value)
+    }
+
+    private func credential(_ fields: Fields) -> SecretSource? {
+        guard let name = fields.take("credential", as: .name) else { return nil }
+        guard disk.checks == .checked else { return .credential(name.value) }
+        guard let folder = environment("CREDENTIALS_DIRECTORY"), folder.hasPrefix("/") else {
+            fields.warning(
+                "cannot be looked at here, since no `$CREDENTIALS_DIRECTORY` is set; the daemon's unit needs "
+                    + "`LoadCredential=\(name.value):…`", "credential")
+            return .credential(name.value)
+        }
+        if let trouble = disk.troubleReading(FilePath(folder).appending(FilePath(name.value))) {
+            fields.error(trouble + "; the unit needs `LoadCredential=\(name.value):…`", "credential")
+            return nil
+        }
+        return .credential(name.value)
+    }
+
+    private func command(_ fields: Fields) -> SecretSource? {
+        guard let words = fields.list("command", as: .text), let program = words.first else {
+            if case .list = fields.node("command")?.content {
+                fields.error("takes a program and its arguments, like `[/usr/bin/pass, show, nas]`", "command")
+            }
+            return nil
+        }
+        guard program.value.hasPrefix("/") else {
+            fields.error("takes the program by its absolute path; no shell looks for it", "command", at: program.place)
+            return nil
+        }
+        if let trouble = disk.troubleRunning(FilePath(program.value)) {
+            fields.error(trouble, "command", at: program.place)
+            return nil
+        }
+        return .command(words.map(\.value))
+    }
+
+    private func literal(_ fields: Fields) -> SecretSource? {
+        guard case .scalar(let text, _)? = fields.node("literal")?.content, !text.isEmpty else {
+            fields.error("takes the secret itself, as one text", "literal")
+            return nil
+        }
+        let file = findings.sources[fields.start.file].file
+        if let mode = disk.openMode(file, to: .groupOrOthers) {
+            fields.error(
+                "a secret stands in a file that others can read (mode \(mode)); keep it elsewhere: \(Self.forms), "
+                    + "or chmod 0600 `\(file.display)`", "literal")
+            return nil
+        }
+        fields.warning("a secret stands in the configuration; keep it elsewhere: \(Self.forms)", "literal")
+        return .literal(text)
+    }
+}

@@ -1,0 +1,63 @@
+/// The keys of one mapping in the file. The tables below are the whole language but for what destination types add.
+///
+/// `docs/configuration.md` has the same keys; a test compares the two.
+struct Section: Sendable {
+    /// Where it stands: `folders[].settle`; empty for the top of the file.
+    let path: String
+    let keys: [String]
+    /// Keys that belong to it and that this version does not understand yet.
+    var later: [String] = []
+    /// Keys that stand elsewhere or under another name: what to say to somebody who writes them here.
+    var elsewhere: [String: String] = [:]
+
+    static let root = Section(
+        path: "", keys: ["version", "state", "staging", "folders", "destinations", "policy", "control"],
+        later: ["hooks", "webhooks", "notify", "mqtt", "mail", "metrics", "retention", "log"])
+    static let addition = Section(
+        path: "", keys: ["folders", "destinations"],
+        elsewhere: Dictionary(
+            uniqueKeysWithValues: root.keys.filter { $0 != "folders" && $0 != "destinations" }.map {
+                ($0, "`\($0)` may only stand in the main file; files in config.d add `folders` and `destinations`")
+            }))
+    static let staging = Section(path: "staging", keys: ["path", "copy", "max_size", "keep_free"])
+    static let folder = Section(
+        path: "folders[]",
+        keys: [
+            "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
+            "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
+            "retry",
+        ],
+        later: ["group", "export", "marker"] + laterPolicy,
+        elsewhere: ["quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`"])
+    static let settle = Section(
+        path: "folders[].settle", keys: ["quiet_for", "writers"], later: ["container", "marker"])
+    static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to"])
+    static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
+    /// What every destination understands, whatever its type.
+    static let destination = Section(
+        path: "destinations.*", keys: ["type", "concurrency", "retry"], later: ["taken"] + laterPolicy)
+    static let destinationRetry = Section(path: "destinations.*.retry", keys: retryKeys)
+    static let policy = Section(
+        path: "policy", keys: ["concurrency", "order", "retry"], later: laterPolicy)
+    static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
+    static let retry = Section(path: "policy.retry", keys: retryKeys)
+    static let control = Section(path: "control", keys: ["socket"], later: ["web"])
+    static let secret = Section(
+        path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
+
+    private static let retryKeys = ["first", "max", "attempts"]
+    private static let laterPolicy = ["windows", "bandwidth", "metered", "networks", "quotas", "limit", "power"]
+
+    static let all: [Section] = [
+        root, staging, folder, settle, afterUpload, folderRetry, destination, destinationRetry, policy, concurrency,
+        retry, control, secret,
+    ]
+
+    /// What to say about a key that the section does not have.
+    func objection(to key: String) -> String {
+        if later.contains(key) { return "`\(key)` is not supported by this version" }
+        if let text = elsewhere[key] { return text }
+        return "no setting is called \(quoted(key)) here"
+            + suggestion(for: key, among: keys, else: "here are allowed: \(keys.joined(separator: ", "))")
+    }
+}

@@ -1,0 +1,139 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// What the loader hands out: settings, and what a person should know although it works.
+package struct LoadedSettings: Hashable, Sendable {
+    package var settings: Settings
+    package var warnings: [ConfigProblem]
+    /// The files that were read, in order.
+    package var files: [FilePath]
+}
+
+extension Settings {
+    /// The most bytes of one file: 1 MiB.
+    package static let mostBytes = 1 << 20
+
+    /// Reads `file`, and `config.d/*.yaml` beside it in the order of their names.
+    ///
+    /// - Parameters:
+    ///   - types: The destination types that this program knows.
+    ///   - environment: For defaults (`$STATE_DIRECTORY`, `$RUNTIME_DIRECTORY`) and for secrets that are kept there.
+    /// - Throws: Everything that is wrong, not only the first of it.
+    package static func load(
+        _ file: FilePath, types: [DestinationType], disk: DiskChecks = .checked,
+        environment: @escaping @Sendable (String) -> String? = { getenv($0).map { String(cString: $0) } }
+    ) throws(ConfigErrors) -> LoadedSettings {
+        let findings = Findings()
+        var files = [file]
+        let folder = file.parent.appending("config.d")
+        do throws(SystemError) {
+            let names = try Files.names(in: folder).filter { !$0.bytes.starts(with: [UInt8(ascii: ".")]) }
+            files += names.filter { $0.fileExtension == "yaml" }.sorted().map { folder.appending($0) }
+            for name in names.sorted() where name.fileExtension == "yml" {
+                findings.warning(
+                    "is not read: only names that end with `.yaml` are", at: nil, in: folder.appending(name))
+            }
+        } catch {
+            if !error.isMissing { findings.error("cannot be listed: \(error.reason)", at: nil, in: folder) }
+        }
+        var texts: [(file: FilePath, bytes: [UInt8])] = []
+        for file in files {
+            if let bytes = content(of: file, findings) { texts.append((file, bytes)) }
+        }
+        // Without the main file every name of a destination would be unknown: say only what was wrong with it.
+        if texts.first?.file != file, let failure = findings.failure { throw failure }
+        return try read(texts, types: types, disk: disk, environment: environment, findings: findings)
+    }
+
+    /// Reads texts that are in memory, the main one first.
+    static func read(
+        _ texts: [(file: FilePath, bytes: [UInt8])], types: [DestinationType], disk: DiskChecks,
+        environment: @escaping @Sendable (String) -> String?, findings: Findings = Findings()
+    ) throws(ConfigErrors) -> LoadedSettings {
+        let covering = Covering(types: types)
+        var roots: [Fields] = []
+        for (number, text) in texts.enumerated() {
+            guard let root = node(text.file, text.bytes, covering, findings) else { continue }
+            roots.append(
+                Fields(root, number == 0 ? .root : .addition, path: "", start: root.start, findings: findings))
+        }
+        guard roots.count == texts.count, let main = roots.first else {
+            throw findings.failure ?? ConfigErrors(problems: [])
+        }
+        let building = SettingsReading(
+            findings: findings, types: types, disk: Disk(checks: disk), environment: environment)
+        let settings = building.settings(main: main, additions: Array(roots.dropFirst()))
+        if let failure = findings.failure { throw failure }
+        return LoadedSettings(settings: settings, warnings: findings.warningsInOrder, files: texts.map(\.file))
+    }
+
+    private static func content(of file: FilePath, _ findings: Findings) -> [UInt8]? {
+        do throws(SystemError) {
+            // Followed first, because `Files.read` refuses a link at the end, and a configuration may well be one.
+            let real = Disk.real(file) ?? file
+            guard try FileLook(at: real).isRegular else {
+                findings.error("is no regular file", at: nil, in: file)
+                return nil
+            }
+            return try Files.read(real, limit: mostBytes)
+        } catch {
+            switch error.code {
+            case EFBIG: findings.error("is larger than 1 MiB, which no configuration is", at: nil, in: file)
+            case ENOENT, ENOTDIR:
+                findings.error("is not there; name another with --config FILE or $SLUICE_CONFIG", at: nil, in: file)
+            default: findings.error("cannot be read: \(error.reason)", at: nil, in: file)
+            }
+            return nil
+        }
+    }
+
+    private static func node(
+        _ file: FilePath, _ bytes: [UInt8], _ covering: Covering, _ findings: Findings
+    ) -> Node? {
+        let number = findings.sources.count
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]  // a byte order mark says nothing in UTF-8
+        let bytes = bytes.starts(with: mark) ? Array(bytes.dropFirst(3)) : bytes
+        guard bytes.count <= mostBytes else {
+            findings.error("is larger than 1 MiB, which no configuration is", at: nil, in: file)
+            return nil
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            let good = String(decoding: bytes, as: UTF8.self).unicodeScalars.prefix { $0 != "\u{FFFD}" }
+            let line = good.split(omittingEmptySubsequences: false) { $0 == "\n" }.count
+            findings.error("is not UTF-8: line \(line) has bytes that are no text", at: nil, in: file)
+            return nil
+        }
+        findings.sources.append(SourceText(file: file, text: text))
+        do throws(YAMLMistake) {
+            guard let root = try NodeReader.read(bytes, file: number) else {
+                findings.error("says nothing; it begins with `version: 1`", at: nil, in: file)
+                return nil
+            }
+            covering.cover(root, in: &findings.sources[number])
+            return root
+        } catch {
+            findings.sources[number].secretWords = covering.words
+            let hint = hint(for: error, in: findings.sources[number])
+            let place = findings.sources[number].inside(line: error.line, column: error.column)
+            findings.error(
+                error.text + hint, at: Place(file: number, line: place.line, column: place.column))
+            return nil
+        }
+    }
+
+    /// libyaml says what its scanner met; this says what somebody who writes a configuration probably did.
+    private static func hint(for mistake: YAMLMistake, in source: SourceText) -> String {
+        let here = source.scalar(atLine: mistake.line, column: mistake.column)
+        let before = source.scalar(atLine: mistake.line, column: max(1, mistake.column - 1))
+        if here == "\t" || (before == "\t" && mistake.text.contains("token")) {
+            return "; indent with spaces, YAML takes no tabs there"
+        }
+        if mistake.text.contains("alphabetic or numeric") { return "; a text that begins with `*` or `&` needs quotes" }
+        if mistake.text.contains("mapping values are not allowed") {
+            return "; a text with `: ` in it needs quotes, and keys of one mapping begin in the same column"
+        }
+        if mistake.text.contains("cannot start any token") { return "; a text that begins so needs quotes" }
+        return ""
+    }
+}

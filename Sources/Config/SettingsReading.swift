@@ -1,0 +1,105 @@
+internal import Core
+
+/// Reads the sections, and puts the defaults in. What cannot be read is reported, and left out of the result: the
+/// result counts only when nothing was.
+struct SettingsReading {
+    let findings: Findings
+    let types: [DestinationType]
+    let disk: Disk
+    let environment: @Sendable (String) -> String?
+
+    /// - Parameter additions: The files of config.d.
+    func settings(main: Fields, additions: [Fields]) -> Settings {
+        version(main)
+        let state = main.take("state", as: .path)
+        let statePath = state?.value ?? folder(from: "STATE_DIRECTORY") ?? "/var/lib/sluice"
+        let staging = staging(main.fields("staging", .staging), state: statePath)
+        let policy = policy(main.fields("policy", .policy))
+        let control = control(main.fields("control", .control))
+        let everything = [main] + additions
+        let destinations = destinations(everything, policy: policy)
+        let names = Set(everything.flatMap { $0.node("destinations")?.entries.map(\.key) ?? [] })
+        let folders = folders(everything, policy: policy, destinations: names)
+        let overlaps = Overlaps(findings: findings, disk: disk, folders: folders)
+        overlaps.check(state: statePath, at: state?.place ?? main.start)
+        overlaps.check(staging: staging.path, at: main.node("staging")?.entries.place(of: "path") ?? main.start)
+        overlaps.checkStaging(staging.path, besides: statePath, at: main.node("staging")?.start ?? main.start)
+        for destination in destinations { overlaps.check(destination: destination.settings, at: destination.place) }
+        overlaps.checkFolders()
+        if everything.allSatisfy({ !$0.has("folders") }) {
+            findings.warning("no folder is watched; add one under `folders`", at: main.start)
+        }
+        return Settings(
+            state: statePath, staging: staging, folders: folders.map(\.settings),
+            destinations: destinations.map(\.settings), policy: policy, control: control)
+    }
+
+    private func version(_ main: Fields) {
+        main.require("version", "a configuration begins with `version: 1`")
+        _ = main.take(
+            "version",
+            as: Reader(expected: "the number 1", isPlain: true) { text throws(Complaint) in
+                guard text == "1" else { throw Complaint("is \(quoted(text)); this program reads version 1") }
+            })
+    }
+
+    private func staging(_ fields: Fields, state: FilePath) -> StagingSettings {
+        StagingSettings(
+            path: fields.take("path", as: .path)?.value ?? state.appending("staging"),
+            copy: copy(fields), maxSize: fields.take("max_size", as: .bytes)?.value,
+            keepFree: fields.take("keep_free", as: .bytes)?.value ?? 1_000_000_000)
+    }
+
+    private func copy(_ fields: Fields) -> StagingSettings.Copy {
+        if case .scalar("in-place", _)? = fields.node("copy")?.content {
+            fields.error("`in-place` is not supported by this version; there are: auto, copy, reflink", "copy")
+            return .auto
+        }
+        return fields.take("copy", as: .choice)?.value ?? .auto
+    }
+
+    private func policy(_ fields: Fields) -> PolicySettings {
+        let concurrency = fields.fields("concurrency", .concurrency)
+        let total = concurrency.take("total", as: .whole(1...64))?.value ?? 3
+        return PolicySettings(
+            total: total,
+            perDestination: concurrency.take("per_destination", as: .whole(1...64))?.value ?? min(2, total),
+            order: fields.take("order", as: .choice)?.value ?? .newestFirst,
+            retry: retry(fields.fields("retry", .retry), otherwise: Backoff()))
+    }
+
+    /// - Parameter otherwise: For what the section does not set.
+    func retry(_ fields: Fields, otherwise base: Backoff) -> Backoff {
+        let first = fields.take("first", as: .duration(.milliseconds(100) ... .seconds(86_400)))
+        let most = fields.take("max", as: .duration(.milliseconds(100) ... .seconds(7 * 86_400)))
+        let backoff = Backoff(
+            first: first?.value ?? base.first, ceiling: most?.value ?? base.ceiling,
+            attempts: fields.take("attempts", as: .whole(1...1_000_000))?.value ?? base.attempts)
+        if backoff.ceiling < backoff.first {
+            fields.error(
+                "the longest wait (\(written(backoff.ceiling))) is shorter than the first "
+                    + "(\(written(backoff.first)))", most == nil ? "first" : "max")
+        }
+        return backoff
+    }
+
+    private func control(_ fields: Fields) -> ControlSettings {
+        let socket = fields.take("socket", as: .path)?.value
+        // sockaddr_un of unix(7): 108 bytes with the NUL.
+        if let socket, socket.bytes.count > 107 {
+            fields.error("is longer than the 107 bytes that Linux takes for a socket", "socket")
+        }
+        let folder = folder(from: "RUNTIME_DIRECTORY") ?? "/run/sluice"
+        return ControlSettings(socket: socket ?? folder.appending("control.sock"))
+    }
+
+    /// The first folder that systemd made for us (systemd.exec(5), `RuntimeDirectory=`): the variable may name several.
+    private func folder(from variable: String) -> FilePath? {
+        guard let first = environment(variable)?.split(separator: ":").first, first.hasPrefix("/") else { return nil }
+        return FilePath(String(first)).normalised
+    }
+}
+
+extension [Node.Entry] {
+    func place(of key: String) -> Place? { first { $0.key == key }?.value.start }
+}

@@ -1,0 +1,132 @@
+package import Core
+package import Daemon
+internal import Glibc
+internal import Linux
+package import Transport
+
+/// The other side of ``ControlServer``: asks a running daemon, in its own words.
+///
+/// Every verb throws ``Refusal`` where the daemon says no, and ``ControlError`` where there is none to say anything.
+package struct ControlClient: Sendable {
+    package let socket: FilePath
+    private let transport: any Transporting
+
+    package init(socket: FilePath, transport: any Transporting) {
+        self.socket = socket
+        self.transport = transport
+    }
+
+    package func list(_ query: ListQuery) async throws -> UploadPage {
+        let pairs = query.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }
+        return try await get("uploads?" + pairs.joined(separator: "&"))
+    }
+
+    package func show(_ reference: String) async throws -> UploadDetail {
+        try await get("uploads/" + percentEncoded(reference))
+    }
+
+    package func status() async throws -> StatusView { try await get("status") }
+
+    package func add(_ request: AddRequest) async throws -> [UploadView] { try await post("uploads", request) }
+    package func pause(_ selection: Selection) async throws -> [UploadView] { try await post("pause", selection) }
+    package func resume(_ selection: Selection) async throws -> [UploadView] { try await post("resume", selection) }
+    package func cancel(_ selection: Selection) async throws -> [UploadView] { try await post("cancel", selection) }
+    package func retry(_ selection: Selection) async throws -> [UploadView] { try await post("retry", selection) }
+
+    /// Events after `since`, or from now on, until the caller stops reading or the daemon goes
+    /// (``ControlError/ended``). A daemon that found this reader too slow is asked again from the last event.
+    package func events(since: Int64?) -> AsyncThrowingStream<EventView, any Error> {
+        // Bounded: a reader that stands still makes the daemon hold back, then end the stream, and loses nothing.
+        let (stream, out) = AsyncThrowingStream.makeStream(
+            of: EventView.self, bufferingPolicy: .bufferingOldest(10_000))
+        let task = Task {
+            var last = since
+            do {
+                while try await follow(&last, out) { try await Task.sleep(for: .milliseconds(200)) }
+                throw ControlError.ended
+            } catch {
+                out.finish(throwing: error)
+            }
+        }
+        out.onTermination = { _ in task.cancel() }
+        return stream
+    }
+
+    /// One connection's worth of events.
+    ///
+    /// - Returns: Whether to ask again from `last`.
+    private func follow(
+        _ last: inout Int64?, _ out: AsyncThrowingStream<EventView, any Error>.Continuation
+    ) async throws -> Bool {
+        let reading = EventReading(last: last, out)
+        var request = Request("GET", url("events" + (last.map { "?since=\($0)" } ?? "")), unixSocket: socket)
+        // The daemon sends a comment every 15 s, so a longer silence is a dead connection.
+        request.limits = Limits(connect: .seconds(5), sendingStall: .seconds(10), replyWait: .seconds(60))
+        request.onBody = { reading.take($0) }
+        do {
+            let response = try await transport.send(request)
+            guard response.status == 200 else { throw failure(response.status, reading.head) }
+        } catch let error as TransportError {
+            guard error.kind == .cancelled, !Task.isCancelled else { throw explain(error) }
+        }
+        if let fault = reading.fault { throw fault }
+        last = reading.last
+        return reading.wasTooSlow
+    }
+
+    private func get<Reply: Decodable>(_ path: String) async throws -> Reply {
+        try await ask(Request("GET", url(path)), as: Reply.self)
+    }
+
+    private func post(_ path: String, _ body: some Encodable) async throws -> [UploadView] {
+        let headers = [("Content-Type", "application/json")]
+        let request = Request("POST", url(path), headers: headers, body: .bytes(try JSON.bytes(body)))
+        return try await ask(request, as: UploadsReply.self).uploads
+    }
+
+    private func ask<Reply: Decodable>(_ request: Request, as type: Reply.Type) async throws -> Reply {
+        var request = request
+        request.unixSocket = socket
+        request.limits = Limits(
+            connect: .seconds(5), sendingStall: .seconds(30), replyWait: .seconds(60), whole: .seconds(300))
+        request.answerLimit = 64 << 20
+        let response: Response
+        do { response = try await transport.send(request) } catch { throw explain(error) }
+        guard (200..<300).contains(response.status) else { throw failure(response.status, response.body) }
+        do { return try JSON.value(type, from: response.body) } catch {
+            throw ControlError.protocolFault("its answer to \(request.method) is not what this version expects")
+        }
+    }
+
+    private func url(_ path: String) -> String { "http://sluice/v1/" + path }
+
+    private func failure(_ status: Int, _ body: [UInt8]) -> any Error {
+        // A body that is not ours is told by its status.
+        guard let reply = try? JSON.value(ErrorReply.self, from: body) else {
+            return ControlError.protocolFault("HTTP status \(status)")
+        }
+        if let code = Refusal.Code(rawValue: reply.error.code) {
+            return Refusal(code, printable(reply.error.message), id: reply.error.id)
+        }
+        return ControlError.protocolFault(printable(reply.error.message))
+    }
+
+    /// libcurl says only that it could not connect; the socket itself tells why.
+    private func explain(_ error: TransportError) -> any Error {
+        switch error.kind {
+        case .cancelled: return CancellationError()
+        case .connect: break
+        default: return ControlError.protocolFault(error.detail)
+        }
+        do {
+            guard try FileLook.ifPresent(at: socket) != nil else {
+                return ControlError.notRunning(socket: socket, reason: "there is no such socket")
+            }
+        } catch {
+            return error.isDenied
+                ? ControlError.denied(socket: socket) : .notRunning(socket: socket, reason: error.reason)
+        }
+        guard socket.withCString({ access($0, R_OK | W_OK) }) == 0 else { return ControlError.denied(socket: socket) }
+        return ControlError.notRunning(socket: socket, reason: "the socket is there, but nobody listens")
+    }
+}

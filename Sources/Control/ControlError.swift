@@ -1,0 +1,34 @@
+package import Core
+
+/// Why the daemon could not be asked.
+package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Nobody listens on the socket; `reason` says how that was seen.
+    case notRunning(socket: FilePath, reason: String)
+    /// The socket is there and is not for this user.
+    case denied(socket: FilePath)
+    /// It was there, and stopped.
+    case ended
+    /// Something answered, and not as a daemon of ours does; or it went away in the middle.
+    case protocolFault(String)
+
+    package var description: String {
+        switch self {
+        case .notRunning(let socket, let reason): "the daemon does not answer on \(socket.display): \(reason)"
+        case .denied(let socket): "this user may not use \(socket.display)"
+        case .ended: "the daemon stopped"
+        case .protocolFault(let what): "the daemon did not answer as expected: \(what)"
+        }
+    }
+
+    /// What to do about it.
+    package var remedy: String {
+        switch self {
+        case .notRunning:
+            "Start it with `systemctl start sluice` or `sluice run`; if it uses another socket, say which with --socket or --config."
+        case .ended: "Ask again when it is back; `--since` goes on where this ended."
+        case .denied: "Become root, or join the group that owns the socket."
+        case .protocolFault:
+            "Look at the daemon's log; if the versions differ (`sluice version`, `sluice status`), restart it."
+        }
+    }
+}

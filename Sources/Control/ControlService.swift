@@ -1,0 +1,139 @@
+internal import Core
+internal import Daemon
+internal import Linux
+internal import Synchronization
+internal import WebServer
+
+/// Answers requests by asking the daemon. Knows HTTP and nothing of uploads.
+final class ControlService: WebService {
+    private let operations: any Operations
+    private let access: Access
+    private let heartbeat: Duration
+    /// Open event streams, so that a stop can end them.
+    private let feeds = Mutex<[WeakFeed]>([])
+
+    private struct WeakFeed: Sendable { weak let feed: EventFeed? }
+
+    /// The largest body that says something: 1000 ids, or a context.
+    static let bodyLimit = 256 << 10
+
+    init(_ operations: any Operations, access: Access, heartbeat: Duration = .seconds(15)) {
+        self.operations = operations
+        self.access = access
+        self.heartbeat = heartbeat
+    }
+
+    func plan(_ request: WebRequest) -> BodyPlan { .collect(limit: Self.bodyLimit) }
+
+    func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
+        do {
+            let route = try Route(method: request.method, path: request.path)
+            if route.changes, !(await access.mayChange(request.peer)) {
+                throw Refusal(
+                    .forbidden, "only root and members of the daemon's group may change anything; you may look")
+            }
+            var content: [UInt8] = []
+            if case .collected(let bytes) = body { content = bytes }
+            return try await answer(route, request, content)
+        } catch let refusal as Refusal {
+            return WebReply(json: ErrorReply(refusal), status: refusal.code.status)
+        } catch Route.Mistake.noSuchPath {
+            return WebReply(json: ErrorReply(code: "not_found", message: "no such path: \(request.path)"), status: 404)
+        } catch Route.Mistake.method(let allowed) {
+            let message = "\(request.path) does not take \(request.method); it takes \(allowed)"
+            var reply = WebReply(json: ErrorReply(code: "bad_request", message: message), status: 405)
+            reply.headers.append(("Allow", allowed))
+            return reply
+        } catch {
+            return WebReply(json: ErrorReply(code: "internal", message: redacted("\(error)")), status: 500)
+        }
+    }
+
+    private func answer(_ route: Route, _ request: WebRequest, _ body: [UInt8]) async throws -> WebReply {
+        switch route {
+        case .list: return WebReply(json: try await operations.list(try ListQuery(request.query)))
+        case .show(let reference): return WebReply(json: try await operations.show(reference))
+        case .status: return WebReply(json: try await operations.status())
+        case .add:
+            let uploads = try await operations.add(try Self.read(AddRequest.self, body))
+            return WebReply(json: UploadsReply(uploads: uploads), status: 202)
+        case .act(let act):
+            let selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
+            return WebReply(json: UploadsReply(uploads: try await perform(act, selection)), status: 202)
+        case .actOn(let reference, let act):
+            var selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
+            selection.ids = [reference]
+            guard let upload = try await perform(act, selection).first else {
+                throw Refusal(.notFound, "no upload `\(printable(reference))`", id: reference)
+            }
+            return WebReply(json: upload, status: 202)
+        case .events: return try await events(request)
+        }
+    }
+
+    private func perform(_ act: Route.Act, _ selection: Selection) async throws -> [UploadView] {
+        switch act {
+        case .pause: try await operations.pause(selection)
+        case .resume: try await operations.resume(selection)
+        case .cancel: try await operations.cancel(selection)
+        case .retry: try await operations.retry(selection)
+        }
+    }
+
+    private func events(_ request: WebRequest) async throws -> WebReply {
+        // A browser that reconnects repeats its first URL and adds the header, so the header is newer.
+        var since: Int64?
+        if let written = request.headers["last-event-id"] ?? request.query["since"] {
+            guard let number = Int64(written), number >= 0 else {
+                throw Refusal(.badRequest, "`\(printable(written))` is not the number of an event")
+            }
+            since = number
+        }
+        let headers = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")]
+        guard request.method != "HEAD" else { return WebReply(status: 200, headers: headers, body: .none) }
+        let feed = EventFeed(
+            try await operations.events(since: since), filter: EventFeed.Filter(request.query), heartbeat: heartbeat)
+        feeds.withLock { feeds in
+            feeds.removeAll { $0.feed == nil }
+            feeds.append(WeakFeed(feed: feed))
+        }
+        return WebReply(status: 200, headers: headers, body: .stream(feed.stream))
+    }
+
+    /// Ends every event stream: a server with open answers cannot stop.
+    func endStreams() {
+        for entry in feeds.withLock({ $0 }) { entry.feed?.end() }
+    }
+
+    private static func read<T: Decodable>(_ type: T.Type, _ body: [UInt8]) throws -> T {
+        do { return try JSON.value(type, from: body) } catch let error as DecodingError {
+            throw Refusal(.badRequest, "the body is not what this path takes: \(Self.explain(error))")
+        }
+    }
+
+    private static func explain(_ error: DecodingError) -> String {
+        func place(_ context: DecodingError.Context) -> String {
+            context.codingPath.map(\.stringValue).joined(separator: ".")
+        }
+        switch error {
+        case .keyNotFound(let key, _): return "`\(printable(key.stringValue))` is missing"
+        case .typeMismatch(_, let context), .valueNotFound(_, let context):
+            return "`\(printable(place(context)))` has the wrong type"
+        case .dataCorrupted: return "it is not JSON"
+        @unknown default: return "it cannot be read"
+        }
+    }
+}
+
+extension WebReply {
+    init(json value: some Encodable, status: Int = 200) {
+        let headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+        do {
+            self.init(status: status, headers: headers, body: .bytes(try JSON.bytes(value) + [UInt8(ascii: "\n")]))
+        } catch {
+            // A number that is not finite is the only way here, and a fault of ours.
+            let message = #"{"error":{"code":"internal","message":"the answer cannot be written as JSON"}}"#
+            self.init(status: 500, headers: headers, body: .bytes(Array(message.utf8)))
+        }
+    }
+}

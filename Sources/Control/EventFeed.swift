@@ -1,0 +1,151 @@
+internal import Daemon
+internal import Synchronization
+
+/// The events of one subscriber on their way to its socket.
+///
+/// Between the daemon and a reader that does not read stands a queue that cannot grow: a newer progress takes the place
+/// of an older one of the same upload, and when the queue is full all the same, the subscriber gets `overflow` and the
+/// end, and comes back with its last number. Nothing here can make the daemon wait.
+final class EventFeed: Sendable {
+    /// What a subscriber wants to see.
+    struct Filter: Sendable {
+        var types: Set<String>?
+        var destination: String?
+        var id: String?
+
+        init(_ query: [String: String]) {
+            types = query["types"].map { Set($0.split(separator: ",").map(String.init)) }
+            destination = query["destination"]
+            id = query["id"]
+        }
+
+        func lets(_ event: EventView) -> Bool {
+            // Trouble with the stream itself concerns everyone.
+            if event.type == "reset" || event.type == "overflow" { return true }
+            return types.map { $0.contains(event.type) } ?? true
+                && destination.map { event.op?.destination == $0 || event.detail["destination"] == $0 } ?? true
+                && id.map { event.op?.id == $0 } ?? true
+        }
+    }
+
+    private let queue: EventQueue
+    private let pump: Task<Void, Never>
+
+    /// - Parameter heartbeat: Time between comment lines, by which a vanished reader is noticed.
+    init(_ events: AsyncStream<EventView>, filter: Filter, heartbeat: Duration, capacity: Int = 1000) {
+        let queue = EventQueue(capacity: capacity)
+        self.queue = queue
+        pump = Task {
+            await withTaskGroup { group in
+                group.addTask {
+                    for await event in events where filter.lets(event) {
+                        guard queue.put(event) else { return }
+                    }
+                }
+                group.addTask {
+                    // Ends by cancellation, when the subscriber or the daemon goes.
+                    while (try? await Task.sleep(for: heartbeat)) != nil { queue.beat() }
+                }
+                await group.next()
+                group.cancelAll()
+            }
+            queue.end()
+        }
+    }
+
+    /// Whoever reads the stream keeps the feed alive; when the stream goes, so does everything behind it.
+    deinit { pump.cancel() }
+
+    var stream: AsyncStream<[UInt8]> { AsyncStream(unfolding: { await self.queue.next() }, onCancel: { self.end() }) }
+
+    /// Lets the reader have what is queued, and nothing more.
+    func end() {
+        pump.cancel()
+        queue.end()
+    }
+}
+
+/// A queue of at most `capacity` pieces of text between one writer that never waits and one reader that does.
+final class EventQueue: Sendable {
+    private struct Piece {
+        var bytes: [UInt8]
+        /// Whose progress it is, and can be replaced.
+        var progressOf: String?
+    }
+
+    private struct State {
+        var pieces: [Piece]
+        var reader: CheckedContinuation<[UInt8]?, Never>?
+        var ended = false
+    }
+
+    private let capacity: Int
+    private let state: Mutex<State>
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        state = Mutex(State(pieces: [Piece(bytes: Array("retry: 3000\n\n".utf8))]))
+    }
+
+    /// - Returns: `false` when the reader is too slow or gone, and the queue has ended.
+    func put(_ event: EventView) -> Bool {
+        // Every view encodes: it holds finite numbers, and nothing else can fail. An event that did not would end the
+        // stream rather than be missing from it.
+        guard let bytes = try? event.lines() else { return false }
+        let piece = Piece(bytes: bytes, progressOf: event.type == "progress" ? event.op?.id : nil)
+        return state.withLock { state in
+            guard !state.ended else { return false }
+            if deliver(bytes, &state) { return true }
+            if let id = piece.progressOf { state.pieces.removeAll { $0.progressOf == id } }
+            if state.pieces.count < capacity {
+                state.pieces.append(piece)
+                return true
+            }
+            let last = EventView(seq: event.seq - 1, ts: event.ts, type: "overflow")
+            if let bytes = try? last.lines() { state.pieces.append(Piece(bytes: bytes)) }
+            state.ended = true
+            return false
+        }
+    }
+
+    /// A comment, where nothing else is on its way.
+    func beat() {
+        state.withLock { state in
+            let comment = Array(": \n\n".utf8)
+            if !state.ended, state.pieces.isEmpty, !deliver(comment, &state) {
+                state.pieces.append(Piece(bytes: comment))
+            }
+        }
+    }
+
+    func end() {
+        state.withLock { state in
+            state.ended = true
+            state.reader?.resume(returning: nil)
+            state.reader = nil
+        }
+    }
+
+    /// The next piece; `nil` at the end. One caller at a time.
+    func next() async -> [UInt8]? {
+        await withCheckedContinuation { continuation in
+            state.withLock { state in
+                if !state.pieces.isEmpty {
+                    continuation.resume(returning: state.pieces.removeFirst().bytes)
+                } else if state.ended {
+                    continuation.resume(returning: nil)
+                } else {
+                    state.reader?.resume(returning: nil)
+                    state.reader = continuation
+                }
+            }
+        }
+    }
+
+    private func deliver(_ bytes: [UInt8], _ state: inout State) -> Bool {
+        guard let reader = state.reader else { return false }
+        state.reader = nil
+        reader.resume(returning: bytes)
+        return true
+    }
+}

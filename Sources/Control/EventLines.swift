@@ -1,0 +1,46 @@
+internal import Daemon
+
+// Server-sent events (WHATWG HTML, section 9.2): lines `id:`, `event:` and `data:`, and a blank one behind.
+
+extension EventView {
+    /// The event as it goes over the wire.
+    func lines() throws -> [UInt8] {
+        Array("id: \(seq)\nevent: \(type)\ndata: ".utf8) + (try JSON.bytes(self)) + Array("\n\n".utf8)
+    }
+}
+
+/// Puts events together from pieces of a stream, cut anywhere.
+struct EventParser {
+    private var line: [UInt8] = []
+    private var data: [UInt8] = []
+
+    /// A line that never ends is no event of ours.
+    static let longestLine = 4 << 20
+
+    /// The events that end in `piece`.
+    ///
+    /// - Throws: What `JSONDecoder` throws, ``ControlError/protocolFault(_:)`` for a line without an end.
+    mutating func take(_ piece: [UInt8]) throws -> [EventView] {
+        var events: [EventView] = []
+        for byte in piece {
+            if byte != UInt8(ascii: "\n") {
+                line.append(byte)
+                guard line.count <= Self.longestLine else {
+                    throw ControlError.protocolFault("an event without an end")
+                }
+                continue
+            }
+            if line.last == UInt8(ascii: "\r") { line.removeLast() }
+            if line.isEmpty {
+                if !data.isEmpty { events.append(try JSON.value(EventView.self, from: data)) }
+                data = []
+            } else if line.starts(with: "data:".utf8) {
+                let value = line.dropFirst(5)
+                data += value.first == UInt8(ascii: " ") ? value.dropFirst() : value
+            }
+            // `id:` and `event:` stand in the data too; `retry:` and comments are for browsers and idle connections.
+            line = []
+        }
+        return events
+    }
+}

@@ -1,0 +1,53 @@
+internal import Daemon
+internal import Synchronization
+
+/// What one connection to the event stream has brought so far. The transport's thread writes, the caller reads after.
+final class EventReading: Sendable {
+    private struct State {
+        var parser = EventParser()
+        var last: Int64?
+        var head: [UInt8] = []
+        var wasTooSlow = false
+        var fault: (any Error)?
+    }
+
+    private let state: Mutex<State>
+    private let out: AsyncThrowingStream<EventView, any Error>.Continuation
+
+    init(last: Int64?, _ out: AsyncThrowingStream<EventView, any Error>.Continuation) {
+        state = Mutex(State(last: last))
+        self.out = out
+    }
+
+    /// The number of the last event that was passed on.
+    var last: Int64? { state.withLock { $0.last } }
+    /// The first bytes of the answer, in case it is an error.
+    var head: [UInt8] { state.withLock { $0.head } }
+    /// The stream ended because somebody could not keep up; asking again from `last` loses nothing.
+    var wasTooSlow: Bool { state.withLock { $0.wasTooSlow } }
+    var fault: (any Error)? { state.withLock { $0.fault } }
+
+    /// - Returns: Whether to go on.
+    func take(_ piece: [UInt8]) -> Bool {
+        state.withLock { state in
+            if state.head.count < 64 << 10 { state.head += piece }
+            do {
+                for event in try state.parser.take(piece) {
+                    if event.type == "overflow" {
+                        state.wasTooSlow = true
+                        return false
+                    }
+                    guard case .enqueued = out.yield(event) else {
+                        state.wasTooSlow = true
+                        return false
+                    }
+                    state.last = event.seq
+                }
+                return true
+            } catch {
+                state.fault = ControlError.protocolFault("an event that cannot be read")
+                return false
+            }
+        }
+    }
+}

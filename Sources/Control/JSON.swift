@@ -1,0 +1,60 @@
+package import Daemon
+internal import FoundationEssentials
+
+/// The views as they travel: JSON with snake_case names, sorted, so that two replies can be compared by eye.
+package enum JSON {
+    package static func bytes(_ value: some Encodable) throws -> [UInt8] {
+        // A new encoder each time: it is not Sendable, and costs nothing beside the encoding.
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(value))
+    }
+
+    package static func text(_ value: some Encodable) throws -> String {
+        String(decoding: try bytes(value), as: UTF8.self)
+    }
+
+    package static func value<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws -> T {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return try decoder.decode(type, from: Data(bytes))
+    }
+}
+
+/// What the changing verbs answer, and `add`.
+package struct UploadsReply: Codable, Sendable, Hashable {
+    package var uploads: [UploadView]
+
+    package init(uploads: [UploadView]) { self.uploads = uploads }
+}
+
+/// An error as it travels: `{"error": {"code", "message", "id"}}`. The code is text, since a newer daemon may know more.
+struct ErrorReply: Codable {
+    struct Content: Codable {
+        var code: String
+        var message: String
+        var id: String?
+    }
+
+    var error: Content
+
+    init(code: String, message: String, id: String? = nil) {
+        error = Content(code: code, message: message, id: id)
+    }
+
+    init(_ refusal: Refusal) { self.init(code: refusal.code.rawValue, message: refusal.message, id: refusal.id) }
+}
+
+extension Refusal.Code {
+    /// The HTTP status that carries it.
+    package var status: Int {
+        switch self {
+        case .badRequest: 400
+        case .forbidden: 403
+        case .notFound: 404
+        case .ambiguous, .conflict, .duplicate, .sourceMissing: 409
+        case .unavailable: 503
+        }
+    }
+}

@@ -1,0 +1,115 @@
+internal import Daemon
+internal import WebServer
+
+/// What a request asks for: method and path in, verb out. The table of the manual, as a function.
+enum Route: Hashable, Sendable {
+    /// A verb that acts on uploads.
+    enum Act: String, Sendable, CaseIterable { case pause, resume, cancel, retry }
+
+    case list
+    case add
+    case show(String)
+    /// On one upload, whose reference stands in the path.
+    case actOn(String, Act)
+    /// On a selection in the body.
+    case act(Act)
+    case status
+    case events
+
+    /// No such path, or a path that does not know the method.
+    enum Mistake: Error, Hashable, Sendable {
+        case noSuchPath
+        case method(allowed: String)
+    }
+
+    var changes: Bool {
+        switch self {
+        case .list, .show, .status, .events: false
+        case .add, .actOn, .act: true
+        }
+    }
+
+    /// - Parameter path: Decoded. A reference may hold slashes: keys and paths do.
+    init(method: String, path: String) throws(Mistake) {
+        func only(_ allowed: String, _ route: Route) throws(Mistake) -> Route {
+            guard method == allowed || method == "HEAD" && allowed == "GET" else {
+                throw .method(allowed: allowed)
+            }
+            return route
+        }
+        guard path.hasPrefix("/v1/") else { throw .noSuchPath }
+        let rest = String(path.dropFirst(4))
+        switch rest {
+        case "uploads": self = method == "POST" ? .add : try only("GET", .list)
+        case "status": self = try only("GET", .status)
+        case "events": self = try only("GET", .events)
+        case _ where rest.hasPrefix("uploads/"):
+            let reference = String(rest.dropFirst("uploads/".count))
+            guard !reference.isEmpty else { throw .noSuchPath }
+            guard method == "POST" else {
+                self = try only("GET", .show(reference))
+                return
+            }
+            guard let cut = reference.lastIndex(of: "/"),
+                let act = Act(rawValue: String(reference[cut...].dropFirst())),
+                cut > reference.startIndex
+            else { throw .method(allowed: "GET") }
+            self = .actOn(String(reference[..<cut]), act)
+        default:
+            guard let act = Act(rawValue: rest) else { throw .noSuchPath }
+            self = try only("POST", .act(act))
+        }
+    }
+}
+
+extension ListQuery {
+    /// From the query of a URL.
+    init(_ query: [String: String]) throws(Refusal) {
+        self.init()
+        let known = ["list", "state", "destination", "folder", "text", "after", "limit"]
+        if let strange = query.keys.filter({ !known.contains($0) }).min() {
+            throw Refusal(.badRequest, "no filter `\(strange)`; there are: " + known.joined(separator: ", "))
+        }
+        let lists = ["ongoing", "completed", "failed", "cancelled"]
+        if let list = query["list"], !lists.contains(list) {
+            throw Refusal(.badRequest, "no list `\(list)`; there are: " + lists.joined(separator: ", "))
+        }
+        list = query["list"]
+        state = query["state"]
+        destination = query["destination"]
+        folder = query["folder"]
+        text = query["text"]
+        after = query["after"]
+        if let written = query["limit"] {
+            guard let number = Int(written), (1...1000).contains(number) else {
+                throw Refusal(.badRequest, "limit is `\(written)`; it must be from 1 to 1000")
+            }
+            limit = number
+        }
+    }
+
+    /// As a URL's query.
+    var pairs: [(String, String)] {
+        let all: [(String, String?)] = [
+            ("list", list), ("state", state), ("destination", destination), ("folder", folder), ("text", text),
+            ("after", after), ("limit", String(limit)),
+        ]
+        return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
+    }
+}
+
+/// Everything but letters, digits, `-`, `.`, `_` and `~` as `%HH` (RFC 3986, section 2.3).
+func percentEncoded(_ text: String) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var out: [UInt8] = []
+    for byte in text.utf8 {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            out.append(byte)
+        default: out += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+    }
+    return String(decoding: out, as: UTF8.self)
+}

@@ -1,0 +1,150 @@
+/// Whether uploads of one class (a folder to a destination) may start now, and if not, why not.
+///
+/// A pure function of the configuration and the world: no clock, file or socket. `until` of a hold is when to ask again.
+package struct Admission: Hashable, Sendable {
+    /// Uploads at the same time, over all destinations.
+    package var total: Int
+
+    package init(total: Int) { self.total = total }
+
+    /// A pause that a person set: of everything, a folder or a destination.
+    package struct Pause: Hashable, Sendable {
+        package var since: WallTime
+        package var until: WallTime?
+
+        package init(since: WallTime, until: WallTime?) {
+            self.since = since
+            self.until = until
+        }
+    }
+
+    /// What the daemon knows when it asks.
+    package struct World: Hashable, Sendable {
+        package var now: WallTime
+        package var monotonic: MonotonicTime
+        /// Uploads under way in all.
+        package var running: Int
+        package var everything: Pause?
+
+        package init(now: WallTime, monotonic: MonotonicTime, running: Int, everything: Pause?) {
+            self.now = now
+            self.monotonic = monotonic
+            self.running = running
+            self.everything = everything
+        }
+    }
+
+    /// One destination as it stands.
+    package struct Remote: Hashable, Sendable {
+        package var name: String
+        package var slots: Int
+        package var running: Int
+        package var pause: Pause?
+        package var health: DestinationHealth
+
+        package init(name: String, slots: Int, running: Int, pause: Pause?, health: DestinationHealth) {
+            self.name = name
+            self.slots = slots
+            self.running = running
+            self.pause = pause
+            self.health = health
+        }
+    }
+
+    package enum Verdict: Hashable, Sendable {
+        /// That many more may start.
+        case go(Int)
+        /// Nothing is in the way but the slots that are taken.
+        case busy
+        case wait([Hold])
+    }
+
+    /// What is in the way of uploads to `remote`, whatever slots are free.
+    ///
+    /// - Parameter folder: A pause of the folder that they come from.
+    package func holds(for remote: Remote, from folder: (name: String, pause: Pause?)? = nil, in world: World) -> [Hold] {
+        func hold(_ pause: Pause?, _ what: String) -> Hold? {
+            pause.map { Hold(.global, since: $0.since, until: $0.until, text: "\(what) is paused") }
+        }
+        let holds = [
+            hold(world.everything, "everything"), hold(folder?.pause, "folder \(folder?.name ?? "")"),
+            hold(remote.pause, "destination \(remote.name)"), remote.health.standing,
+        ]
+        return holds.compactMap { $0 }
+    }
+
+    package func verdict(for remote: Remote, in world: World) -> Verdict {
+        var holds = holds(for: remote, in: world)
+        // The time for a probe has come: its trouble is no longer in the way of one upload.
+        if remote.health.mayProbe(at: world.monotonic) { holds.removeAll { $0 == remote.health.standing } }
+        if !holds.isEmpty { return .wait(holds) }
+        // A destination that was down is tried with one upload at a time until one gets an answer.
+        let slots = remote.health.trouble == nil ? remote.slots : 1
+        let free = min(slots - remote.running, total - world.running)
+        return free > 0 ? .go(free) : .busy
+    }
+}
+
+/// Whether a destination answers. A value: the daemon tells it what happened and asks it what may happen.
+package struct DestinationHealth: Hashable, Sendable {
+    /// The trouble, from its first failure to the first success.
+    package struct Trouble: Hashable, Sendable {
+        package var kind: Hold.Kind
+        package var text: String
+        package var since: WallTime
+        /// In a row, counted from 1.
+        package var failures: Int
+        /// The next probe may start then.
+        package var probeAt: MonotonicTime
+        /// The same moment for people.
+        package var probeAtWall: WallTime
+    }
+
+    package private(set) var trouble: Trouble?
+
+    package init() {}
+
+    /// The trouble as a hold: it stands until an upload succeeds, also while a probe is under way.
+    package var standing: Hold? {
+        trouble.map { Hold($0.kind, since: $0.since, until: $0.probeAtWall, text: $0.text) }
+    }
+
+    package func mayProbe(at now: MonotonicTime) -> Bool { trouble.map { now >= $0.probeAt } ?? true }
+
+    package mutating func succeeded() { trouble = nil }
+
+    /// The network, clock or settings changed: look again at once.
+    package mutating func reconsider(monotonic: MonotonicTime) { trouble?.probeAt = monotonic }
+
+    /// - Parameters:
+    ///   - wait: How long until the next probe.
+    package mutating func failed(
+        _ kind: Hold.Kind, text: String, wait: Duration, now: WallTime, monotonic: MonotonicTime
+    ) {
+        trouble = Trouble(
+            kind: kind, text: text, since: trouble?.since ?? now, failures: (trouble?.failures ?? 0) + 1,
+            probeAt: monotonic.advanced(by: wait), probeAtWall: now.advanced(by: wait))
+    }
+
+    /// The kind of hold and the wait that a failed upload means for its destination; `nil` when only the upload is at
+    /// fault.
+    ///
+    /// | remedy | hold | wait |
+    /// |---|---|---|
+    /// | hold destination | `destination` | what the server asked for, else the backoff, at most 5 min |
+    /// | rate limit | `rate_limit` | what the server asked for, else the backoff |
+    /// | authenticate | `auth` | 15 min |
+    /// | misconfigured | `destination` | the backoff |
+    package static func hold(
+        for remedy: Remedy, failures: Int, backoff: Backoff, luck: Double
+    ) -> (kind: Hold.Kind, wait: Duration)? {
+        let wait = backoff.wait(afterFailures: failures, luck: luck)
+        switch remedy {
+        case .holdDestination(let after): return (.destination, after ?? min(wait, .seconds(300)))
+        case .rateLimit(let after): return (.rateLimit, after ?? wait)
+        case .authenticate: return (.auth, .seconds(900))
+        case .misconfigured: return (.destination, wait)
+        case .again, .restage, .giveUp: return nil
+        }
+    }
+}

@@ -1,0 +1,113 @@
+/// Names that say by themselves "not yet" or "not for you": temporary files of programs that rename when they are done,
+/// and what operating systems leave behind in every folder.
+///
+/// Hidden names (a leading dot) are among them: rsync, Samba, editors and desktops all write there first. Case does not
+/// matter. A rule's `exclude` adds to this list and never takes from it.
+package enum TemporaryNames {
+    /// For people who ask what is ignored, as globs.
+    package static let globs: [String] =
+        endings.map { "*" + $0 } + beginnings.map { $0 + "*" } + whole + [".*"]
+
+    private static let endings = [
+        ".part", ".partial", ".filepart", ".tmp", ".temp", ".crdownload", ".download", ".!qb", ".!ut", ".aria2",
+        ".opdownload", ".swp", ".lock", ".incomplete", "~",
+    ]
+    private static let beginnings = ["~", ".sluice-"]
+    private static let whole = [
+        "thumbs.db", "desktop.ini", "@eadir", "@__thumb", "lost+found", "system volume information", "$recycle.bin",
+    ]
+
+    private static let endingBytes = endings.map { Array($0.utf8) }
+    private static let wholeBytes = whole.map { Array($0.utf8) }
+
+    /// - Parameter allowsHidden: Names with a leading dot are looked at like others; our own (`.sluice-…`) never are.
+    package static func contains(_ name: UnsafeBufferPointer<UInt8>, allowsHidden: Bool = false) -> Bool {
+        guard let first = name.first, let last = name.last else { return true }
+        if first == UInt8(ascii: "~") || last == UInt8(ascii: "~") { return true }
+        if first == UInt8(ascii: ".") && (!allowsHidden || isAlwaysHidden(name)) { return true }
+        // Hardly any name passes these two questions for nothing, and a scan asks a million times.
+        if mayEndBadly(last.lowered), endingBytes.contains(where: { name.endsLike($0) }) { return true }
+        return mayBeWhole(first.lowered) && wholeBytes.contains { $0.count == name.count && name.endsLike($0) }
+    }
+
+    package static func contains(_ name: FilePath, allowsHidden: Bool = false) -> Bool {
+        name.bytes.withUnsafeBufferPointer { contains($0, allowsHidden: allowsHidden) }
+    }
+
+    private static func isAlwaysHidden(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        // rsync's own: a dot, the name, a dot, six characters.
+        if name.count > 8, name[name.count - 7] == UInt8(ascii: ".") { return true }
+        return [".sluice-", ".nfs", ".fuse_hidden", ".goutputstream-", ".syncthing.", ".ds_store", "._", ".~", ".#"]
+            .contains {
+                let start = Array($0.utf8)
+                return name.count >= start.count && start.indices.allSatisfy { name[$0].lowered == start[$0] }
+            }
+    }
+
+    private static func mayEndBadly(_ last: UInt8) -> Bool {
+        switch last {
+        case UInt8(ascii: "t"), UInt8(ascii: "l"), UInt8(ascii: "p"), UInt8(ascii: "d"), UInt8(ascii: "b"),
+            UInt8(ascii: "2"), UInt8(ascii: "k"), UInt8(ascii: "e"):
+            true
+        default: false
+        }
+    }
+
+    private static func mayBeWhole(_ first: UInt8) -> Bool {
+        switch first {
+        case UInt8(ascii: "t"), UInt8(ascii: "d"), UInt8(ascii: "@"), UInt8(ascii: "l"), UInt8(ascii: "s"),
+            UInt8(ascii: "$"):
+            true
+        default: false
+        }
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// - Parameter ending: In lower case.
+    fileprivate func endsLike(_ ending: [UInt8]) -> Bool {
+        guard count >= ending.count else { return false }
+        let start = count - ending.count
+        for index in ending.indices where self[start + index].lowered != ending[index] { return false }
+        return true
+    }
+}
+
+/// Which names a folder's rule takes: the built-in list, `exclude`, `include`, in this order.
+package struct NameRules: Hashable, Sendable {
+    private let include: [Glob]
+    private let exclude: [Glob]
+    private let allowsHidden: Bool
+    private let needsPath: Bool
+
+    /// - Parameters:
+    ///   - include: Empty takes every name. A glob whose name part begins with a dot also lets hidden names in.
+    ///   - exclude: Stronger than `include`.
+    package init(include: [String], exclude: [String]) {
+        self.include = include.map { Glob($0) }
+        self.exclude = exclude.map { Glob($0) }
+        allowsHidden = include.contains { FilePath($0).name.bytes.first == UInt8(ascii: ".") }
+        needsPath = (self.include + self.exclude).contains(where: \.isForPaths)
+    }
+
+    /// - Parameters:
+    ///   - name: One name, without a slash.
+    ///   - folder: The path below the rule's folder that the name is in; empty at the top.
+    package func takes(_ name: UnsafeBufferPointer<UInt8>, in folder: FilePath) -> Bool {
+        if TemporaryNames.contains(name, allowsHidden: allowsHidden) { return false }
+        if !needsPath || folder.isEmpty { return takes(name, path: name) }
+        return (folder.bytes + [UInt8(ascii: "/")] + Array(name)).withUnsafeBufferPointer { takes(name, path: $0) }
+    }
+
+    private func takes(_ name: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>) -> Bool {
+        // Not `contains(where:)`: these loops run for every name of a scan.
+        for glob in exclude where glob.matches(glob.isForPaths ? path : name) { return false }
+        if include.isEmpty { return true }
+        for glob in include where glob.matches(glob.isForPaths ? path : name) { return true }
+        return false
+    }
+
+    package func takes(_ relative: FilePath) -> Bool {
+        relative.name.bytes.withUnsafeBufferPointer { takes($0, in: relative.parent) }
+    }
+}

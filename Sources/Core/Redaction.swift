@@ -1,0 +1,146 @@
+// What may be shown. Text from outside (a server's answer, a header, a file name) passes here before it reaches a
+// log, an error or a terminal.
+
+/// `text` with every character that could act on a terminal or break a line written as `\xHH`.
+///
+/// Backslashes stay: ``FilePath/display`` has already escaped its own, and its result passes unchanged.
+package func printable(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: actsOnTerminal) else { return text }
+    var out = ""
+    for scalar in text.unicodeScalars {
+        if actsOnTerminal(scalar) {
+            for byte in String(scalar).utf8 { out += "\\x" + hexadecimal([byte]) }
+        } else {
+            out.unicodeScalars.append(scalar)
+        }
+    }
+    return out
+}
+
+private func actsOnTerminal(_ scalar: Unicode.Scalar) -> Bool {
+    if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
+    switch scalar.properties.generalCategory {
+    // Format characters include the ones that turn the direction of a line around.
+    case .control, .format, .lineSeparator, .paragraphSeparator: return true
+    default: return false
+    }
+}
+
+/// `text` without what opens doors: users and passwords of URLs, values of parameters and headers that carry secrets,
+/// bearer and basic credentials. Each is replaced by `***`.
+///
+/// The last line of defence, not the first: whoever makes a message leaves secrets out of it.
+package func redacted(_ text: String) -> String {
+    // Nothing below can match without one of these; most lines have none.
+    guard text.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: " ") })
+    else { return text }
+    return withoutCredentials(withoutParameters(withoutUserInfo(text)))
+}
+
+/// Names whose value is a secret wherever they stand, in lower case; names with one of `secretEndings` too.
+private let secretNames: Set<String> = [
+    "token", "sig", "signature", "apikey", "password", "passwd", "pwd", "secret", "authorization",
+    "proxy-authorization", "cookie", "set-cookie",
+]
+private let secretEndings = [
+    "-token", "_token", "-signature", "_signature", "-key", "_key", "-secret", "_secret", "-credential", "_password",
+]
+/// Names that are secrets in the query of a URL; elsewhere `key=` and `code=` are words of ours.
+private let secretQueryNames: Set<String> = ["key", "code", "session", "credential", "policy", "auth", "accesskeyid"]
+
+private func isSecret(_ name: some StringProtocol, inQuery: Bool) -> Bool {
+    let lower = name.lowercased()
+    return secretNames.contains(lower) || secretEndings.contains { lower.hasSuffix($0) }
+        || inQuery && secretQueryNames.contains(lower)
+}
+
+/// Whether a field of this name is a secret whatever its value is.
+package func isSecretName(_ name: String) -> Bool { isSecret(name, inQuery: false) }
+
+/// `scheme://user:password@host` becomes `scheme://***@host`.
+private func withoutUserInfo(_ text: String) -> String {
+    var out: [UInt8] = []
+    let bytes = Array(text.utf8)
+    var index = 0
+    while index < bytes.count {
+        guard bytes[index...].starts(with: "://".utf8) else {
+            out.append(bytes[index])
+            index += 1
+            continue
+        }
+        index += 3
+        out += Array("://".utf8)
+        let authority = bytes[index...].prefix { !isSpace($0) && !"/?#\"'<>".utf8.contains($0) }
+        if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+            out += Array("***@".utf8)
+            index = at + 1
+        }
+    }
+    return String(decoding: out, as: UTF8.self)
+}
+
+/// `name=value` and `name: value` with a secret's name keep the name alone.
+private func withoutParameters(_ text: String) -> String {
+    var out: [UInt8] = []
+    let bytes = Array(text.utf8)
+    var name: [UInt8] = []
+    var inQuery = false
+    var index = 0
+    while index < bytes.count {
+        let byte = bytes[index]
+        index += 1
+        out.append(byte)
+        if isNamePart(byte) {
+            name.append(byte)
+            continue
+        }
+        let isHeader = byte == UInt8(ascii: ":")
+        guard byte == UInt8(ascii: "=") || isHeader, isSecret(String(decoding: name, as: UTF8.self), inQuery: inQuery)
+        else {
+            name = []
+            inQuery = byte == UInt8(ascii: "?") || byte == UInt8(ascii: "&")
+            continue
+        }
+        name = []
+        inQuery = false
+        // A header's value begins after a space and goes to the end of the line.
+        if isHeader {
+            guard index < bytes.count, bytes[index] == UInt8(ascii: " ") else { continue }
+            out.append(bytes[index])
+            index += 1
+        }
+        let value = bytes[index...].prefix {
+            isHeader
+                ? $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\"") : !endsParameter($0)
+        }
+        if !value.isEmpty { out += Array("***".utf8) }
+        index = value.endIndex
+    }
+    return String(decoding: out, as: UTF8.self)
+}
+
+/// `Bearer abc` and `Basic abc` keep the first word.
+private func withoutCredentials(_ text: String) -> String {
+    var hideNext = false
+    let words = text.split(separator: " ", omittingEmptySubsequences: false).map { word -> Substring in
+        defer { hideNext = ["bearer", "basic"].contains(word.lowercased().drop { !$0.isLetter }) }
+        // "Basic settings" in prose stays: credentials are not all lower case.
+        return hideNext && looksLikeCredential(word) ? "***" : word
+    }
+    return words.joined(separator: " ")
+}
+
+private func looksLikeCredential(_ word: Substring) -> Bool {
+    word.utf8.count >= 8 && word.utf8.allSatisfy { isNamePart($0) || "+/=.~".utf8.contains($0) }
+        && !word.utf8.allSatisfy { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
+}
+private func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+private func isNamePart(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+        true
+    default: false
+    }
+}
+private func endsParameter(_ byte: UInt8) -> Bool { isSpace(byte) || "&#;,\"'<>)".utf8.contains(byte) }

@@ -1,0 +1,217 @@
+/// How long a file must be quiet before it counts as finished.
+package struct QuietTimes: Hashable, Sendable {
+    /// A close or rename was seen, and nobody has the file open for writing.
+    package var closed: Duration = .seconds(1)
+    /// No close was seen, or nobody can say whether a writer has it open.
+    package var unsure: Duration = .seconds(10)
+    /// Found by a scan; no event told of it.
+    package var unheard: Duration = .seconds(30)
+    /// The wait after finding a writer; doubled each time.
+    package var busyFirst: Duration = .seconds(1)
+    /// The longest wait between two looks at a file that somebody has open.
+    package var busyMost: Duration = .seconds(10)
+
+    package init() {}
+}
+
+/// What is known about programs that have a file open for writing.
+package enum OpenWriter: Hashable, Sendable {
+    /// Nobody, at the moment of asking.
+    case nobody
+    case somebody
+    /// The kernel would not say, or was not asked.
+    case unknown
+}
+
+/// Decides when files have stopped changing.
+///
+/// Each file has its own timer, so a busy one never delays another. Every look is compared with the one before; what
+/// counts is that size, both times and the inode were the same over the whole quiet time, never how old they are: those
+/// clocks can be set. Time comes in as an argument.
+package struct Settling<Place: Hashable> {
+    /// What made a file a candidate; the strongest one counts.
+    package enum Evidence: Int, Comparable, Sendable {
+        /// A scan came across it.
+        case found
+        /// An event named it, or the folder that it is in.
+        case heard
+        /// It was closed after writing, or renamed into place.
+        case closed
+
+        package static func < (a: Evidence, b: Evidence) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    /// A file that has not settled.
+    package struct Candidate {
+        package fileprivate(set) var evidence: Evidence
+        /// The caller's own number for whose file it is.
+        package fileprivate(set) var group: Int
+        package fileprivate(set) var look: FileLook
+        /// The folder's own quiet time; replaces every other.
+        fileprivate var quietFor: Duration?
+        /// When it was first noticed.
+        package fileprivate(set) var first: MonotonicTime
+        /// Since when nothing changed, as far as looks and events tell.
+        package fileprivate(set) var since: MonotonicTime
+        /// A later look differed from an earlier one.
+        package fileprivate(set) var isGrowing = false
+        /// Somebody had it open for writing at the last look.
+        package fileprivate(set) var isBusy = false
+        fileprivate var busyWait: Duration = .zero
+        fileprivate var next: MonotonicTime
+        /// The entry among the deadlines that counts for it.
+        fileprivate var scheduled: MonotonicTime
+    }
+
+    private let quiet: QuietTimes
+    private var candidates: [Place: Candidate] = [:]
+    private var deadlines = Deadlines<Place>()
+
+    package init(quiet: QuietTimes = QuietTimes()) { self.quiet = quiet }
+
+    package var count: Int { candidates.count }
+    package var all: [Place: Candidate] { candidates }
+    package func contains(_ place: Place) -> Bool { candidates[place] != nil }
+
+    /// When the next file wants to be looked at; `nil` when none is waiting. May be too early, never too late.
+    package var next: MonotonicTime? { deadlines.first?.at }
+
+    /// A file that may be new, and what it looked like just now.
+    ///
+    /// An event starts the quiet time afresh. A scan does so only where it saw a change.
+    package mutating func note(
+        _ place: Place, _ evidence: Evidence, group: Int = 0, look: FileLook, quietFor: Duration? = nil,
+        at now: MonotonicTime
+    ) {
+        guard var candidate = candidates[place] else {
+            let next = now.advanced(by: shortestQuiet(evidence, quietFor))
+            let candidate = Candidate(
+                evidence: evidence, group: group, look: look, quietFor: quietFor, first: now, since: now, next: next,
+                scheduled: next)
+            reschedule(candidate, at: place)
+            return
+        }
+        let changed = candidate.look != look
+        guard changed || evidence > .found else { return }
+        candidate.isGrowing = candidate.isGrowing || changed
+        candidate.evidence = max(candidate.evidence, evidence)
+        if evidence == .closed {
+            // Whoever had it open may be gone now: no need to wait out the pause between two questions.
+            candidate.isBusy = false
+            candidate.busyWait = .zero
+        }
+        restart(&candidate, look, now)
+        put(candidate, at: place)
+    }
+
+    package mutating func forget(_ place: Place) { candidates[place] = nil }
+
+    /// Takes the files whose time to be looked at has come. Each must be answered with ``looked(at:_:writer:at:)``,
+    /// ``postpone(_:until:)`` or ``forget(_:)``.
+    package mutating func due(at now: MonotonicTime, limit: Int = .max) -> [Place] {
+        var due: [Place] = []
+        while due.count < limit, let first = deadlines.first, first.at <= now {
+            deadlines.removeFirst()
+            guard var candidate = candidates[first.key], candidate.scheduled == first.at else { continue }
+            if candidate.next <= now {
+                due.append(first.key)
+            } else {
+                candidate.scheduled = candidate.next
+                candidates[first.key] = candidate
+                deadlines.add(first.key, at: candidate.next)
+            }
+        }
+        return due
+    }
+
+    /// Asks for a look at `time`, whatever is known.
+    package mutating func postpone(_ place: Place, until time: MonotonicTime) {
+        guard var candidate = candidates[place] else { return }
+        candidate.next = time
+        schedule(&candidate, place)
+        candidates[place] = candidate
+    }
+
+    /// The answer to a look.
+    ///
+    /// - Parameter writer: Asked at the moment of the look.
+    /// - Returns: How the file settled, in which case it is no candidate any more; `nil` when it goes on waiting.
+    package mutating func looked(
+        at place: Place, _ look: FileLook, writer: OpenWriter, at now: MonotonicTime
+    ) -> SettledBy? {
+        guard var candidate = candidates[place] else { return nil }
+        if look != candidate.look {
+            candidate.isGrowing = true
+            candidate.isBusy = writer == .somebody
+            restart(&candidate, look, now)
+            reschedule(candidate, at: place)
+            return nil
+        }
+        candidate.isBusy = writer == .somebody
+        if candidate.isBusy {
+            candidate.busyWait = min(max(candidate.busyWait + candidate.busyWait, quiet.busyFirst), quiet.busyMost)
+            candidate.next = now.advanced(by: candidate.busyWait)
+            reschedule(candidate, at: place)
+            return nil
+        }
+        let settled = candidate.since.advanced(by: quietTime(candidate.evidence, writer, candidate.quietFor))
+        guard now >= settled else {
+            candidate.next = settled
+            reschedule(candidate, at: place)
+            return nil
+        }
+        candidates[place] = nil
+        guard candidate.evidence == .closed else { return .quiet }
+        return writer == .nobody ? .lease : .closed
+    }
+
+    /// What a file with this evidence has to be quiet for.
+    private func quietTime(_ evidence: Evidence, _ writer: OpenWriter, _ quietFor: Duration?) -> Duration {
+        if let quietFor { return quietFor }
+        switch evidence {
+        case .closed: return writer == .nobody ? quiet.closed : quiet.unsure
+        case .heard: return quiet.unsure
+        case .found: return quiet.unheard
+        }
+    }
+
+    private func shortestQuiet(_ evidence: Evidence, _ quietFor: Duration?) -> Duration {
+        quietTime(evidence, .nobody, quietFor)
+    }
+
+    private func restart(_ candidate: inout Candidate, _ look: FileLook, _ now: MonotonicTime) {
+        candidate.look = look
+        candidate.since = now
+        candidate.next = now.advanced(by: shortestQuiet(candidate.evidence, candidate.quietFor))
+    }
+
+    /// Stores a candidate that still has its entry among the deadlines; a later time is found when that one comes up.
+    private mutating func put(_ candidate: Candidate, at place: Place) {
+        var candidate = candidate
+        if candidate.next < candidate.scheduled { schedule(&candidate, place) }
+        candidates[place] = candidate
+    }
+
+    /// Stores a candidate that has no entry among the deadlines: a new one, or one taken out by ``due(at:limit:)``.
+    private mutating func reschedule(_ candidate: Candidate, at place: Place) {
+        var candidate = candidate
+        schedule(&candidate, place)
+        candidates[place] = candidate
+    }
+
+    private mutating func schedule(_ candidate: inout Candidate, _ place: Place) {
+        candidate.scheduled = candidate.next
+        deadlines.add(place, at: candidate.next)
+        // Entries of forgotten and hurried files stay until their time; a flood of them is cleared at once.
+        if deadlines.count > 4 * candidates.count + 1024 { sweep(keeping: place, at: candidate.next) }
+    }
+
+    private mutating func sweep(keeping place: Place, at time: MonotonicTime) {
+        deadlines = Deadlines()
+        for (key, candidate) in candidates where key != place { deadlines.add(key, at: candidate.scheduled) }
+        deadlines.add(place, at: time)
+    }
+}
+
+extension Settling: Sendable where Place: Sendable {}
+extension Settling.Candidate: Sendable {}

@@ -1,0 +1,210 @@
+internal import Config
+internal import Core
+internal import Glibc
+internal import Linux
+internal import Staging
+internal import Store
+internal import Watch
+
+// Records become what people and programs see.
+
+extension Agent {
+    func views(_ rows: ArraySlice<UploadRow>) async -> [UploadView] {
+        var views: [UploadView] = []
+        var known: [String: [Hold]] = [:]
+        for row in rows {
+            let group = row.upload.folder + "/" + row.upload.destination
+            if known[group] == nil {
+                known[group] = await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination)
+            }
+            views.append(view(row, classHolds: known[group] ?? []))
+        }
+        return views
+    }
+
+    func view(_ row: UploadRow) async -> UploadView {
+        view(row, classHolds: await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination))
+    }
+
+    private func view(_ row: UploadRow, classHolds: [Hold]) -> UploadView {
+        let (upload, asset) = (row.upload, row.asset)
+        let live = house.live[upload.id]
+        let holds = holds(row, classHolds)
+        // A failure that was overcome is history, shown by the attempts.
+        let showsFailure = upload.state == .failed || (!upload.state.isTerminal && upload.state != .uploading)
+        return UploadView(
+            id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
+            destination: upload.destination, path: asset.path.display, name: asset.identity.relative.name.display,
+            size: asset.size, sha256: asset.sha256.map { hexadecimal($0) }, settledBy: asset.settledBy.rawValue,
+            state: state(row, live, holds), list: upload.state.list, holds: holds.map(HoldView.init),
+            priority: upload.priority, progress: progress(row, live), attempt: upload.attempt,
+            generation: upload.generation, nextAttemptAt: nextAttempt(upload)?.description,
+            error: showsFailure ? row.failure.map(ErrorView.init) : nil, warnings: warnings(row),
+            remote: upload.remote.map { RemoteView(id: $0.id, url: $0.url, verifiedBy: $0.verifiedBy) },
+            sourceAction: action(asset), sourceState: sourceState(row), remoteDelete: upload.remoteDelete,
+            createdAt: upload.createdAt.description, startedAt: upload.startedAt?.description,
+            finishedAt: upload.finishedAt?.description)
+    }
+
+    private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> String {
+        switch row.upload.state {
+        case .uploading: live?.phase.rawValue ?? "opening"
+        case .staging where row.asset.state == .unsettled: "settling"
+        case .staging, .queued: holds.isEmpty ? row.upload.state.rawValue : "waiting"
+        case .completed, .failed, .cancelled: row.upload.state.rawValue
+        }
+    }
+
+    private func holds(_ row: UploadRow, _ classHolds: [Hold]) -> [Hold] {
+        let upload = row.upload
+        guard upload.state == .staging || upload.state == .queued else { return [] }
+        var holds: [Hold] = []
+        if let since = upload.pausedAt { holds.append(Hold(.operator, since: since, text: "paused")) }
+        if upload.state == .queued {
+            holds += classHolds
+            // A held destination says it better than the wait of one of its uploads.
+            if let until = nextAttempt(upload), !classHolds.contains(where: { $0.kind != .global }) {
+                holds.append(
+                    Hold(
+                        .backoff, since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
+                        until: until, text: row.failure?.message ?? "waits for its next attempt"))
+            }
+        } else if let hold = house.troubles["staging"] {
+            holds.append(hold)
+        }
+        if let hold = house.troubles["state"] { holds.append(hold) }
+        return holds
+    }
+
+    private func nextAttempt(_ upload: UploadRecord) -> WallTime? {
+        let now = house.clocks.monotonic()
+        guard upload.state == .queued, let until = upload.backoffUntil, until > now else { return nil }
+        return house.clocks.wall().advanced(by: until.since(now))
+    }
+
+    private func progress(_ row: UploadRow, _ live: LiveUploads.Run?) -> ProgressView {
+        let total = row.asset.size
+        let acked = max(row.upload.acked, live?.acked ?? 0)
+        let sent = max(acked, live?.sent ?? 0)
+        let isDone = row.upload.state == .completed
+        // 1 only when every byte is confirmed; an empty file counts as 1 when it is done.
+        let fraction = isDone ? 1 : total == 0 ? 0 : min(0.999, Double(sent) / Double(total))
+        let rate = live.map(\.rate).flatMap { $0 > 0 ? $0 : nil }
+        return ProgressView(
+            fraction: fraction, acked: isDone ? total : acked, sent: isDone ? total : sent, total: total, rate: rate,
+            eta: rate.map { max(0, total - sent) / $0 })
+    }
+
+    private func warnings(_ row: UploadRow) -> [String] {
+        var warnings = row.upload.remote?.warnings ?? []
+        let stuck = row.asset.sourceState == .untouched || row.asset.sourceState == .releasing
+        if stuck, let note = row.asset.sourceNote { warnings.append("the source is not released yet: \(note)") }
+        return warnings
+    }
+
+    private func action(_ asset: AssetRecord) -> String {
+        switch asset.action {
+        case .keep: "keep"
+        case .delete: "delete"
+        case .move: "move"
+        }
+    }
+
+    private func sourceState(_ row: UploadRow) -> String {
+        let note = row.asset.sourceNote.map { ": \($0)" } ?? ""
+        return switch row.asset.sourceState {
+        case .untouched, .releasing: "pending" + note
+        case .released: "done" + note
+        case .kept: "kept" + note
+        }
+    }
+
+    func counts() async throws -> Counts {
+        var counts = Counts()
+        for tally in try await house.store.tallies() {
+            switch tally.state {
+            case .staging, .queued, .uploading: counts.ongoing += tally.uploads
+            case .completed: counts.completed += tally.uploads
+            case .failed: counts.failed += tally.uploads
+            case .cancelled: counts.cancelled += tally.uploads
+            }
+        }
+        return counts
+    }
+
+    package func status() async throws -> StatusView {
+        let tallies = try await house.store.tallies()
+        let counts = try await counts()
+        let ongoing = tallies.filter { !$0.state.isTerminal }
+        let live = house.live.ids.compactMap { house.live[$0] }
+        let rate = live.reduce(0) { $0 + $1.rate }
+        let figures = batch.figures(
+            ongoing: ongoing.reduce(0) { $0 + $1.uploads }, ongoingBytes: ongoing.reduce(0) { $0 + $1.bytes },
+            completed: counts.completed,
+            completedBytes: tallies.filter { $0.state == .completed }.reduce(0) { $0 + $1.bytes })
+        let sent = figures.bytesDone + live.reduce(0) { $0 + $1.sent }
+        let staging = house.staging
+        return StatusView(
+            version: sluiceVersion, pid: getpid(), startedAt: startedAt.description, starting: isStarting,
+            counts: counts, filesTotal: figures.filesTotal, filesDone: figures.filesDone,
+            bytesTotal: figures.bytesTotal, bytesDone: min(sent, figures.bytesTotal), rate: rate,
+            eta: rate > 0 ? max(0, figures.bytesTotal - sent) / rate : nil,
+            paused: try await house.store.pauses().map {
+                PauseView(
+                    scope: $0.scope.rawValue, name: $0.name.isEmpty ? nil : $0.name, since: $0.since.description,
+                    until: $0.until?.description)
+            },
+            folders: watcher.states().map(FolderView.init), destinations: try await destinationViews(tallies),
+            staging: StagingView(
+                path: staging.folder.display, used: try await house.store.stagedBytes(),
+                free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
+                cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init)),
+            warnings: house.troubles.all.map(\.text), seq: await house.store.seq)
+    }
+
+    private func destinationViews(_ tallies: [Tally]) async throws -> [DestinationView] {
+        let day = LocalTime(house.clocks.wall()).date
+        var views: [DestinationView] = []
+        for destination in house.settings.destinations {
+            let hold = await dispatcher.hold(of: destination.name)
+            let waiting = tallies.filter {
+                $0.destination == destination.name && ($0.state == .queued || $0.state == .staging)
+            }
+            views.append(
+                DestinationView(
+                    name: destination.name, type: destination.type, state: hold?.text ?? "up",
+                    hold: hold.map(HoldView.init), running: await dispatcher.running(to: destination.name),
+                    waiting: waiting.reduce(0) { $0 + $1.uploads },
+                    sentToday: try await house.store.spent(destination: destination.name, day: day)))
+        }
+        return views
+    }
+}
+
+extension HoldView {
+    init(_ hold: Hold) {
+        self.init(
+            kind: hold.kind.rawValue, since: hold.since.description, until: hold.until?.description, text: hold.text)
+    }
+}
+
+extension ErrorView {
+    init(_ failure: Failure) {
+        self.init(
+            kind: failure.kind.rawValue, code: failure.code, http: failure.http, message: failure.message,
+            retryable: failure.retryable, at: WallTime(milliseconds: failure.at).description)
+    }
+}
+
+extension FolderView {
+    init(_ state: WatchState) {
+        let word =
+            switch state.condition {
+            case .watching: "watching"
+            case .scanning: "scanning"
+            case .absent(let reason): "absent: \(reason)"
+            case .failed(let reason): "failed: \(reason)"
+            }
+        self.init(name: state.folder, path: state.path.display, state: word, settling: state.settling)
+    }
+}

@@ -1,0 +1,242 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Decides what goes next, by asking `Core.Admission`, and sees each attempt through to its verdict.
+///
+/// It wakes when a bell rings or at the earliest deadline, and never otherwise.
+actor Dispatcher {
+    private let house: House
+    private var health: [String: DestinationHealth] = [:]
+    private var runs: [String: (destination: String, folder: String, task: Task<Void, Never>)] = [:]
+    private var pauses: [PauseRecord] = []
+    private var isStopping = false
+    /// Attempts in a row that the state could not be written for.
+    private var stateFailures = 0
+
+    init(house: House) { self.house = house }
+
+    /// Dispatches until the task is cancelled; then stops every transfer and returns when each has let go.
+    func run() async throws {
+        while !Task.isCancelled {
+            do {
+                try await pass()
+                stateFailures = 0
+                await house.dispatchBell.wait(atMost: try await nextDeadline())
+            } catch let error as StoreError {
+                stateFailures += 1
+                let text = "the state in \(house.settings.state.display) cannot be written: \(error.message)"
+                if house.troubles.set("state", Hold(.disk, since: house.clocks.wall(), text: text)) {
+                    house.log.error("uploads wait: the state cannot be written", ["reason": error.description])
+                }
+                await house.dispatchBell.wait(atMost: .seconds(5))
+            }
+        }
+        isStopping = true
+        let tasks = runs.values.map(\.task)
+        for task in tasks { task.cancel() }
+        for task in tasks { await task.value }
+    }
+
+    /// Starts what may start.
+    private func pass() async throws {
+        try await expirePauses()
+        let passedOver = pauses.filter { $0.scope == .folder }.map(\.name) + fullFolders()
+        // Destinations take turns, so that one with many files does not take every slot of the others.
+        var open = house.settings.destinations.map(\.name)
+        while !open.isEmpty {
+            var stillOpen: [String] = []
+            for name in open {
+                guard case .go = verdict(for: name), let destination = house.destinations[name] else { continue }
+                guard let claim = try await house.store.claim(name, passingOver: passedOver) else { continue }
+                start(claim, destination)
+                stillOpen.append(name)
+            }
+            open = stillOpen
+        }
+    }
+
+    private func start(_ claim: Claim, _ destination: any Destination) {
+        let run = UploadRun(house: house, claim: claim, destination: destination)
+        let id = claim.upload.id
+        house.log.info(
+            "uploading",
+            [
+                "id": id, "destination": claim.upload.destination, "path": claim.asset.path.display,
+                "size": "\(claim.asset.size)", "from": "\(claim.upload.acked)",
+            ])
+        let task = Task {
+            await self.attempt(run)
+            self.runs[id] = nil
+            self.house.dispatchBell.ring()
+            self.house.removalBell.ring()
+        }
+        runs[id] = (claim.upload.destination, claim.upload.folder, task)
+    }
+
+    private func attempt(_ run: UploadRun) async {
+        let upload = run.claim.upload
+        do {
+            var verdict = try await run.run()
+            await settle(&verdict, upload)
+            let state = try await house.store.finish(upload.id, verdict.outcome)
+            if state == .completed { CrashPoint.reached("completed") }
+            tell(verdict, run.claim, state)
+            try await house.store.spend(
+                verdict.spent, files: state == .completed ? 1 : 0, destination: upload.destination, network: "any",
+                day: LocalTime(house.clocks.wall()).date)
+            if state?.isTerminal == true { house.releaseBell.ring() }
+            if state == .staging { house.stagerBell.ring() }
+        } catch is Store.LeaseLost {
+            house.log.debug("ended by a cancel", ["id": upload.id])
+        } catch {
+            // The upload stays leased to this run: it is put back when the state can be written, or at the next start.
+            house.log.error("an attempt could not be recorded", ["id": upload.id, "reason": "\(error)"])
+            await putBack(upload.id)
+        }
+    }
+
+    private func putBack(_ id: String) async {
+        while !isStopping && !Task.isCancelled {
+            do {
+                try await Task.sleep(for: .seconds(5))
+                try await house.store.finish(id, .yielded)
+                return
+            } catch {
+                house.log.debug("still not recorded", ["id": id, "reason": "\(error)"])
+            }
+        }
+    }
+
+    /// Keeps the destination's health, and fills in when a held upload may go again.
+    private func settle(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) async {
+        let name = upload.destination
+        var health = health[name] ?? DestinationHealth()
+        let retry = house.retry(folder: upload.folder, destination: name)
+        let (now, monotonic) = (house.clocks.wall(), house.clocks.monotonic())
+        if let remedy = verdict.remedy, let failure = verdict.failure,
+            let hold = DestinationHealth.hold(
+                for: remedy, failures: verdict.wasAnswered ? 1 : (health.trouble?.failures ?? 0) + 1, backoff: retry,
+                luck: Chance.luck())
+        {
+            if verdict.wasAnswered { health.succeeded() }
+            let isNews = health.trouble?.kind != hold.kind || health.trouble?.text != failure.message
+            health.failed(hold.kind, text: failure.message, wait: hold.wait, now: now, monotonic: monotonic)
+            // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.
+            verdict.outcome = .held(failure, until: monotonic.advanced(by: hold.wait + .seconds(1)))
+            if isNews {
+                house.log.warning(
+                    "destination held",
+                    [
+                        "destination": name, "hold": hold.kind.rawValue, "reason": failure.message,
+                        "next_try_in": "\(Int(hold.wait.inSeconds.rounded()))s",
+                    ])
+            }
+        } else if verdict.wasAnswered {
+            if health.trouble != nil { house.log.notice("destination works again", ["destination": name]) }
+            health.succeeded()
+        }
+        self.health[name] = health
+    }
+
+    private func tell(_ verdict: UploadRun.Verdict, _ claim: Claim, _ state: UploadState?) {
+        let upload = claim.upload
+        switch verdict.outcome {
+        case .verified(let remote):
+            house.log.info(
+                "uploaded and verified",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "size": "\(claim.asset.size)", "verified_by": remote.verifiedBy, "sent": "\(verdict.spent)",
+                ])
+        case .again(let failure, _):
+            house.log.warning(
+                "attempt failed, will be tried again",
+                ["id": upload.id, "destination": upload.destination, "reason": failure.message])
+        case .refused(let failure):
+            house.log.error(
+                "upload failed",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "reason": failure.message,
+                ])
+        case .copyLost(let failure):
+            house.log.warning("staged copy lost, staging again", ["id": upload.id, "reason": failure.message])
+        case .held(let failure, _):
+            house.log.debug("held", ["id": upload.id, "reason": failure.message])
+        case .yielded:
+            house.log.debug("stopped", ["id": upload.id])
+        }
+    }
+
+    // MARK: What may go
+
+    private func verdict(for name: String) -> Admission.Verdict { admission.verdict(for: remote(name), in: world) }
+
+    private var admission: Admission { Admission(total: house.settings.policy.total) }
+
+    private var world: Admission.World {
+        Admission.World(
+            now: house.clocks.wall(), monotonic: house.clocks.monotonic(), running: runs.count,
+            everything: pause(.all, ""))
+    }
+
+    private func remote(_ name: String) -> Admission.Remote {
+        Admission.Remote(
+            name: name,
+            slots: house.settings(ofDestination: name)?.policy.concurrency ?? house.settings.policy.perDestination,
+            running: running(to: name), pause: pause(.destination, name), health: health[name] ?? DestinationHealth())
+    }
+
+    private func fullFolders() -> [String] {
+        house.settings.folders.filter { folder in
+            guard let most = folder.policy.concurrency else { return false }
+            return runs.values.count { $0.folder == folder.watch.name } >= most
+        }.map(\.watch.name)
+    }
+
+    private func pause(_ scope: PauseRecord.Scope, _ name: String) -> Admission.Pause? {
+        pauses.first { $0.scope == scope && $0.name == name }.map { Admission.Pause(since: $0.since, until: $0.until) }
+    }
+
+    private func nextDeadline() async throws -> Duration? {
+        let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
+        var waits = health.values.compactMap { $0.trouble.map { $0.probeAt.since(now) } }.filter { $0 > .zero }
+        if let backoff = try await house.store.nextBackoff(), backoff > now { waits.append(backoff.since(now)) }
+        waits += pauses.compactMap { $0.until }.map { .milliseconds($0.milliseconds - wall.milliseconds) }
+        return waits.min().map { max($0, .milliseconds(10)) }
+    }
+
+    private func expirePauses() async throws {
+        let now = house.clocks.wall()
+        for pause in pauses where pause.until.map({ $0 <= now }) ?? false {
+            try await house.store.clearPause(pause.scope, pause.name)
+        }
+        pauses = try await house.store.pauses()
+    }
+
+    // MARK: For the verbs
+
+    /// Stops the running transfers that `isMeant` says, at once; they go back to the queue by themselves.
+    func stop(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
+        for (id, run) in runs where isMeant(id, run.destination, run.folder) { run.task.cancel() }
+    }
+
+    func isRunning(_ id: String) -> Bool { runs[id] != nil }
+    func running(to destination: String) -> Int { runs.values.count { $0.destination == destination } }
+
+    /// What holds all uploads of a class, for views.
+    func holds(folder: String, destination: String) -> [Hold] {
+        admission.holds(for: remote(destination), from: (folder, pause(.folder, folder)), in: world)
+    }
+
+    /// What is wrong with a destination; `nil` when it is up or was never tried.
+    func hold(of destination: String) -> Hold? { health[destination]?.standing }
+
+    /// Reads the pauses again: a person changed them.
+    func reloadPauses() async throws {
+        pauses = try await house.store.pauses()
+        house.dispatchBell.ring()
+    }
+}

@@ -1,0 +1,60 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+internal import Synchronization
+
+/// What every part of the daemon shares: the rooms as they were opened at start, and the bells between the loops.
+struct House: Sendable {
+    let settings: Settings
+    let store: Store
+    let staging: StagingArea
+    let clocks: any Clocks
+    let log: Log
+    let destinations: [String: any Destination]
+    let live: LiveUploads
+
+    /// Assets may be waiting to be copied.
+    let stagerBell = Nudge()
+    /// Uploads may be waiting to go.
+    let dispatchBell = Nudge()
+    /// Assets may be waiting for their release.
+    let releaseBell = Nudge()
+    /// Remote remains may be waiting to be removed.
+    let removalBell = Nudge()
+    let troubles = Troubles()
+
+    func folder(_ name: String) -> FolderSettings? { settings.folders.first { $0.watch.name == name } }
+
+    func settings(ofDestination name: String) -> DestinationSettings? {
+        settings.destinations.first { $0.name == name }
+    }
+
+    /// How long to wait between attempts for a destination: its own setting, else the folder's, else the global one.
+    func retry(folder: String, destination: String) -> Backoff {
+        settings(ofDestination: destination)?.policy.retry ?? self.folder(folder)?.policy.retry ?? settings.policy.retry
+    }
+}
+
+/// What stands in the way of everybody, by what it is about: shown by `status`, logged when it comes and when it goes.
+final class Troubles: Sendable {
+    private let standing = Mutex<[String: Hold]>([:])
+
+    subscript(about: String) -> Hold? { standing.withLock { $0[about] } }
+    var all: [Hold] { standing.withLock { Array($0.values) } }
+
+    /// - Returns: Whether this is news: worth a line in the log.
+    func set(_ about: String, _ hold: Hold) -> Bool {
+        standing.withLock { standing in
+            let isNews = standing[about]?.text != hold.text
+            // It began when it began, however often it is found again.
+            standing[about] =
+                standing[about].map { Hold(hold.kind, since: $0.since, until: hold.until, text: hold.text) } ?? hold
+            return isNews
+        }
+    }
+
+    /// - Returns: Whether there was any.
+    func clear(_ about: String) -> Bool { standing.withLock { $0.removeValue(forKey: about) != nil } }
+}

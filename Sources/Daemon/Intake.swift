@@ -1,0 +1,101 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Takes what settled from `Watch`, makes of it what the folder's settings say, and has it written down.
+struct Intake: Sendable {
+    let house: House
+
+    /// Writes down a batch of settled files. Waits while the state cannot be written: what `Watch` holds back it sees
+    /// again, so nothing is lost.
+    func take(_ files: [SettledFile]) async throws {
+        let (empty, wanted) = await split(files)
+        try await insist { try await house.store.skip(empty.map(\.identity)) }
+        for file in empty {
+            house.log.info("skipped an empty file", ["folder": file.folder, "path": file.path.display])
+        }
+        let arrivals = wanted.compactMap { file in
+            house.folder(file.folder).map { arrival(of: file, $0, to: $0.uploadTo) }
+        }
+        if arrivals.isEmpty { return }
+        let outcomes = try await insist { try await house.store.record(arrivals) }
+        CrashPoint.reached("arrived")
+        for (arrival, outcome) in zip(arrivals, outcomes) { tell(arrival, outcome) }
+        house.stagerBell.ring()
+    }
+
+    /// Files that were in a folder before it was watched for the first time, and are not wanted (`existing: skip`).
+    func skipExisting(_ files: [SettledFile]) async throws {
+        try await insist { try await house.store.skip(files.map(\.identity)) }
+        house.log.info("left alone what was there before", ["files": "\(files.count)"])
+    }
+
+    private func split(_ files: [SettledFile]) async -> (empty: [SettledFile], wanted: [SettledFile]) {
+        var (empty, wanted): ([SettledFile], [SettledFile]) = ([], [])
+        for file in files {
+            let isSkipped = file.look.size == 0 && house.folder(file.folder)?.empty == .skip
+            if isSkipped { empty.append(file) } else { wanted.append(file) }
+        }
+        return (empty, wanted)
+    }
+
+    /// - Parameter destinations: Names; those that the folder names, unless a person said others.
+    func arrival(
+        of file: SettledFile, _ folder: FolderSettings, to destinations: [String], key: String? = nil,
+        context: [String: String] = [:], again: Bool = false
+    ) -> Arrival {
+        let naming = Naming(
+            folder: file.folder, relative: file.relative, size: file.look.size, modified: file.look.modified)
+        let orders = destinations.map { destination in
+            Arrival.Order(
+                destination: destination, name: naming.remoteName(folder.name),
+                mediaType: MediaType.of(file.relative), key: key ?? folder.key.map { naming.text($0) },
+                context: folder.context.mapValues { naming.text($0) }.merging(context) { $1 },
+                metadata: folder.metadata.mapValues { naming.text($0) })
+        }
+        return Arrival(
+            file: file, action: folder.afterUpload, priority: folder.priority, orders: orders, again: again)
+    }
+
+    private func tell(_ arrival: Arrival, _ outcome: ArrivalOutcome) {
+        let path = arrival.file.path.display
+        switch outcome {
+        case .recorded(_, let uploads):
+            house.log.info(
+                "found a new file",
+                [
+                    "folder": arrival.file.folder, "path": path, "size": "\(arrival.file.look.size)",
+                    "settled_by": arrival.file.settledBy.rawValue, "uploads": uploads.joined(separator: ","),
+                ])
+        case .renewed:
+            house.log.info("settled again", ["folder": arrival.file.folder, "path": path])
+        case .known:
+            house.log.debug("known already", ["folder": arrival.file.folder, "path": path])
+        case .keyTaken(let holder):
+            house.log.warning(
+                "not added: a live upload has the same key",
+                ["folder": arrival.file.folder, "path": path, "id": holder])
+        }
+    }
+
+    /// Repeats a change of the state until it succeeds: intake waits for the disk, and loses nothing.
+    @discardableResult
+    private func insist<R: Sendable>(_ body: () async throws -> R) async throws -> R {
+        while true {
+            do {
+                let result = try await body()
+                if house.troubles.clear("state") { house.log.notice("the state can be written again") }
+                return result
+            } catch let error as StoreError {
+                let hold = Hold(
+                    .disk, since: house.clocks.wall(),
+                    text: "the state in \(house.settings.state.display) cannot be written: \(error.message)")
+                if house.troubles.set("state", hold) {
+                    house.log.error("intake stopped: the state cannot be written", ["reason": error.description])
+                }
+                try await Task.sleep(for: .seconds(5))
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+internal import Core
+internal import Synchronization
+
+/// What is known of running uploads only while they run: phase, bytes on the way, speed. Never stored.
+final class LiveUploads: Sendable {
+    struct Run: Sendable {
+        var phase: UploadPhase = .opening
+        /// Offset in the file up to which bytes were handed to the socket.
+        var sent: Int64
+        var acked: Int64
+        let size: Int64
+        let startedAt: MonotonicTime
+        /// Where it stood at the beginning of the window over which the rate is taken.
+        var window: (at: MonotonicTime, sent: Int64)
+        var rate: Int64 = 0
+    }
+
+    private let runs = Mutex<[String: Run]>([:])
+    private let clocks: any Clocks
+
+    init(clocks: any Clocks) { self.clocks = clocks }
+
+    func begin(_ id: String, acked: Int64, size: Int64) {
+        let now = clocks.monotonic()
+        runs.withLock {
+            $0[id] = Run(sent: acked, acked: acked, size: size, startedAt: now, window: (now, acked))
+        }
+    }
+
+    func end(_ id: String) { runs.withLock { _ = $0.removeValue(forKey: id) } }
+
+    func enter(_ id: String, _ phase: UploadPhase) { runs.withLock { $0[id]?.phase = phase } }
+
+    func sent(_ id: String, _ offset: Int64) {
+        let now = clocks.monotonic()
+        runs.withLock { runs in
+            guard var run = runs[id] else { return }
+            run.sent = offset
+            let elapsed = now.since(run.window.at).inSeconds
+            // A window of one second, smoothed: steady for the eye, and quick to see a stop.
+            if elapsed >= 1 || offset < run.window.sent {
+                let speed = max(0, Double(offset - run.window.sent) / max(elapsed, 0.001))
+                run.rate = run.rate == 0 ? Int64(speed) : Int64(0.5 * Double(run.rate) + 0.5 * speed)
+                run.window = (now, offset)
+            }
+            runs[id] = run
+        }
+    }
+
+    func acked(_ id: String, _ offset: Int64) {
+        runs.withLock { runs in
+            runs[id]?.acked = offset
+            if let sent = runs[id]?.sent, sent < offset { runs[id]?.sent = offset }
+        }
+    }
+
+    subscript(id: String) -> Run? {
+        let now = clocks.monotonic()
+        return runs.withLock { runs in
+            guard var run = runs[id] else { return nil }
+            // Nothing was sent for a while: the last speed is no longer true.
+            let quiet = now.since(run.window.at).inSeconds
+            if quiet > 3 { run.rate = Int64(Double(max(0, run.sent - run.window.sent)) / quiet) }
+            if run.rate == 0, now.since(run.startedAt).inSeconds > 0.05 {
+                run.rate = Int64(Double(max(0, run.sent - run.window.sent)) / max(quiet, 0.05))
+            }
+            return run
+        }
+    }
+
+    var ids: [String] { runs.withLock { Array($0.keys) } }
+    var isEmpty: Bool { runs.withLock { $0.isEmpty } }
+}

@@ -1,0 +1,65 @@
+internal import Config
+internal import Core
+internal import Linux
+
+/// Fills the templates of a folder's settings with what is known of one file.
+struct Naming: Sendable {
+    let folder: String
+    let relative: FilePath
+    let size: Int64
+    /// ns since 1970.
+    let modified: Int64
+    var sha256: [UInt8]?
+    var id: String?
+
+    init(folder: String, relative: FilePath, size: Int64, modified: Int64, sha256: [UInt8]? = nil, id: String? = nil) {
+        self.folder = folder
+        self.relative = relative
+        self.size = size
+        self.modified = modified
+        self.sha256 = sha256
+        self.id = id
+    }
+
+    /// The bytes that `template` makes. An empty value leaves its place empty.
+    func fill(_ template: Template) -> [UInt8] {
+        let time = LocalTime(WallTime(milliseconds: modified / 1_000_000))
+        return template.filled { name, format in
+            switch name {
+            case "folder": Array(folder.utf8)
+            case "relative": relative.bytes
+            case "name": relative.name.bytes
+            case "stem": relative.stem.bytes
+            case "ext": relative.fileExtension?.bytes ?? []
+            case "dir": relative.parent.bytes
+            case "id": Array((id ?? "").utf8)
+            case "size": Array(String(size).utf8)
+            case "sha256": Array(hexadecimal(sha256 ?? []).utf8)
+            case "year": Array(padded(time.year, 4).utf8)
+            case "month": Array(padded(time.month, 2).utf8)
+            case "day": Array(padded(time.day, 2).utf8)
+            case "hour": Array(padded(time.hour, 2).utf8)
+            case "minute": Array(padded(time.minute, 2).utf8)
+            case "second": Array(padded(time.second, 2).utf8)
+            case "modified", "recorded": Array(time.formatted(format ?? "%Y-%m-%dT%H:%M:%S").utf8)
+            // `Template` refuses every other word when it is read.
+            default: []
+            }
+        }
+    }
+
+    /// A template's result as text; bytes that are none are shown escaped.
+    func text(_ template: Template) -> String {
+        FilePath(bytes: fill(template)).text ?? FilePath(bytes: fill(template)).display
+    }
+
+    /// The remote name: relative, without `.`, `..` and empty parts, whatever the template and the file's name made of it.
+    func remoteName(_ template: Template) -> FilePath {
+        let parts = FilePath(bytes: fill(template)).components.filter { $0 != "." && $0 != ".." }
+        let joined = parts.reduce(FilePath("")) { $0.appending($1) }
+        return joined.isEmpty ? relative.name : joined
+    }
+
+    /// The target of a move: absolute; `..` that came in by a file's name has no effect.
+    func target(_ template: Template) -> FilePath { FilePath(bytes: fill(template)).normalised }
+}

@@ -1,0 +1,149 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+
+/// Lets go of what is verified: the source by its configured action, then the staged copy.
+///
+/// Every step can be repeated: what a crash left half done is found by its state and finished.
+actor Releaser {
+    private let house: House
+    /// Assets whose source cannot be taken now, and when they are tried again.
+    private var deferred: [Int64: (until: MonotonicTime, failures: Int)] = [:]
+
+    /// Assets at a time: their transactions and folder syncs overlap.
+    private static let width = 16
+
+    init(house: House) { self.house = house }
+
+    func run() async throws {
+        while !Task.isCancelled {
+            do {
+                try await pass()
+                await house.releaseBell.wait(atMost: nextDeadline())
+            } catch {
+                house.log.error("release waits", ["reason": "\(error)"])
+                await house.releaseBell.wait(atMost: .seconds(5))
+            }
+        }
+    }
+
+    private func pass() async throws {
+        var cursor: Int64 = 0
+        while !Task.isCancelled {
+            let found = try await house.store.releasable(limit: Self.width, after: cursor)
+            guard let last = found.last else { return }
+            cursor = last.asset.id
+            let now = house.clocks.monotonic()
+            let due = found.filter { deferred[$0.asset.id].map { $0.until <= now } ?? true }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (asset, verdict) in due { group.addTask { try await self.release(asset, verdict) } }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    private func release(_ asset: AssetRecord, _ verdict: ReleaseVerdict) async throws {
+        switch verdict {
+        case .keepBoth:
+            try await house.store.notDue(asset.id)
+            return
+        case .dropCopy: try await dropCopy(asset)
+        case .release:
+            guard try await releaseSource(asset) else { return }
+            try await dropCopy(asset)
+        }
+        deferred[asset.id] = nil
+        house.stagerBell.ring()
+    }
+
+    private func dropCopy(_ asset: AssetRecord) async throws {
+        let (staging, name) = (house.staging, asset.stagedName)
+        try await blocking { try staging.remove(name) }
+        try await house.store.released(asset.id)
+    }
+
+    /// - Returns: Whether the source's matter is over, so that the copy may go too.
+    private func releaseSource(_ asset: AssetRecord) async throws -> Bool {
+        if asset.sourceState == .released || asset.sourceState == .kept { return true }
+        let act: SourceRelease.Act
+        switch asset.action {
+        case .keep:
+            try await house.store.finishRelease(asset.id, .kept, note: nil)
+            return true
+        case .delete: act = .delete
+        case .move(let template): act = .move(to: target(asset, template))
+        }
+        guard let sha256 = asset.sha256 else { return false }
+        try await house.store.beginRelease(asset.id)
+        CrashPoint.reached("release-begun")
+        let release = SourceRelease(
+            SourceRelease.AssetIdentity(
+                id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
+                inode: asset.identity.inode, changed: asset.changed, sha256: sha256), act)
+        do {
+            let result = try await blocking {
+                let result = try release.run()
+                if case .released(_, let folders) = result {
+                    for folder in folders where try FileLook.ifPresent(at: folder) != nil {
+                        try Files.syncFolder(folder)
+                    }
+                }
+                return result
+            }
+            return try await record(result, asset)
+        } catch let error as SystemError {
+            try await putOff(asset, advice(error, asset))
+            return false
+        }
+    }
+
+    private func record(_ result: SourceRelease.Result, _ asset: AssetRecord) async throws -> Bool {
+        switch result {
+        case .released(let note, _):
+            try await house.store.finishRelease(asset.id, .released, note: note)
+            house.log.info("source released", ["path": asset.path.display, "result": note])
+        case .kept(let reason):
+            try await house.store.finishRelease(asset.id, .kept, note: reason)
+            house.log.warning("source kept", ["path": asset.path.display, "reason": reason])
+        case .later(let reason):
+            try await putOff(asset, reason)
+            return false
+        }
+        return true
+    }
+
+    private func putOff(_ asset: AssetRecord, _ reason: String) async throws {
+        let failures = (deferred[asset.id]?.failures ?? 0) + 1
+        let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
+            afterFailures: failures, luck: Chance.luck())
+        deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures)
+        if asset.sourceNote != reason { try await house.store.releaseFailed(asset.id, note: reason) }
+        if failures & (failures - 1) == 0 {
+            house.log.warning(
+                "source not released yet", ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
+        }
+    }
+
+    /// The kernel's words, and what a person can do about it.
+    private func advice(_ error: SystemError, _ asset: AssetRecord) -> String {
+        let folder = asset.path.parent.display
+        if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }
+        if error.isReadOnly {
+            return "\(error); under systemd add ReadWritePaths=-\(folder) to the unit, else mount it writable"
+        }
+        return error.description
+    }
+
+    private func target(_ asset: AssetRecord, _ template: Template) -> FilePath {
+        Naming(
+            folder: asset.folder, relative: asset.identity.relative, size: asset.size,
+            modified: asset.identity.modified, sha256: asset.sha256, id: "\(asset.id)"
+        ).target(template)
+    }
+
+    private func nextDeadline() -> Duration? {
+        deferred.values.map(\.until).min().map { max(.zero, $0.since(house.clocks.monotonic())) }
+    }
+}

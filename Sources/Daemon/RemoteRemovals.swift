@@ -1,0 +1,66 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Removes at the remote what cancelled uploads left there. The queue is stored; a destination that is down is asked
+/// again with growing waits, for seven days.
+actor RemoteRemovals {
+    private let house: House
+    private let dispatcher: Dispatcher
+    private var deferred: [Int64: MonotonicTime] = [:]
+
+    private static let backoff = Backoff(first: .seconds(5), ceiling: .seconds(6 * 3600))
+    private static let patience: Duration = .seconds(7 * 86_400)
+
+    init(house: House, dispatcher: Dispatcher) {
+        self.house = house
+        self.dispatcher = dispatcher
+    }
+
+    func run() async throws {
+        while !Task.isCancelled {
+            do {
+                for deletion in try await house.store.remoteDeletions() { try await remove(deletion) }
+                let now = house.clocks.monotonic()
+                await house.removalBell.wait(
+                    atMost: deferred.values.min().map { max(.milliseconds(10), $0.since(now)) })
+            } catch let error as StoreError {
+                house.log.error("remote removals wait", ["reason": error.description])
+                await house.removalBell.wait(atMost: .seconds(5))
+            }
+        }
+    }
+
+    private func remove(_ deletion: RemoteDeletion) async throws {
+        let now = house.clocks.monotonic()
+        if let until = deferred[deletion.id], until > now { return }
+        // Only after the transfer has let go: its last answer may still name what it made.
+        if await dispatcher.isRunning(deletion.upload) { return }
+        guard let destination = house.destinations[deletion.destination] else {
+            try await end(deletion, "gave_up", "the destination is no longer configured")
+            return
+        }
+        do {
+            let isGone = try await destination.discard(deletion.checkpoint)
+            try await end(deletion, isGone ? "done" : "unsupported", nil)
+        } catch let error as UploadError {
+            if house.clocks.wall() > deletion.createdAt.advanced(by: Self.patience) {
+                try await end(deletion, "gave_up", error.failure.message)
+                return
+            }
+            try await house.store.remoteDeletion(deletion, nil)
+            let wait = Self.backoff.wait(afterFailures: deletion.tries + 1, luck: Chance.luck())
+            deferred[deletion.id] = now.advanced(by: wait)
+            house.log.warning(
+                "remote remains not removed yet", ["id": deletion.upload, "reason": error.failure.message])
+        }
+    }
+
+    private func end(_ deletion: RemoteDeletion, _ result: String, _ reason: String?) async throws {
+        try await house.store.remoteDeletion(deletion, result)
+        deferred[deletion.id] = nil
+        house.log.info(
+            "remote remains of a cancelled upload", ["id": deletion.upload, "result": result, "reason": reason])
+    }
+}

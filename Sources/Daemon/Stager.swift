@@ -1,0 +1,284 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+internal import Synchronization
+
+/// Has every recorded asset copied into staging: two copies at a time, small ones in batches that share one sync of
+/// the folder and one transaction.
+actor Stager {
+    private let house: House
+    /// Tells `Watch` that a file has to settle again.
+    private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
+    private var underWay: Set<Int64> = []
+    /// Bytes promised to copies that are being made.
+    private var promised: Int64 = 0
+    /// Assets whose source cannot be read now, and when they are tried again.
+    private var deferred: [Int64: (until: MonotonicTime, failures: Int)] = [:]
+    private let workerBells = [Nudge(), Nudge()]
+    private let unsettledBell = Nudge()
+
+    /// Larger files are copied alone.
+    private static let smallFile: Int64 = 1 << 20
+    private static let batchFiles = 64
+    private static let batchTime: Duration = .milliseconds(50)
+
+    init(house: House, reconsider: @escaping @Sendable (String, FilePath) -> Void) {
+        self.house = house
+        self.reconsider = reconsider
+    }
+
+    /// Copies until the task is cancelled.
+    func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for bell in workerBells { group.addTask { try await self.work(bell) } }
+            group.addTask { try await self.lookAfterUnsettled() }
+            group.addTask {
+                while !Task.isCancelled {
+                    await self.house.stagerBell.wait()
+                    for bell in self.workerBells { bell.ring() }
+                }
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func work(_ bell: Nudge) async throws {
+        while !Task.isCancelled {
+            do {
+                let batch = try await nextBatch()
+                if batch.isEmpty {
+                    await bell.wait(atMost: nextDeadline())
+                } else {
+                    await copy(batch)
+                }
+            } catch let error as StoreError {
+                house.log.error("staging waits: the state cannot be written", ["reason": error.description])
+                try await Task.sleep(for: .seconds(5))
+            }
+        }
+    }
+
+    /// One large asset, or several small ones, whose room is reserved. Empty when there is none or no room.
+    private func nextBatch() async throws -> [AssetRecord] {
+        let now = house.clocks.monotonic()
+        let waiting = deferred.filter { $0.value.until > now }.map(\.key)
+        let candidates = try await house.store.arrived(limit: Self.batchFiles, except: underWay.union(waiting))
+        var batch: [AssetRecord] = []
+        for asset in candidates where !underWay.contains(asset.id) {
+            let isSmall = asset.size <= Self.smallFile
+            if !batch.isEmpty && !isSmall { continue }
+            // Taken before the question is asked: the other worker runs while this one waits for the answer.
+            underWay.insert(asset.id)
+            guard try await hasRoom(for: asset) else {
+                underWay.remove(asset.id)
+                break
+            }
+            promised += asset.size
+            batch.append(asset)
+            if !isSmall { break }
+        }
+        return batch
+    }
+
+    /// Whether the cache may take the asset: the cap, and the floor of free space. Says so when it may not.
+    private func hasRoom(for asset: AssetRecord) async throws -> Bool {
+        let settings = house.settings.staging
+        if let cap = settings.maxSize, asset.size > cap {
+            try await refuse(
+                asset,
+                Failure(
+                    .config, code: "larger_than_staging",
+                    message:
+                        "\(asset.path.display) has \(asset.size) bytes, more than staging.max_size (\(cap)) allows: raise it",
+                    at: house.clocks.wall(), retryable: false))
+            return false
+        }
+        let used = try await house.store.stagedBytes() + promised
+        let staging = house.staging
+        let free: Int64
+        do { free = try await blocking { try staging.free() } - promised } catch {
+            wait("the staging folder cannot be asked for its space: \(error)")
+            return false
+        }
+        if let cap = settings.maxSize, used + asset.size > cap {
+            wait("staging holds \(used) of at most \(cap) bytes: it goes on when uploads are done")
+            return false
+        }
+        if free - asset.size < settings.keepFree {
+            wait(
+                "\(free) bytes are free for staging, and \(settings.keepFree) are to stay free: it goes on when uploads are done"
+            )
+            return false
+        }
+        if house.troubles.clear("staging") { house.log.notice("staging goes on") }
+        return true
+    }
+
+    private func wait(_ text: String) {
+        let hold = Hold(.disk, since: house.clocks.wall(), text: text)
+        if house.troubles.set("staging", hold) { house.log.warning("staging waits", ["reason": text]) }
+    }
+
+    private func nextDeadline() -> Duration? {
+        var earliest = deferred.values.map(\.until).min().map { max(.zero, $0.since(house.clocks.monotonic())) }
+        // Room may also come by what others remove, of which nobody tells.
+        if house.troubles["staging"] != nil { earliest = min(earliest ?? .seconds(30), .seconds(30)) }
+        return earliest
+    }
+
+    private enum Result: Sendable {
+        case copied(sha256: [UInt8])
+        case failed(StagingError)
+    }
+
+    private func copy(_ batch: [AssetRecord]) async {
+        let staging = house.staging
+        let isCancelled = StopFlag()
+        let started = house.clocks.monotonic()
+        let clocks = house.clocks
+        // Not more than the batch's time, so that the first of many small ones does not wait for all.
+        let results = await withTaskCancellationHandler {
+            await
+                (try? blocking { () -> [(AssetRecord, Result)] in
+                    var results: [(AssetRecord, Result)] = []
+                    for asset in batch {
+                        if isCancelled.isSet || (!results.isEmpty && clocks.monotonic().since(started) > Self.batchTime)
+                        {
+                            break
+                        }
+                        do throws(StagingError) {
+                            let copied = try staging.copy(
+                                asset.path, expecting: asset.identity, changed: asset.changed, as: asset.stagedName,
+                                isStopped: { isCancelled.isSet })
+                            results.append((asset, .copied(sha256: copied.sha256)))
+                        } catch {
+                            results.append((asset, .failed(error)))
+                        }
+                    }
+                    return results
+                }) ?? []  // the closure throws nothing
+        } onCancel: {
+            isCancelled.set()
+        }
+        await finish(results)
+        for asset in batch {
+            underWay.remove(asset.id)
+            promised -= asset.size
+        }
+        house.stagerBell.ring()
+    }
+
+    private func finish(_ results: [(AssetRecord, Result)]) async {
+        let copied = results.compactMap { asset, result -> (asset: AssetRecord, sha256: [UInt8])? in
+            if case .copied(let sha256) = result { (asset, sha256) } else { nil }
+        }
+        do {
+            if !copied.isEmpty { try await publish(copied) }
+            for case (let asset, .failed(let error)) in results { try await handle(error, asset) }
+        } catch {
+            // The assets stay recorded as arrived: they are copied again.
+            house.log.error("staged copies could not be recorded", ["reason": "\(error)"])
+            wait("\(error)")
+        }
+    }
+
+    private func publish(_ copied: [(asset: AssetRecord, sha256: [UInt8])]) async throws {
+        let staging = house.staging
+        let names = copied.map(\.asset.stagedName)
+        try await blocking { try staging.publish(names) }
+        let repeats = Set(
+            try await house.store.staged(copied.map { Store.Copied(asset: $0.asset.id, sha256: $0.sha256) }))
+        CrashPoint.reached("staged")
+        for (asset, sha256) in copied {
+            deferred[asset.id] = nil
+            if repeats.contains(asset.id) {
+                house.log.info(
+                    "not sent again: the same content was uploaded from this path before", ["path": asset.path.display])
+            } else {
+                house.log.info(
+                    "staged", ["path": asset.path.display, "size": "\(asset.size)", "sha256": hexadecimal(sha256)])
+            }
+        }
+        if !repeats.isEmpty { house.releaseBell.ring() }
+        house.dispatchBell.ring()
+    }
+
+    private func handle(_ error: StagingError, _ asset: AssetRecord) async throws {
+        switch error {
+        case .stopped:
+            break
+        case .changed:
+            house.log.info("changed while it was copied, waits until it settles again", ["path": asset.path.display])
+            try await house.store.unsettle(asset.id)
+            unsettledBell.ring()
+            reconsider(asset.folder, asset.identity.relative)
+        case .missing:
+            try await refuse(asset, missing(asset))
+        case .full(let error):
+            wait("no room for the copy of \(asset.path.display): \(error)")
+            putOff(asset)
+        case .broken(let error):
+            wait("the staging folder does not work: \(error)")
+            putOff(asset)
+        case .unreadable(let error):
+            let failures = putOff(asset)
+            // The 1st, 2nd, 4th, 8th … time: a folder of another's files must not fill the log.
+            if failures & (failures - 1) == 0 {
+                house.log.warning(
+                    "cannot be read, will be tried again",
+                    ["path": asset.path.display, "reason": error.description, "failures": "\(failures)"])
+            }
+        }
+    }
+
+    @discardableResult
+    private func putOff(_ asset: AssetRecord) -> Int {
+        let failures = (deferred[asset.id]?.failures ?? 0) + 1
+        let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
+            afterFailures: failures, luck: Chance.luck())
+        deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures)
+        return failures
+    }
+
+    private func missing(_ asset: AssetRecord) -> Failure {
+        Failure(
+            .local, code: "source_missing",
+            message: "\(asset.path.display) was removed before it could be copied into staging",
+            at: house.clocks.wall(), retryable: false)
+    }
+
+    private func refuse(_ asset: AssetRecord, _ failure: Failure) async throws {
+        try await house.store.cannotStage(asset.id, failure)
+        deferred[asset.id] = nil
+        house.log.warning("not uploaded", ["path": asset.path.display, "reason": failure.message])
+    }
+
+    /// A file that changed and then vanished never settles again: its uploads end as `source_missing`.
+    private func lookAfterUnsettled() async throws {
+        while !Task.isCancelled {
+            do {
+                let assets = try await house.store.unsettled()
+                await unsettledBell.wait(atMost: assets.isEmpty ? nil : .seconds(10))
+                for asset in assets {
+                    let isThere = try await blocking { try FileLook.ifPresent(at: asset.path) != nil }
+                    let root = try await blocking { try FileLook.ifPresent(at: asset.root) != nil }
+                    // A folder that is not mounted says nothing about its files.
+                    if !isThere && root { try await refuse(asset, missing(asset)) }
+                }
+            } catch {
+                house.log.warning("cannot look after changed files", ["reason": "\(error)"])
+                try await Task.sleep(for: .seconds(10))
+            }
+        }
+    }
+}
+
+/// Set once, read from any thread.
+final class StopFlag: Sendable {
+    private let flag = Atomic(false)
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+    func set() { flag.store(true, ordering: .relaxed) }
+}

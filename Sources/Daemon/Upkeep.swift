@@ -1,0 +1,50 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// What is due once a day: tombstones whose sources are long gone.
+struct Upkeep: Sendable {
+    let house: House
+    let fileSystems: FileSystems
+
+    func run() async throws {
+        while !Task.isCancelled {
+            do { try await tendTombstones() } catch {
+                house.log.warning("tombstones not tended", ["reason": "\(error)"])
+            }
+            try await Task.sleep(for: .seconds(86_400))
+        }
+    }
+
+    /// A tombstone lives as long as its source stands: only one whose folder is there, on the file system that it was
+    /// seen on, and whose file is not, may go. The clock alone decides nothing.
+    private func tendTombstones() async throws {
+        while true {
+            let old = try await house.store.oldTombstones(limit: 500)
+            let roots = Dictionary(
+                house.settings.folders.map { ($0.watch.name, $0.watch.path) }, uniquingKeysWith: { first, _ in first })
+            let fileSystems = fileSystems
+            let (renewed, gone) = try await blocking {
+                var (renewed, gone): ([StoredIdentity], [StoredIdentity]) = ([], [])
+                for identity in old {
+                    guard let root = roots[identity.folder] else {
+                        renewed.append(identity)  // the folder may come back into the configuration
+                        continue
+                    }
+                    let isHome =
+                        try FileLook.ifPresent(at: root).map { look in
+                            identity.fileSystem == nil
+                                || fileSystems.identity(at: root, device: look.device)?.name == identity.fileSystem
+                        } ?? false
+                    let stands = try FileLook.ifPresent(at: root.appending(identity.relative)) != nil
+                    if isHome && !stands { gone.append(identity) } else { renewed.append(identity) }
+                }
+                return (renewed, gone)
+            }
+            if old.isEmpty { return }
+            try await house.store.tend(renewed: renewed, gone: gone)
+            if !gone.isEmpty { house.log.debug("forgot sources that are long gone", ["files": "\(gone.count)"]) }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+internal import Synchronization
+
+/// One attempt of one upload, from the claim to its verdict. Knows no dialect.
+struct UploadRun: Sendable {
+    let house: House
+    let claim: Claim
+    let destination: any Destination
+
+    /// How the attempt ended, and what it says about the destination.
+    struct Verdict: Sendable {
+        var outcome: AttemptOutcome
+        /// What the destination is to be told; `nil` after a success or a stop.
+        var remedy: Remedy?
+        var failure: Failure?
+        /// The destination gave an answer that only it can give: it is up.
+        var wasAnswered: Bool
+        var spent: Int64
+    }
+
+    /// - Throws: ``Store/LeaseLost`` when the upload was cancelled meanwhile; `StoreError` when the state cannot be
+    ///   written.
+    func run() async throws -> Verdict {
+        let upload = claim.upload
+        house.live.begin(upload.id, acked: upload.acked, size: claim.asset.size)
+        defer { house.live.end(upload.id) }
+        let notes = RunNotes(house: house, id: upload.id)
+        do {
+            guard let sha256 = claim.asset.sha256, try await hasCopy() else { return copyLost() }
+            CrashPoint.reached("claimed")
+            let remote = try await destination.upload(order(sha256), notes: notes)
+            CrashPoint.reached("verified")
+            return Verdict(outcome: .verified(remote), wasAnswered: true, spent: notes.bytesSpent)
+        } catch let error as UploadError {
+            if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false, spent: notes.bytesSpent) }
+            return judge(error, notes)
+        } catch is CancellationError {
+            return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered, spent: notes.bytesSpent)
+        }
+    }
+
+    /// The copy is checked when its upload is claimed: a name without `.part` is whole, so its size tells enough.
+    private func hasCopy() async throws -> Bool {
+        let (staging, name) = (house.staging, claim.asset.stagedName)
+        return try await blocking { try staging.size(of: name) } == claim.asset.size
+    }
+
+    private func order(_ sha256: [UInt8]) -> UploadOrder {
+        let (upload, asset) = (claim.upload, claim.asset)
+        return UploadOrder(
+            id: upload.id, generation: upload.generation,
+            file: StagedFile(path: house.staging.path(asset.stagedName), size: asset.size, sha256: sha256),
+            name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
+            checkpoint: claim.checkpoint)
+    }
+
+    private func copyLost() -> Verdict {
+        let failure = Failure(
+            .local, code: "copy_lost",
+            message:
+                "the staged copy \(house.staging.path(claim.asset.stagedName).display) is missing or has another size",
+            at: house.clocks.wall(), retryable: true)
+        return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false, spent: 0)
+    }
+
+    private func judge(_ error: UploadError, _ notes: RunNotes) -> Verdict {
+        let failure = error.failure
+        let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
+        var verdict = Verdict(
+            outcome: .yielded, remedy: error.remedy, failure: failure, wasAnswered: notes.wasAnswered,
+            spent: notes.bytesSpent)
+        switch error.remedy {
+        case .giveUp:
+            verdict.outcome = .refused(failure)
+            // It took the trouble to refuse this one file.
+            verdict.wasAnswered = true
+        case .restage:
+            verdict.outcome = .copyLost(failure)
+        case .again(let after):
+            let used = claim.upload.attempt + 1
+            if let most = retry.attempts, used >= most {
+                var last = failure
+                last.message += " (attempt \(used) of \(most))"
+                verdict.outcome = .refused(last)
+            } else {
+                let wait = max(after ?? .zero, retry.wait(afterFailures: used, luck: Chance.luck()))
+                verdict.outcome = .again(failure, until: house.clocks.monotonic().advanced(by: wait))
+            }
+        case .holdDestination, .rateLimit, .authenticate, .misconfigured:
+            // The dispatcher fills in when it may go again, since that is the destination's matter.
+            verdict.outcome = .held(failure, until: house.clocks.monotonic())
+        }
+        return verdict
+    }
+}
+
+/// Makes durable what a destination says while it works, and keeps the live figures.
+final class RunNotes: UploadNotes {
+    private let house: House
+    private let id: String
+    private let state = Mutex<(spent: Int64, wasAnswered: Bool)>((0, false))
+
+    init(house: House, id: String) {
+        self.house = house
+        self.id = id
+    }
+
+    var bytesSpent: Int64 { state.withLock { $0.spent } }
+    var wasAnswered: Bool { state.withLock { $0.wasAnswered } }
+
+    func record(_ checkpoint: Checkpoint) async throws {
+        CrashPoint.reached("opening")
+        try await house.store.record(checkpoint, for: id)
+        CrashPoint.reached("opened")
+    }
+
+    func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
+        state.withLock { $0.wasAnswered = true }
+        house.live.acked(id, offset)
+        try await house.store.record(checkpoint, for: id, acked: offset)
+        CrashPoint.reached("accepted")
+    }
+
+    func sending(_ offset: Int64) { house.live.sent(id, offset) }
+    func spent(_ bytes: Int64) { state.withLock { $0.spent += bytes } }
+    func entered(_ phase: UploadPhase) { house.live.enter(id, phase) }
+}

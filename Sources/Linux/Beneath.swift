@@ -1,0 +1,117 @@
+internal import CLinux
+package import Core
+internal import Glibc
+
+// Names below a folder that strangers choose: every step is relative to an open folder and follows no symbolic link, so
+// that a link planted inside leads nowhere.
+
+extension Files {
+    /// Opens a folder by one name below `folder`, without following a symbolic link (`ELOOP` or `ENOTDIR` then).
+    package static func openFolder(
+        _ name: FilePath, in folder: borrowing Descriptor
+    ) throws(SystemError) -> Descriptor {
+        try folder.withNumber { number throws(SystemError) in
+            Descriptor(
+                adopting: try systemCall("openat", on: name.display) {
+                    name.withCString { openat(number, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+                })
+        }
+    }
+
+    /// Makes a folder by one name below `folder`. `false` when something of that name is there already.
+    package static func makeFolder(
+        _ name: FilePath, in folder: borrowing Descriptor, mode: UInt32 = 0o750
+    ) throws(SystemError) -> Bool {
+        try folder.withNumber { number throws(SystemError) in
+            do throws(SystemError) {
+                try systemCall("mkdirat", on: name.display) { name.withCString { mkdirat(number, $0, mode_t(mode)) } }
+                return true
+            } catch {
+                if error.exists { return false }
+                throw error
+            }
+        }
+    }
+
+    /// Renames from one open folder into another, and never replaces: `EEXIST` when `to` is there.
+    ///
+    /// Where the file system does not know `RENAME_NOREPLACE`, a hard link and an unlink, which do not replace either.
+    package static func renameNoReplace(
+        _ from: FilePath, in source: borrowing Descriptor, to: FilePath, in target: borrowing Descriptor
+    ) throws(SystemError) {
+        try source.withNumber { source throws(SystemError) in
+            try target.withNumber { target throws(SystemError) in
+                do throws(SystemError) {
+                    try systemCall("renameat2", on: to.display) {
+                        from.withCString { from in to.withCString { sluice_rename_no_replace(source, from, target, $0) }
+                        }
+                    }
+                } catch {
+                    guard error.code == EINVAL || error.code == ENOSYS else { throw error }
+                    try systemCall("linkat", on: to.display) {
+                        from.withCString { from in to.withCString { linkat(source, from, target, $0, 0) } }
+                    }
+                    try systemCall("unlinkat", on: from.display) { from.withCString { unlinkat(source, $0, 0) } }
+                }
+            }
+        }
+    }
+
+    /// Removes a file's name below `folder`.
+    package static func remove(_ name: FilePath, in folder: borrowing Descriptor) throws(SystemError) {
+        try folder.withNumber { number throws(SystemError) in
+            _ = try systemCall("unlinkat", on: name.display) { name.withCString { unlinkat(number, $0, 0) } }
+        }
+    }
+}
+
+extension Descriptor {
+    /// Writes at `offset` as much as goes.
+    ///
+    /// - Returns: How many bytes are written, and why not all of them.
+    package borrowing func write(
+        _ content: UnsafeRawBufferPointer, at offset: Int64, named path: FilePath
+    ) -> (count: Int, error: SystemError?) {
+        var done = 0
+        while done < content.count {
+            do {
+                done += try withNumber { number throws(SystemError) in
+                    try systemCall("pwrite", on: path.display) {
+                        pwrite(
+                            number, content.baseAddress?.advanced(by: done), content.count - done, Int(offset) + done)
+                    }
+                }
+            } catch { return (done, error) }
+        }
+        return (done, nil)
+    }
+
+    /// Cuts or extends the file (ftruncate(2)).
+    package borrowing func setSize(_ size: Int64, named path: FilePath) throws(SystemError) {
+        try withNumber { number throws(SystemError) in
+            _ = try systemCall("ftruncate", on: path.display) { ftruncate(number, Int(size)) }
+        }
+    }
+
+    /// Sets the permission bits exactly (fchmod(2)).
+    package borrowing func setMode(_ mode: UInt32, named path: FilePath) throws(SystemError) {
+        try withNumber { number throws(SystemError) in
+            _ = try systemCall("fchmod", on: path.display) { fchmod(number, mode_t(mode)) }
+        }
+    }
+
+    /// Takes the lock of an open file, which the kernel gives back when the process ends, however it ends (flock(2)).
+    ///
+    /// - Returns: `false` when somebody else has it.
+    package borrowing func tryLock(named path: FilePath) throws(SystemError) -> Bool {
+        try withNumber { number throws(SystemError) in
+            do throws(SystemError) {
+                try systemCall("flock", on: path.display) { flock(number, LOCK_EX | LOCK_NB) }
+                return true
+            } catch {
+                if error.code == EWOULDBLOCK { return false }
+                throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+internal import CLinux
+package import Core
+internal import Glibc
+
+/// An open folder, read name by name without making a value of each.
+///
+/// Owned by one thread. It goes on reading the same folder when that is renamed.
+package final class FolderStream {
+    package enum Kind: Sendable {
+        case file, folder
+        /// Links, sockets, devices, FIFOs.
+        case other
+        /// The file system does not say in the listing: look.
+        case unknown
+    }
+
+    private let stream: OpaquePointer
+    /// Lent by the stream; closed with it.
+    let number: CInt
+    private let path: FilePath
+
+    /// - Parameter followsLink: A symbolic link under this name is followed; else it is refused (`ENOTDIR` or `ELOOP`).
+    package init(_ path: FilePath, followsLink: Bool = false) throws(SystemError) {
+        let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (followsLink ? 0 : O_NOFOLLOW)
+        let opened = try systemCall("open", on: path.display) { path.withCString { open($0, flags) } }
+        guard let stream = fdopendir(opened) else {
+            let code = errno
+            _ = Glibc.close(opened)
+            throw SystemError(call: "fdopendir", subject: path.display, code: code)
+        }
+        self.stream = stream
+        number = opened
+        self.path = path
+    }
+
+    deinit { closedir(stream) }
+
+    /// A look at the folder itself.
+    package func look() throws(SystemError) -> FileLook {
+        var look = sluice_look()
+        try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
+        return FileLook(look)
+    }
+
+    /// Where the folder really is, with every link resolved; `nil` without `/proc`.
+    package var realPath: FilePath? {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = buffer.withUnsafeMutableBytes { buffer in
+            guard let start = buffer.baseAddress?.assumingMemoryBound(to: CChar.self) else { return 0 }
+            return readlink("/proc/self/fd/\(number)", start, buffer.count)
+        }
+        return count > 0 ? FilePath(bytes: buffer[..<count]) : nil
+    }
+
+    /// Lends the next name (without `.` and `..`), the NUL behind it included in what the pointer may be read for.
+    ///
+    /// - Returns: `nil` at the end.
+    package func next<R>(_ body: (UnsafeBufferPointer<UInt8>, Kind) -> R) throws(SystemError) -> R? {
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno != 0 { throw SystemError(call: "readdir", subject: path.display, code: errno) }
+                return nil
+            }
+            // The record is shorter than the type, so the name is read in place and not from a copy of the struct.
+            guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { continue }
+            let start = UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: UInt8.self)
+            let name = UnsafeBufferPointer(start: start, count: Int(strlen(entryName(start))))
+            if name.first == UInt8(ascii: "."), name.count == 1 || (name.count == 2 && name[1] == UInt8(ascii: ".")) {
+                continue
+            }
+            let kind: Kind =
+                switch Int(entry.pointee.d_type) {
+                case Int(DT_REG): .file
+                case Int(DT_DIR): .folder
+                case Int(DT_UNKNOWN): .unknown
+                default: .other
+                }
+            return body(name, kind)
+        }
+    }
+
+    /// Looks at a name that ``next(_:)`` lends; `nil` when it is gone by now.
+    package func look(at name: UnsafeBufferPointer<UInt8>) throws(SystemError) -> FileLook? {
+        guard let start = name.baseAddress else { return nil }
+        var look = sluice_look()
+        do {
+            try systemCall("statx", on: "\(path.display)/\(FilePath(fromKernel: name).display)") {
+                sluice_statx(number, entryName(start), &look)
+            }
+        } catch {
+            if error.isMissing { return nil }
+            throw error
+        }
+        return FileLook(look)
+    }
+
+    private func entryName(_ start: UnsafePointer<UInt8>) -> UnsafePointer<CChar> {
+        UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self)
+    }
+}
+
+extension FileLook {
+    init(_ look: sluice_look) {
+        self.init(
+            device: look.device, inode: look.inode, size: look.size, modified: look.modified, changed: look.changed,
+            born: look.has_born != 0 ? look.born : nil, mode: look.mode)
+    }
+}

@@ -1,0 +1,31 @@
+package import Core
+internal import Glibc
+
+/// A moment as the clock on the wall of this machine's time zone shows it (localtime_r(3)), for display only.
+package struct LocalTime: Hashable, Sendable {
+    package let year: Int
+    package let month: Int
+    package let day: Int
+    package let hour: Int
+    package let minute: Int
+    package let second: Int
+
+    package init(_ time: WallTime) {
+        let (whole, rest) = time.milliseconds.quotientAndRemainder(dividingBy: 1000)
+        var seconds = time_t(rest < 0 ? whole - 1 : whole)
+        var parts = tm()
+        // Fails only for years beyond an int; the fields then stay 0.
+        localtime_r(&seconds, &parts)
+        year = Int(parts.tm_year) + 1900
+        month = Int(parts.tm_mon) + 1
+        day = Int(parts.tm_mday)
+        hour = Int(parts.tm_hour)
+        minute = Int(parts.tm_min)
+        second = Int(parts.tm_sec)
+    }
+
+    /// `08:00:12`.
+    package var clock: String { "\(padded(hour, 2)):\(padded(minute, 2)):\(padded(second, 2))" }
+    /// `2026-11-20`.
+    package var date: String { "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))" }
+}

@@ -1,0 +1,145 @@
+internal import CLinux
+package import Core
+internal import Glibc
+internal import Synchronization
+
+/// A file system, in words that hold after a reboot.
+package struct FileSystemIdentity: Hashable, Sendable {
+    /// Its UUID; else type and source (`nfs4:nas:/export`), or type and place where the source says nothing
+    /// (`tmpfs:/tmp`). Never the device number.
+    package var name: String
+    /// As in mountinfo: `ext4`, `vfat`.
+    package var type: String
+    /// A file has the same inode number at every mount.
+    package var keepsInodes: Bool
+}
+
+/// Tells file systems apart. Answers are kept until ``forget()``, because a scan asks for every folder.
+package final class FileSystems: Sendable {
+    private let known = Mutex<[UInt64: FileSystemIdentity]>([:])
+
+    package init() {}
+
+    /// Device numbers are given to the next card that is plugged in: to be called when mounts may have changed.
+    package func forget() { known.withLock { $0 = [:] } }
+
+    /// The file system that holds `path`.
+    ///
+    /// - Parameter device: What a look at `path` showed.
+    /// - Returns: `nil` where `/proc` does not tell.
+    package func identity(at path: FilePath, device: UInt64) -> FileSystemIdentity? {
+        if let identity = known.withLock({ $0[device] }) { return identity }
+        guard let mount = Mount.holding(path, device: device) else { return nil }
+        let identity = FileSystemIdentity(
+            name: Self.uuid(at: path, of: mount, device: device) ?? mount.fallbackName, type: mount.type,
+            keepsInodes: Self.keepingInodes.contains(mount.type))
+        known.withLock { $0[device] = identity }
+        return identity
+    }
+
+    private static let keepingInodes: Set<String> = [
+        "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "jfs", "reiserfs", "nilfs2", "ubifs",
+        "tmpfs", "overlay", "nfs", "nfs4",
+    ]
+
+    /// Types that keep the UUID on the disk; tmpfs and others make one up at every mount.
+    private static let keepingUUID: Set<String> = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs"]
+
+    private static func uuid(at path: FilePath, of mount: Mount, device: UInt64) -> String? {
+        var uuid = [UInt8](repeating: 0, count: 16)
+        if keepingUUID.contains(mount.type), path.withCString({ sluice_file_system_uuid($0, &uuid) }) == 0,
+            // Images of virtual machines come without one.
+            uuid.contains(where: { $0 != 0 })
+        {
+            let digits = hexadecimal(uuid)
+            var text = ""
+            for (index, digit) in digits.enumerated() {
+                if [8, 12, 16, 20].contains(index) { text.append("-") }
+                text.append(digit)
+            }
+            return text
+        }
+        return linkedUUID(to: mount.source)
+    }
+
+    /// What udev wrote down for the device. Kernels before 6.9 and file systems such as FAT have only this.
+    private static func linkedUUID(to source: FilePath) -> String? {
+        guard source.bytes.starts(with: Array("/dev/".utf8)) else { return nil }
+        let folder: FilePath = "/dev/disk/by-uuid"
+        // Both are often not there (containers, early boot); the fallback name serves then.
+        guard let device = try? FileLook.following(source), let names = try? Files.names(in: folder) else { return nil }
+        for name in names {
+            guard let linked = try? FileLook.following(folder.appending(name)) else { continue }
+            if linked.inode == device.inode && linked.device == device.device { return name.text }
+        }
+        return nil
+    }
+}
+
+/// One line of `/proc/self/mountinfo` (proc(5)).
+struct Mount {
+    let number: UInt64
+    let device: UInt64
+    let point: FilePath
+    let type: String
+    let source: FilePath
+
+    /// Found by the number of the mount; by device on kernels before 5.8 (where a Btrfs subvolume is not found so).
+    static func holding(_ path: FilePath, device: UInt64) -> Mount? {
+        // Without /proc there is nothing to tell.
+        guard let table = try? Files.read("/proc/self/mountinfo", limit: 16 << 20) else { return nil }
+        let mounts = parse(table)
+        let number = path.withCString { sluice_mount_number($0) }
+        return mounts.last { $0.number == number } ?? mounts.last { $0.device == device }
+    }
+
+    /// `36 35 98:0 /root /mnt rw,noatime master:1 - ext4 /dev/sda1 rw`
+    static func parse(_ table: [UInt8]) -> [Mount] {
+        table.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            let fields = line.split(separator: UInt8(ascii: " "))
+            guard let dash = fields.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash >= 6,
+                dash + 2 < fields.count, let number = UInt64(String(decoding: fields[0], as: UTF8.self))
+            else { return nil }
+            let pair = fields[2].split(separator: UInt8(ascii: ":")).compactMap {
+                UInt32(String(decoding: $0, as: UTF8.self))
+            }
+            guard pair.count == 2 else { return nil }
+            return Mount(
+                number: number, device: sluice_device_number(pair[0], pair[1]), point: unescaped(fields[4]),
+                type: String(decoding: fields[dash + 1], as: UTF8.self), source: unescaped(fields[dash + 2]))
+        }
+    }
+
+    var fallbackName: String {
+        // `/dev/sda1`, `nas:/export`, `//nas/share` mean something; `tmpfs`, `none`, `overlay` do not.
+        let says = source.bytes.contains { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: ":") }
+        return "\(type):\((says ? source : point).display)"
+    }
+
+    /// Space, tab, newline and backslash are written as three octal digits.
+    private static func unescaped(_ field: ArraySlice<UInt8>) -> FilePath {
+        var out: [UInt8] = []
+        var rest = field
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(3)
+            if byte == UInt8(ascii: "\\"), digits.count == 3,
+                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 8)
+            {
+                out.append(value)
+                rest = rest.dropFirst(3)
+            } else {
+                out.append(byte)
+            }
+        }
+        return FilePath(bytes: out)
+    }
+}
+
+extension FileLook {
+    /// Looks at what a symbolic link points to.
+    fileprivate static func following(_ path: FilePath) throws(SystemError) -> FileLook {
+        var look = sluice_look()
+        try systemCall("statx", on: path.display) { path.withCString { sluice_statx_following($0, &look) } }
+        return FileLook(look)
+    }
+}

@@ -1,0 +1,225 @@
+internal import Core
+internal import Digests
+internal import Linux
+internal import Synchronization
+
+/// One upload on its way in, or come in not long ago.
+///
+/// Two numbers matter: how far the file was written, and how far it is known to be on the disk. Only the second is ever
+/// told to a client.
+///
+/// The newest request wins: a HEAD or another PATCH takes the right to write away from the PATCH before, which may
+/// belong to a connection that died without a word and would otherwise block its own client's return. The older one,
+/// should it live, gets a 423 at its next byte.
+final class Arrival: Sendable {
+    /// What became of a piece of a body.
+    enum Appended: Hashable, Sendable {
+        case stored
+        /// The piece goes beyond the announced length; nothing of it is kept.
+        case tooLong
+        /// A newer request has the upload, or it was deleted.
+        case interrupted
+        case failed(SystemError)
+    }
+
+    /// Where an upload stands, all of it durable.
+    enum Standing: Hashable, Sendable {
+        case partial(Int64)
+        case finished
+        /// The content is not what was announced; the upload is back at 0.
+        case refused(String)
+        case gone
+    }
+
+    let id: String
+    let length: Int64
+    let metadata: Metadata
+    let wish: FilePath
+
+    /// A digest under way.
+    ///
+    /// `@unchecked Sendable`: it stands in `state` and nowhere else, and is touched under that lock alone.
+    private struct Digesting: @unchecked Sendable {
+        private let hasher = Hasher(.sha256)
+        func update(_ bytes: UnsafeRawBufferPointer) { hasher.update(bytes) }
+        func finish() -> [UInt8] { hasher.finish() }
+    }
+
+    private struct State {
+        var record: Record
+        /// Bytes written so far.
+        var offset: Int64
+        /// Has seen exactly the bytes below `offset`; `nil` when they must be read again.
+        var hasher: Digesting?
+        /// The number of the request that may write.
+        var writer: UInt64 = 0
+        var isFinished: Bool
+        var isGone = false
+        /// Where the last sync under way began.
+        var flushedTo: Int64
+    }
+    private let state: Mutex<State>
+    /// Held for work that waits for the disk, which one request at a time does. Never taken on the server's threads.
+    private let work = Mutex<Void>(())
+
+    /// - Parameter offset: How far the data can be trusted.
+    init(_ record: Record, metadata: Metadata, wish: FilePath, offset: Int64, isFinished: Bool) {
+        id = record.id
+        length = record.length
+        self.metadata = metadata
+        self.wish = wish
+        state = Mutex(
+            State(
+                record: record, offset: offset, hasher: offset == 0 ? Digesting() : nil, isFinished: isFinished,
+                flushedTo: offset))
+    }
+
+    var record: Record { state.withLock(\.record) }
+    var isFinished: Bool { state.withLock(\.isFinished) }
+    var hasAllBytes: Bool { state.withLock { $0.offset == length } }
+    /// For logs.
+    var shownID: Substring { id.prefix(8) }
+
+    /// Names the request that is to write from now on.
+    ///
+    /// - Returns: `nil`, and nothing changed, when `offset` is not where the upload stands; else how many bytes are missing.
+    func letWrite(_ writer: UInt64, at offset: Int64) -> Int64? {
+        state.withLock { state in
+            guard state.offset == offset, !state.isGone else { return nil }
+            state.writer = writer
+            return length - offset
+        }
+    }
+
+    /// Nobody may write until the next PATCH.
+    func interrupt() { state.withLock { $0.writer = 0 } }
+
+    /// - Returns: Also whether so much was written since the last sync that another should begin.
+    func append(
+        _ bytes: UnsafeRawBufferPointer, by writer: UInt64, to file: borrowing Descriptor, named path: FilePath
+    ) -> (Appended, needsFlush: Bool) {
+        state.withLock { state in
+            guard state.writer == writer, !state.isGone, !state.isFinished else { return (.interrupted, false) }
+            guard Int64(bytes.count) <= length - state.offset else { return (.tooLong, false) }
+            let (count, error) = file.write(bytes, at: state.offset, named: path)
+            state.hasher?.update(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+            state.offset += Int64(count)
+            if let error { return (.failed(error), false) }
+            // 64 MiB: what a power cut may cost a client that sends everything in one request.
+            guard state.offset - state.flushedTo >= 64 << 20 else { return (.stored, false) }
+            state.flushedTo = state.offset
+            return (.stored, true)
+        }
+    }
+
+    /// Makes what is there durable, and the upload too when all is there. Waits for the disk.
+    func settle(on shelf: Shelf) throws -> Standing {
+        try work.withLock { _ in
+            let (offset, isFinished, isGone) = state.withLock { ($0.offset, $0.isFinished, $0.isGone) }
+            if isGone { return .gone }
+            if isFinished { return .finished }
+            if offset == length { return try finish(on: shelf) }
+            do { return .partial(try sync(on: shelf)) } catch let error as SystemError where error.isFull {
+                // The record needs a block of its own: the last bytes give it up.
+                try rewind(to: max(record.offset, offset - (64 << 10)), on: shelf)
+                return .partial(try sync(on: shelf))
+            }
+        }
+    }
+
+    /// Forgets the upload: its bytes, its record, and the file that came of it if that is still the same file.
+    func delete(from shelf: Shelf) throws {
+        try work.withLock { _ in
+            let (record, isFinished) = state.withLock { state in
+                state.isGone = true
+                return (state.record, state.isFinished)
+            }
+            if isFinished { try Delivery(shelf: shelf, arrival: self).undo(record) }
+            try shelf.discard(record)
+        }
+    }
+
+    // MARK: Under `work`
+
+    private func sync(on shelf: Shelf) throws -> Int64 {
+        let (offset, record) = state.withLock { ($0.offset, $0.record) }
+        if offset == record.offset, record.boot == Record.currentBoot { return offset }
+        let path = shelf.data(of: id)
+        let file = try Descriptor.open(path, for: .updating)
+        do { try file.sync(named: path) } catch {
+            // What the disk refused is not to be trusted, even if the cache still shows it (fsync(2)).
+            try rewind(to: record.offset, on: shelf)
+            throw error
+        }
+        try note(on: shelf) { $0.offset = offset }
+        return offset
+    }
+
+    /// Changes the record, durably.
+    private func note(on shelf: Shelf, _ change: (inout Record) -> Void) throws {
+        var record = record
+        change(&record)
+        record.boot = Record.currentBoot
+        record.touched = shelf.now().milliseconds
+        try record.write(shelf.record(of: id))
+        let written = record
+        state.withLock { $0.record = written }
+    }
+
+    private func rewind(to offset: Int64, on shelf: Shelf) throws {
+        let path = shelf.data(of: id)
+        let file = try Descriptor.open(path, for: .updating)
+        try state.withLock { state throws(SystemError) in
+            state.writer = 0
+            try file.setSize(offset, named: path)
+            state.offset = offset
+            state.flushedTo = offset
+            state.hasher = offset == 0 ? Digesting() : nil
+            state.record.digest = nil
+        }
+    }
+
+    private func finish(on shelf: Shelf) throws -> Standing {
+        let path = shelf.data(of: id)
+        let file = try Descriptor.open(path, for: .updating)
+        let digest = try digest(of: file, named: path)
+        if let expected = metadata.text("sha256"), expected.lowercased() != digest {
+            try rewind(to: 0, on: shelf)
+            try note(on: shelf) { $0.offset = 0 }
+            return .refused(
+                "the content's SHA-256 is \(digest), but the upload was announced with \(expected.prefix(64))")
+        }
+        try file.setMode(0o640, named: path)
+        if let modified = metadata.text("mtime").flatMap({ Int64($0) }) { try file.setModified(modified, named: path) }
+        try file.sync(named: path)
+        try file.close(named: path)
+        let name = try Delivery(shelf: shelf, arrival: self).place(digest: digest) { name, look, isOurs in
+            try note(on: shelf) { record in
+                record.offset = length
+                record.digest = digest
+                record.name = name
+                record.inode = look.inode
+                record.modified = look.modified
+                record.born = look.born
+                record.isOurs = isOurs
+            }
+        }
+        state.withLock { $0.isFinished = true }
+        shelf.log("received \(name.display), \(length) bytes, sha256 \(digest), upload \(shownID)")
+        return .finished
+    }
+
+    private func digest(of file: borrowing Descriptor, named path: FilePath) throws -> String {
+        let known = state.withLock { state in
+            if let hasher = state.hasher {
+                state.record.digest = hexadecimal(hasher.finish())
+                state.hasher = nil
+            }
+            return state.record.digest
+        }
+        if let known { return known }
+        let digest = try Delivery.digest(of: file, named: path)
+        state.withLock { $0.record.digest = digest }
+        return digest
+    }
+}

@@ -1,0 +1,143 @@
+internal import Core
+internal import Digests
+internal import Linux
+internal import WebServer
+
+/// The last step of an upload: its file appears under its name, whole, replacing nothing.
+///
+/// The record says the name before the file gets it, so after a crash either the data is still on the shelf, and the
+/// step is done again, or it is not, and the step was done.
+struct Delivery {
+    let shelf: Shelf
+    let arrival: Arrival
+
+    /// Puts the data in place. A name that is held by the same content is done; held by anything else, `name (2)` and so on.
+    ///
+    /// - Parameter commit: Makes durable which name, and which file, it will be.
+    /// - Returns: The path below the receiver's folder.
+    func place(digest: String, commit: (_ name: String, _ look: FileLook, _ isOurs: Bool) throws -> Void) throws
+        -> FilePath
+    {
+        var path = FilePath("")
+        let folder = try openFolder(&path)
+        let own = try Descriptor.open(shelf.folder, for: .folder)
+        let data = shelf.data(of: arrival.id)
+        let dataLook = try FileLook(at: data)
+        var number = 1
+        // A bound, so that a folder full of the same name is an error and not an endless search.
+        while number < 10_000 {
+            let name = FinalName.candidate(number, of: arrival.wish.name)
+            let full = path.appending(name)
+            if let look = try Self.look(at: name, in: folder) {
+                if try isSame(name, look, in: folder, digest: digest) {
+                    try commit(PercentCoding.encode(full.bytes, keeping: "/"), look, false)
+                    try Files.removeIfPresent(data)
+                    try own.sync(named: shelf.folder)
+                    return full
+                }
+                number += 1
+                continue
+            }
+            try commit(PercentCoding.encode(full.bytes, keeping: "/"), dataLook, true)
+            CrashPoint.reached("receiver-named")
+            do { try Files.renameNoReplace(data.name, in: own, to: name, in: folder) } catch {
+                // Somebody was faster: look again at what stands there now.
+                if error.exists { continue }
+                throw error
+            }
+            CrashPoint.reached("receiver-renamed")
+            try folder.sync(named: full.parent)
+            try own.sync(named: shelf.folder)
+            return full
+        }
+        throw ReceiverError("\(arrival.wish.display): 10,000 files of that name are there already")
+    }
+
+    /// Takes a delivered file back, if it still is the one that was delivered and no other upload counts on it.
+    func undo(_ record: Record) throws {
+        guard record.isOurs == true, let name = record.name, !shelf.isShared(name, by: arrival.id),
+            let path = PercentCoding.bytes(decoding: name).map({ FilePath(bytes: $0) })
+        else { return }
+        do {
+            guard try remove(path, of: record) else { return }
+        } catch let error as SystemError where error.isMissing {
+            // Whoever owns the folder has moved it, which is their right.
+            return
+        }
+        shelf.log("removed \(path.display) at its sender's wish")
+    }
+
+    private func remove(_ path: FilePath, of record: Record) throws -> Bool {
+        var folder = try Descriptor.open(shelf.root, for: .folder)
+        for part in path.parent.components { folder = try Files.openFolder(part, in: folder) }
+        let look = try FileLook(at: path.name, in: folder)
+        guard look.inode == record.inode, look.size == record.length, look.modified == record.modified,
+            look.born == record.born
+        else { return false }
+        try Files.remove(path.name, in: folder)
+        try folder.sync(named: path.parent)
+        return true
+    }
+
+    static func digest(of file: borrowing Descriptor, named path: FilePath) throws -> String {
+        let hasher = Hasher(.sha256)
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var offset: Int64 = 0
+        while true {
+            let got = try buffer.withUnsafeMutableBytes { bytes in
+                let got = try file.read(into: bytes, at: offset, named: path)
+                hasher.update(UnsafeRawBufferPointer(rebasing: bytes[..<got]))
+                return got
+            }
+            if got == 0 { return hexadecimal(hasher.finish()) }
+            offset += Int64(got)
+        }
+    }
+
+    // MARK: Folders
+
+    /// Opens the folder of the wished name, making what is missing. Where a part is taken by something that is no folder
+    /// (a symbolic link counts as that, wherever it leads), the part gets a number, too.
+    ///
+    /// - Parameter path: Becomes the folder's path below the root.
+    private func openFolder(_ path: inout FilePath) throws -> Descriptor {
+        var folder = try Descriptor.open(shelf.root, for: .folder)
+        for part in arrival.wish.parent.components {
+            var number = 1
+            while true {
+                let name = FinalName.candidate(number, of: part)
+                if try Files.makeFolder(name, in: folder) { try folder.sync(named: path) }
+                do {
+                    folder = try Files.openFolder(name, in: folder)
+                    path = path.appending(name)
+                    break
+                } catch {
+                    guard try Self.look(at: name, in: folder).map({ !$0.isDirectory }) ?? false, number < 100 else {
+                        throw error
+                    }
+                    number += 1
+                }
+            }
+        }
+        return folder
+    }
+
+    private static func look(at name: FilePath, in folder: borrowing Descriptor) throws(SystemError) -> FileLook? {
+        do { return try FileLook(at: name, in: folder) } catch {
+            if error.isMissing { return nil }
+            throw error
+        }
+    }
+
+    private func isSame(
+        _ name: FilePath, _ look: FileLook, in folder: borrowing Descriptor, digest: String
+    ) throws -> Bool {
+        guard look.isRegular, look.size == arrival.length else { return false }
+        do {
+            return try Self.digest(of: try folder.open(name, for: .reading), named: name) == digest
+        } catch let error as SystemError where error.isMissing || error.isDenied {
+            // What cannot be compared is taken for something else.
+            return false
+        }
+    }
+}

@@ -1,0 +1,199 @@
+internal import Core
+internal import Dispatch
+internal import Linux
+internal import Synchronization
+
+/// The receiver's own folder, `.sluice-receive`, and every upload that it knows.
+///
+/// For each upload two files: `ID.json`, the record, and until it is finished `ID.data`, its bytes.
+final class Shelf: Sendable {
+    /// Creation of an upload that is being created.
+    struct Busy: Error {}
+
+    let root: FilePath
+    let folder: FilePath
+    let log: @Sendable (String) -> Void
+    private let clocks: any Clocks
+
+    /// Held for as long as this shelf is in use.
+    private final class Lock: Sendable {
+        private let file: Descriptor
+        init(_ file: consuming Descriptor) { self.file = file }
+    }
+    private struct Index {
+        var arrivals: [String: Arrival] = [:]
+        /// What a sender calls an upload, length and digest with it, to our id; empty while it is being created.
+        var senders: [String: String] = [:]
+    }
+    private let lock: Mutex<Lock?>
+    private let index = Mutex(Index())
+    private let queue = DispatchQueue(label: "receiver", attributes: .concurrent)
+    private let errands = DispatchGroup()
+
+    /// Takes the folder into use and reads what it knows. Waits for the disk.
+    init(root: FilePath, clocks: any Clocks, log: @escaping @Sendable (String) -> Void) throws {
+        self.root = root
+        self.clocks = clocks
+        self.log = log
+        folder = root.appending(FinalName.ownFolder)
+        try Files.makeFolders(folder)
+        try Files.syncFolder(root)
+        let path = folder.appending("lock")
+        let file = try Descriptor.open(path, for: .updating)
+        guard try file.tryLock(named: path) else {
+            throw ReceiverError(
+                "\(root.display) is in use by another receiver: stop that one, or choose another folder")
+        }
+        lock = Mutex(Lock(file))
+        try load()
+        prune()
+    }
+
+    func now() -> WallTime { clocks.wall() }
+    func data(of id: String) -> FilePath { folder.appending(FilePath("\(id).data")) }
+    func record(of id: String) -> FilePath { folder.appending(FilePath("\(id).json")) }
+    func find(_ id: String) -> Arrival? { index.withLock { $0.arrivals[id] } }
+
+    /// Whether another finished upload counts the same file as its own.
+    func isShared(_ name: String, by id: String) -> Bool {
+        let all = index.withLock { Array($0.arrivals.values) }
+        return all.contains { $0.id != id && $0.isFinished && $0.record.name == name }
+    }
+
+    /// Runs `body` off every thread that must not wait. ``close()`` waits for it.
+    func inBackground(_ body: @escaping @Sendable () -> Void) { queue.async(group: errands, execute: body) }
+
+    /// Waits for what runs in the background, makes all that was received durable, and gives the folder back.
+    func close() {
+        errands.wait()
+        for arrival in index.withLock({ Array($0.arrivals.values) }) where !arrival.isFinished { settle(arrival) }
+        lock.withLock { $0 = nil }
+    }
+
+    /// As ``Arrival/settle(on:)`` where nobody waits for an answer.
+    func settle(_ arrival: Arrival) {
+        do {
+            if case .refused(let why) = try arrival.settle(on: self) {
+                log("refused upload \(arrival.shownID): \(why)")
+            }
+        } catch { log("upload \(arrival.shownID) is not synced yet: \(error)") }
+    }
+
+    // MARK: Coming and going
+
+    /// A new upload, or the one that the same sender has made before for the same content. Durable when this returns.
+    func create(length: Int64, metadata: Metadata, wish: FilePath) throws -> (Arrival, isNew: Bool) {
+        let sender = metadata.text("sluiceId").map { Self.key($0, length, metadata) }
+        if let sender {
+            let known: Arrival? = try index.withLock { index in
+                guard let id = index.senders[sender] else {
+                    index.senders[sender] = ""
+                    return nil
+                }
+                guard let arrival = index.arrivals[id] else { throw Busy() }
+                return arrival
+            }
+            if let known { return (known, false) }
+        }
+        let id = hexadecimal(Chance.bytes(16))
+        let now = now().milliseconds
+        let record = Record(
+            id: id, length: length, metadata: metadata.header, created: now, touched: now, boot: Record.currentBoot)
+        do {
+            try Descriptor.open(data(of: id), for: .creating).close(named: data(of: id))
+            // Syncs the folder, and with it the data's name.
+            try record.write(self.record(of: id))
+        } catch {
+            if let sender { index.withLock { _ = $0.senders.removeValue(forKey: sender) } }
+            // The error that is thrown says more than one about sweeping up, which the next start does too.
+            try? Files.removeIfPresent(data(of: id))
+            throw error
+        }
+        let arrival = Arrival(record, metadata: metadata, wish: wish, offset: 0, isFinished: false)
+        index.withLock { index in
+            index.arrivals[id] = arrival
+            if let sender { index.senders[sender] = id }
+        }
+        return (arrival, true)
+    }
+
+    /// Takes record and data off the shelf, durably.
+    func discard(_ record: Record) throws {
+        try Files.removeIfPresent(self.record(of: record.id))
+        try Files.removeIfPresent(data(of: record.id))
+        try Files.syncFolder(folder)
+        index.withLock { index in
+            guard let arrival = index.arrivals.removeValue(forKey: record.id) else { return }
+            if let sender = arrival.metadata.text("sluiceId").map({ Self.key($0, arrival.length, arrival.metadata) }),
+                index.senders[sender] == record.id
+            {
+                index.senders[sender] = nil
+            }
+        }
+    }
+
+    /// Forgets finished uploads after 7 days, or the oldest when there are more than 10,000, and unfinished ones that nobody
+    /// touched for 90 days. Waits for the disk.
+    func prune() {
+        let now = now()
+        let all = index.withLock { Array($0.arrivals.values) }
+        let finished = all.filter(\.isFinished).sorted { $0.record.touched < $1.record.touched }
+        let old = WallTime(milliseconds: now.milliseconds).advanced(by: .seconds(-7 * 86_400)).milliseconds
+        let abandoned = now.advanced(by: .seconds(-90 * 86_400)).milliseconds
+        var leaving = finished.prefix(max(0, finished.count - 10_000)).map(\.self)
+        leaving += finished.dropFirst(leaving.count).prefix { $0.record.touched < old }
+        for arrival in all where !arrival.isFinished && arrival.record.touched < abandoned {
+            log("dropped \(arrival.wish.display), unfinished and untouched for 90 days, upload \(arrival.shownID)")
+            leaving.append(arrival)
+        }
+        for arrival in leaving {
+            do { try discard(arrival.record) } catch { log("cannot forget upload \(arrival.shownID): \(error)") }
+        }
+    }
+
+    private static func key(_ sender: String, _ length: Int64, _ metadata: Metadata) -> String {
+        "\(length) \(metadata.text("sha256") ?? "-") \(sender)"
+    }
+
+    // MARK: Start
+
+    private func load() throws {
+        let names = Set(try Files.names(in: folder))
+        for name in names where name.fileExtension == "json" {
+            do { try take(name) } catch { log("cannot read \(name.display), left as it is: \(error)") }
+        }
+        // A crash while an upload was created leaves data without a record; a crash while a record was written, a part.
+        for name in names {
+            let isOrphan =
+                name.fileExtension == "data" && !names.contains(FilePath(bytes: name.stem.bytes + Array(".json".utf8)))
+            if isOrphan || name.fileExtension == "part" { try Files.removeIfPresent(folder.appending(name)) }
+        }
+        for arrival in index.withLock({ Array($0.arrivals.values) }) where !arrival.isFinished && arrival.hasAllBytes {
+            inBackground { self.settle(arrival) }
+        }
+    }
+
+    private func take(_ name: FilePath) throws {
+        let record = try Record.read(folder.appending(name))
+        guard let metadata = Metadata(header: record.metadata) else { throw ReceiverError("its metadata is damaged") }
+        let wish = try FinalName.path(from: metadata)
+        let look = try FileLook.ifPresent(at: data(of: record.id))
+        var offset = record.length
+        if let look {
+            // A power cut may leave a file that is long enough and holds nothing: only what was synced counts then.
+            offset = min(record.boot == Record.currentBoot ? look.size : min(record.offset, look.size), record.length)
+            if offset < look.size {
+                try Descriptor.open(data(of: record.id), for: .updating).setSize(offset, named: data(of: record.id))
+            }
+        } else if record.name == nil {
+            throw ReceiverError("its data is gone")
+        }
+        let arrival = Arrival(record, metadata: metadata, wish: wish, offset: offset, isFinished: look == nil)
+        index.withLock { index in
+            index.arrivals[record.id] = arrival
+            if let sender = metadata.text("sluiceId") {
+                index.senders[Self.key(sender, record.length, metadata)] = record.id
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+internal import Core
+internal import Digests
+internal import Linux
+internal import Synchronization
+internal import WebServer
+
+/// The tus protocol 1.0.0: core, `creation` and `termination` (https://tus.io/protocols/resumable-upload).
+///
+/// | request                | reply                                                                  |
+/// |------------------------|------------------------------------------------------------------------|
+/// | OPTIONS                | 204, what is offered                                                   |
+/// | POST `/files/`         | 201 and `Location`; twice with the same `sluiceId`: the same `Location` |
+/// | HEAD                   | 200 and the offset, below which everything is on the disk              |
+/// | PATCH                  | 204; 409 other offset, 413 too long, 423 interrupted, 460 wrong digest, 507 full |
+/// | DELETE                 | 204; a finished upload's file goes too, if it is still the same file   |
+final class TusService: WebService {
+    private static let version = ("Tus-Resumable", "1.0.0")
+
+    private let shelf: Shelf
+    private let token: [UInt8]?
+    private let maxSize: Int64?
+    /// The bodies that are coming in, by the number of their request.
+    private let incoming = Mutex<[UInt64: Incoming]>([:])
+
+    init(shelf: Shelf, token: [UInt8]?, maxSize: Int64?) {
+        self.shelf = shelf
+        self.token = token
+        self.maxSize = maxSize
+    }
+
+    // MARK: Head
+
+    func plan(_ request: WebRequest) -> BodyPlan {
+        if let refusal = refusal(of: request) { return .refuse(refusal) }
+        guard method(of: request) == "PATCH" else { return .collect(limit: 64 << 10) }
+        switch begin(request) {
+        case .success(let sink): return .sink(sink)
+        case .failure(let refusal): return .refuse(refusal.reply)
+        }
+    }
+
+    private struct Refusal: Error { let reply: WebReply }
+
+    private func refusal(of request: WebRequest) -> WebReply? {
+        if let token {
+            let given = request.headers["authorization"] ?? ""
+            guard given.lowercased().hasPrefix("bearer "), isSameSecret(Array(given.utf8.dropFirst(7)), token) else {
+                shelf.log("refused \(shown(request)): \(given.isEmpty ? "no token" : "wrong token")")
+                return no(401, "this receiver wants a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
+            }
+        }
+        let method = method(of: request)
+        let target = target(of: request)
+        guard target != .unknown else { return no(404, "there is nothing here; uploads are made at /files/") }
+        if method == "OPTIONS" { return nil }
+        let allowed = target == .endpoint ? ["POST"] : ["HEAD", "PATCH", "DELETE"]
+        guard allowed.contains(method) else {
+            return no(
+                405,
+                "\(target == .endpoint ? "this address" : "an upload") takes only \(allowed.joined(separator: ", "))",
+                [("Allow", (allowed + ["OPTIONS"]).joined(separator: ", "))])
+        }
+        guard request.headers["tus-resumable"] == Self.version.1 else {
+            return no(412, "only version 1.0.0 of the tus protocol is spoken here", [("Tus-Version", "1.0.0")])
+        }
+        return nil
+    }
+
+    private enum Target: Hashable { case endpoint, upload(String), unknown }
+
+    private func target(of request: WebRequest) -> Target {
+        if request.path == "/files" || request.path == "/files/" { return .endpoint }
+        guard request.path.hasPrefix("/files/") else { return .unknown }
+        let id = request.path.dropFirst(7)
+        return id.utf8.count == 32 && bytes(hexadecimal: String(id)) != nil ? .upload(id.lowercased()) : .unknown
+    }
+
+    private func method(of request: WebRequest) -> String {
+        // The header is for clients whose network blocks PATCH and DELETE; they can always POST.
+        guard request.method == "POST", let method = request.headers["x-http-method-override"] else {
+            return request.method
+        }
+        return method.uppercased()
+    }
+
+    private func begin(_ request: WebRequest) -> Result<Incoming, Refusal> {
+        func refuse(_ status: Int, _ text: String) -> Result<Incoming, Refusal> {
+            .failure(Refusal(reply: no(status, text)))
+        }
+        guard request.headers["content-type"] == "application/offset+octet-stream" else {
+            return refuse(415, "the Content-Type of a PATCH is application/offset+octet-stream")
+        }
+        guard let offset = number(request.headers["upload-offset"]) else {
+            return refuse(400, "Upload-Offset is missing or no number")
+        }
+        guard case .upload(let id) = target(of: request), let arrival = shelf.find(id) else {
+            return refuse(404, "there is no such upload")
+        }
+        let length = request.headers["content-length"].flatMap { Int64($0) } ?? 0
+        // The bytes that would not fit are refused before anything changes hands.
+        guard length <= max(0, arrival.length - offset) || offset > arrival.length else {
+            return refuse(413, "the upload has \(arrival.length) bytes, and \(length) from \(offset) on are more")
+        }
+        do {
+            let sink = try Incoming(arrival, on: shelf, number: request.number) { [weak self] in
+                self?.incoming.withLock { _ = $0.removeValue(forKey: request.number) }
+            }
+            guard arrival.letWrite(request.number, at: offset) != nil else {
+                return refuse(409, "the upload does not stand at \(offset); ask with HEAD where it stands")
+            }
+            incoming.withLock { $0[request.number] = sink }
+            return .success(sink)
+        } catch { return .failure(Refusal(reply: failed(error, request))) }
+    }
+
+    // MARK: Reply
+
+    func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
+        do {
+            switch (method(of: request), target(of: request)) {
+            case ("OPTIONS", _): return options()
+            case ("POST", .endpoint): return try await create(request)
+            case ("HEAD", .upload(let id)): return try await stand(id)
+            case ("PATCH", .upload): return try await patched(request)
+            case ("DELETE", .upload(let id)): return try await delete(id)
+            default: return no(404, "there is nothing here")
+            }
+        } catch { return failed(error, request) }
+    }
+
+    private func options() -> WebReply {
+        var headers = [Self.version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination")]
+        if let maxSize { headers.append(("Tus-Max-Size", String(maxSize))) }
+        return WebReply(status: 204, headers: headers)
+    }
+
+    private func create(_ request: WebRequest) async throws -> WebReply {
+        guard let length = number(request.headers["upload-length"]) else {
+            return no(400, "Upload-Length is missing or no number; uploads of unknown length are not taken")
+        }
+        if request.headers["upload-concat"] != nil { return no(400, "uploads in parallel parts are not taken") }
+        if let maxSize, length > maxSize {
+            return refused(request, 413, "\(length) bytes are more than the \(maxSize) that one upload may have")
+        }
+        guard let metadata = Metadata(header: request.headers["upload-metadata"] ?? "") else {
+            return no(400, "Upload-Metadata is not well formed")
+        }
+        let wish: FilePath
+        do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
+        let shelf = shelf
+        do {
+            let arrival = try await blocking {
+                let free = try Space(at: shelf.folder).free
+                let (arrival, isNew) = try shelf.create(length: length, metadata: metadata, wish: wish)
+                // One megabyte stays for the records, without which no upload can be finished.
+                if isNew && free - (1 << 20) < length {
+                    try arrival.delete(from: shelf)
+                    throw Full(free: free, length: length)
+                }
+                if isNew { shelf.log("created \(wish.display), \(length) bytes, upload \(arrival.shownID)") }
+                // An empty upload is finished as soon as it is there.
+                if length == 0, case .refused(let why) = try arrival.settle(on: shelf) { throw ReceiverError(why) }
+                return arrival
+            }
+            return WebReply(status: 201, headers: [Self.version, ("Location", "/files/\(arrival.id)")])
+        } catch is Shelf.Busy {
+            return no(503, "this upload is being created by another request", [("Retry-After", "1")])
+        } catch let full as Full {
+            return refused(request, 507, "\(full.length) bytes do not fit: the disk has \(full.free) left")
+        }
+    }
+
+    private struct Full: Error {
+        let free: Int64
+        let length: Int64
+    }
+
+    private func stand(_ id: String) async throws -> WebReply {
+        guard let arrival = shelf.find(id) else { return no(404, "there is no such upload") }
+        arrival.interrupt()
+        let shelf = shelf
+        let standing = try await blocking { try arrival.settle(on: shelf) }
+        var headers = [Self.version, ("Cache-Control", "no-store"), ("Upload-Length", String(arrival.length))]
+        if !arrival.metadata.header.isEmpty { headers.append(("Upload-Metadata", arrival.metadata.header)) }
+        switch standing {
+        case .partial(let offset): headers.append(("Upload-Offset", String(offset)))
+        case .finished: headers.append(("Upload-Offset", String(arrival.length)))
+        case .refused(let why):
+            shelf.log("refused \(arrival.wish.display): \(why)")
+            headers.append(("Upload-Offset", "0"))
+        case .gone: return no(404, "there is no such upload")
+        }
+        return WebReply(status: 200, headers: headers)
+    }
+
+    private func patched(_ request: WebRequest) async throws -> WebReply {
+        guard let sink = incoming.withLock({ $0.removeValue(forKey: request.number) }) else {
+            return no(500, "the body was lost")
+        }
+        let (shelf, arrival) = (shelf, sink.arrival)
+        if sink.outcome == .interrupted { return no(423, "a newer request has taken this upload over") }
+        let standing = try await blocking { try arrival.settle(on: shelf) }
+        switch sink.outcome {
+        case .tooLong: return refused(request, 413, "the body is longer than what is missing of the upload")
+        case .failed(let error): return failed(error, request)
+        case .stored, .interrupted: break
+        }
+        switch standing {
+        case .partial(let offset):
+            return WebReply(status: 204, headers: [Self.version, ("Upload-Offset", String(offset))])
+        case .finished:
+            return WebReply(status: 204, headers: [Self.version, ("Upload-Offset", String(arrival.length))])
+        // tus 1.0, section "Checksum": 460 is a mismatch.
+        case .refused(let why): return refused(request, 460, why)
+        case .gone: return no(404, "the upload was deleted")
+        }
+    }
+
+    private func delete(_ id: String) async throws -> WebReply {
+        guard let arrival = shelf.find(id) else { return no(404, "there is no such upload") }
+        let shelf = shelf
+        try await blocking { try arrival.delete(from: shelf) }
+        shelf.log("deleted upload \(arrival.shownID), \(arrival.wish.display)")
+        return WebReply(status: 204, headers: [Self.version])
+    }
+
+    // MARK: Words
+
+    private func no(_ status: Int, _ text: String, _ headers: [(String, String)] = []) -> WebReply {
+        .text(status, text, headers: [Self.version] + headers)
+    }
+
+    /// A refusal that the receiver's owner wants to know of.
+    private func refused(_ request: WebRequest, _ status: Int, _ text: String) -> WebReply {
+        shelf.log("refused \(shown(request)): \(text)")
+        return no(status, text)
+    }
+
+    private func failed(_ error: any Error, _ request: WebRequest) -> WebReply {
+        shelf.log("failed \(shown(request)): \(error)")
+        if let error = error as? SystemError, error.isFull {
+            return no(507, "the receiver's disk is full; what arrived is kept")
+        }
+        return no(500, "the receiver could not store this; its log says why")
+    }
+
+    private func shown(_ request: WebRequest) -> String {
+        "\(FilePath(request.method).display) from \(request.peer.address ?? "a local process")"
+    }
+
+    /// Digits alone, up to 2^63-1.
+    private func number(_ text: String?) -> Int64? {
+        guard let text, !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return Int64(text)
+    }
+}

@@ -1,0 +1,35 @@
+internal import Config
+internal import Control
+internal import Core
+internal import Daemon
+internal import Linux
+internal import Transport
+
+// What the verbs that talk to the daemon have in common.
+
+extension Invocation {
+    /// Where the daemon listens: `--socket`, else what the configuration says.
+    func socket() async throws -> FilePath {
+        if let path = arguments.path("socket") { return path }
+        let file = ConfigurationFile(arguments, console)
+        return try await file.socket()
+    }
+
+    /// Lends a client. The transport behind it is stopped afterwards.
+    func withClient<R: Sendable>(_ body: (ControlClient) async throws -> R) async throws -> R {
+        let transport = Transport()
+        do {
+            let result = try await body(ControlClient(socket: try await socket(), transport: transport))
+            await transport.stop()
+            return result
+        } catch {
+            await transport.stop()
+            throw error
+        }
+    }
+
+    /// `--json`: one object a line.
+    func printJSON(_ value: some Encodable) throws { try console.line(try JSON.text(value)) }
+
+    func now() -> WallTime { SystemClocks().wall() }
+}

@@ -1,0 +1,71 @@
+internal import Control
+internal import Core
+internal import Daemon
+internal import Glibc
+
+extension Verb {
+    static let add: Verb = Verb(
+        "add", "upload files that no folder brought in", operands: "PATH...", count: 1...10_000,
+        details: [
+            "The daemon reads the file itself, so its user must be able to. A file that was uploaded before is refused "
+                + "(status 65) unless --again is given. The source is kept."
+        ],
+        options: [
+            Option("to", "NAME", repeats: true, "a destination; without it, those of the folder that the file is in"),
+            Option("key", "KEY", "a name of yours for it; only one ongoing upload may have it"),
+            Option("context", "NAME=VALUE", repeats: true, "kept with the upload and shown with it"),
+            Option(flag: "again", "even if it was uploaded before"),
+        ] + Option.client,
+        examples: [
+            ("sluice add clip.mp4 --to archive", "One file to one destination."),
+            ("sluice add *.mp4 --to archive --context trip=alps", "Many, with a word to find them by."),
+        ]
+    ) { call in
+        let context = try readContext(call.arguments.texts("context"))
+        let paths = call.arguments.operands
+        if call.arguments.has("key") && paths.count > 1 {
+            throw Arguments.usage("--key names one upload, and there are \(paths.count) files", .add)
+        }
+        return try await call.withClient { client in
+            var status = ExitCode.ok
+            for path in paths {
+                let request = AddRequest(
+                    path: hexadecimal(try absolute(path).bytes), to: call.arguments.texts("to"),
+                    key: call.arguments.text("key"), context: context, again: call.arguments.has("again"))
+                do {
+                    try report("added", try await client.add(request), call)
+                } catch let refusal as Refusal {
+                    // One file that is refused keeps nobody else waiting; the first one's status is told.
+                    let about = refusal.message.contains(path.display) ? "" : "\(path.display): "
+                    call.console.error("sluice add: \(about)\(refusal.message)")
+                    if status == .ok { status = ExitCode(refusal.code) }
+                }
+            }
+            return status
+        }
+    }
+}
+
+private func readContext(_ written: [String]) throws -> [String: String] {
+    var context: [String: String] = [:]
+    for pair in written {
+        let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty else {
+            throw Arguments.usage("--context takes NAME=VALUE, not `\(printable(pair))`", .add)
+        }
+        guard context.updateValue(String(parts[1]), forKey: String(parts[0])) == nil else {
+            throw Arguments.usage("--context names `\(printable(String(parts[0])))` twice", .add)
+        }
+    }
+    return context
+}
+
+/// `path` from the root on: the daemon stands in another folder than the person.
+func absolute(_ path: FilePath) throws -> FilePath {
+    if path.isAbsolute { return path.normalised }
+    guard let current = getcwd(nil, 0) else {
+        throw CommandError(.failed, "the current folder has no path: \(String(cString: strerror(errno)))")
+    }
+    defer { free(current) }
+    return FilePath(bytes: UnsafeRawBufferPointer(start: current, count: strlen(current))).appending(path).normalised
+}

@@ -1,0 +1,122 @@
+internal import Control
+internal import Core
+internal import Daemon
+
+// The verbs that stop and start uploads. All of them may be repeated without harm.
+
+extension Verb {
+    private static let scope: [Option] = [
+        Option(flag: "all", "all of them"), Option("folder", "NAME", "those of this folder"),
+        Option("destination", "NAME", "those to this destination"),
+    ]
+
+    static let pause: Verb = Verb(
+        "pause", "hold uploads until you resume them", operands: "[ID...]", count: 0...1000,
+        details: [
+            "Without an id, a folder or a destination: everything, also what comes later. A running upload stops within a "
+                + "second and goes on from there. The hold survives a restart, and nothing but `resume`, or the end of "
+                + "--for, takes it away."
+        ],
+        options: scope + [Option("for", "TIME", "resume by itself after 30m, 2h, 1d …")] + Option.client,
+        examples: [
+            ("sluice pause", "Everything."), ("sluice pause 01JD3K8Q", "One upload."),
+            ("sluice pause --destination archive --for 2h", "One destination, for two hours."),
+        ]
+    ) { call in
+        var selection = Selection(call.arguments)
+        if let written = call.arguments.text("for") {
+            guard let seconds = Units.seconds(written) else {
+                throw Arguments.usage(
+                    "--for takes a length of time like 30m or 2h, not `\(printable(written))`", .pause)
+            }
+            selection.duration = seconds
+        }
+        return try await act("paused", selection, call) { try await $0.pause($1) }
+    }
+
+    static let resume: Verb = Verb(
+        "resume", "take a hold of yours away", operands: "[ID...]", count: 0...1000,
+        details: [
+            "Give what you gave to `pause`; without anything, the pause of everything ends. Other reasons to wait stay, and "
+                + "are shown."
+        ],
+        options: scope + Option.client,
+        examples: [("sluice resume", "After `sluice pause`."), ("sluice resume 01JD3K8Q", "One upload.")]
+    ) { call in
+        try await act("resumed", Selection(call.arguments), call) { try await $0.resume($1) }
+    }
+
+    static let cancel: Verb = Verb(
+        "cancel", "give uploads up, and remove what the destination has of them", operands: "[ID...]", count: 0...1000,
+        details: [
+            "The source stays where it is and is not picked up again until it changes. A completed upload cannot be "
+                + "cancelled."
+        ],
+        options: scope + Option.client,
+        examples: [
+            ("sluice cancel 01JD3K8Q", "One upload."),
+            ("sluice cancel --folder front-door", "All that is ongoing of a folder."),
+        ]
+    ) { call in
+        let selection = Selection(call.arguments)
+        guard !selection.isEmpty else {
+            throw Arguments.usage("name an ID, a folder or a destination, or say --all", .cancel)
+        }
+        return try await act("cancelled", selection, call) { try await $0.cancel($1) }
+    }
+
+    static let retry: Verb = Verb(
+        "retry", "try uploads again that failed or were cancelled", operands: "[ID...]", count: 0...1000,
+        details: [
+            "They go on from what the destination still has. An upload that only waits is not retried but resumed."
+        ],
+        options: scope + Option.client,
+        examples: [("sluice retry 01JD3K8Q", "One upload."), ("sluice retry --all", "Everything that failed.")]
+    ) { call in
+        let selection = Selection(call.arguments)
+        guard !selection.isEmpty else {
+            throw Arguments.usage("name an ID, a folder or a destination, or say --all", .retry)
+        }
+        return try await act("retried", selection, call) { try await $0.retry($1) }
+    }
+}
+
+extension Selection {
+    fileprivate init(_ arguments: Arguments) {
+        self.init(
+            ids: arguments.operands.map(\.lossyText), all: arguments.has("all"), folder: arguments.text("folder"),
+            destination: arguments.text("destination"))
+    }
+
+    fileprivate var isEmpty: Bool { ids.isEmpty && !all && folder == nil && destination == nil }
+
+    /// What it is about, when no upload is concerned yet.
+    fileprivate var subject: String {
+        if let folder { return "folder \(printable(folder))" }
+        if let destination { return "destination \(printable(destination))" }
+        return ids.isEmpty ? "everything" : ids.map(printable).joined(separator: ", ")
+    }
+}
+
+private func act(
+    _ done: String, _ selection: Selection, _ call: Invocation,
+    _ verb: (ControlClient, Selection) async throws -> [UploadView]
+) async throws -> ExitCode {
+    let uploads = try await call.withClient { try await verb($0, selection) }
+    // A pause holds for what comes as well, so it is said even when nothing is there.
+    if uploads.isEmpty && !call.json {
+        try call.console.line(done == "paused" || done == "resumed" ? "\(done) \(selection.subject)" : "nothing to do")
+        return .ok
+    }
+    try report(done, uploads, call)
+    return .ok
+}
+
+/// One line for each upload: what was done, and why it waits all the same.
+func report(_ done: String, _ uploads: [UploadView], _ call: Invocation) throws {
+    if call.json { return try call.printJSON(UploadsReply(uploads: uploads)) }
+    for upload in uploads {
+        let holds = upload.holds.map { "; \(holdText($0, call.now()))" }.joined()
+        try call.console.line("\(done) \(upload.id)  \(upload.name) -> \(upload.destination)" + holds)
+    }
+}

@@ -1,0 +1,27 @@
+internal import Control
+internal import Core
+internal import Daemon
+
+extension Verb {
+    static let show: Verb = Verb(
+        "show", "show everything about one upload", operands: "ID|KEY|PATH", count: 1...1,
+        details: ["Holds with their reasons, attempts, errors, digest, remote name, and what becomes of the source."],
+        options: Option.client,
+        examples: [
+            ("sluice show 01JD3K8Q", "By the beginning of its id."),
+            ("sluice show /srv/camera/a.mp4", "By its path."),
+        ]
+    ) { call in
+        guard let reference = call.arguments.operands.first else { return .usage }
+        // Ids and keys are text; a path may be relative to where the person stands.
+        let written = reference.display
+        let asked = written.hasPrefix("./") || written.hasPrefix("../") ? try absolute(reference).display : written
+        let detail = try await call.withClient { try await $0.show(asked) }
+        if call.json {
+            try call.printJSON(detail)
+        } else {
+            for line in detailLines(detail, call.console, now: call.now()) { try call.console.line(line) }
+        }
+        return .ok
+    }
+}

@@ -1,0 +1,33 @@
+internal import Control
+internal import Core
+
+extension Verb {
+    static let help: Verb = Verb(
+        "help", "show the verbs, or one of them", operands: "[VERB]", count: 0...1,
+        examples: [("sluice help", "All verbs."), ("sluice help add", "The same as `sluice add --help`.")]
+    ) { call in
+        guard let name = call.arguments.operands.first?.lossyText else {
+            try call.console.raw(generalHelp(Shell.verbs, width: call.console.width))
+            return .ok
+        }
+        guard let verb = Shell.verbs.first(where: { $0.name == name }) else {
+            let near = closest(to: name, among: Shell.verbs.map(\.name))
+            throw CommandError(
+                .usage, "sluice help: no verb `\(printable(name))`" + (near.map { "; did you mean `\($0)`?" } ?? ""))
+        }
+        try call.console.raw(verb.help(width: call.console.width))
+        return .ok
+    }
+
+    static let version: Verb = Verb(
+        "version", "show the version of this program",
+        options: [.json, .config], examples: [("sluice version --json", "For a script.")]
+    ) { call in
+        if call.json {
+            try call.printJSON(["version": sluiceVersion])
+        } else {
+            try call.console.line("sluice \(sluiceVersion)")
+        }
+        return .ok
+    }
+}

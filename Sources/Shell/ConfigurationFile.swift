@@ -1,0 +1,46 @@
+internal import Config
+internal import Core
+internal import Destinations
+internal import Linux
+
+/// Which configuration a verb goes by, and what it says.
+struct ConfigurationFile: Sendable {
+    static let usual: FilePath = "/etc/sluice/sluice.yaml"
+    static let usualSocket: FilePath = "/run/sluice/control.sock"
+
+    let path: FilePath
+    /// Somebody named it; then it must be there.
+    let isNamed: Bool
+
+    /// `--config`, else `$SLUICE_CONFIG`, else `/etc/sluice/sluice.yaml`.
+    init(_ arguments: Arguments, _ console: Console) {
+        let named =
+            arguments.path("config") ?? console.environment("SLUICE_CONFIG").flatMap { $0.isEmpty ? nil : FilePath($0) }
+        path = named ?? Self.usual
+        isNamed = named != nil
+    }
+
+    /// - Parameter disk: `.unchecked` where only the text matters: another user may be unable to see what it names.
+    func load(disk: DiskChecks = .checked) async throws -> LoadedSettings {
+        let path = path
+        do {
+            return try await blocking {
+                try Settings.load(path, types: DestinationTable.builtIn.map(\.type), disk: disk)
+            }
+        } catch let errors as ConfigErrors {
+            throw CommandError(.config, "\(errors)")
+        }
+    }
+
+    /// A user who may use the socket need not be able to read the configuration, which may name secrets.
+    func socket() async throws -> FilePath {
+        if !isNamed {
+            do {
+                _ = try Descriptor.open(path, for: .reading)
+            } catch {
+                if error.isMissing || error.isDenied { return Self.usualSocket }
+            }
+        }
+        return try await load(disk: .unchecked).settings.control.socket
+    }
+}

@@ -1,0 +1,75 @@
+internal import Glibc
+internal import Linux
+
+/// Where a verb writes, and for whom. Tests bring their own.
+package struct Console: Sendable {
+    /// A person looks on: tables fit the width, and progress may be redrawn.
+    package var isTerminal: Bool
+    /// Columns.
+    package var width: Int
+    package var colour: Bool
+    package var environment: @Sendable (String) -> String?
+    private let write: @Sendable (_ bytes: [UInt8], _ isError: Bool) -> Bool
+
+    package init(
+        isTerminal: Bool, width: Int, colour: Bool, environment: @escaping @Sendable (String) -> String?,
+        write: @escaping @Sendable (_ bytes: [UInt8], _ isError: Bool) -> Bool
+    ) {
+        self.isTerminal = isTerminal
+        self.width = width
+        self.colour = colour
+        self.environment = environment
+        self.write = write
+    }
+
+    /// Nobody reads any more (`sluice events | head`): not an error, but the end.
+    package struct Closed: Error {}
+
+    package func line(_ text: String = "") throws(Closed) { try raw(text + "\n") }
+    package func raw(_ text: String) throws(Closed) {
+        guard write(Array(text.utf8), false) else { throw Closed() }
+    }
+    package func error(_ text: String) { _ = write(Array((text + "\n").utf8), true) }
+
+    package enum Style: String { case bold = "1", dim = "2", red = "31", green = "32", yellow = "33", cyan = "36" }
+
+    package func styled(_ text: String, _ style: Style?) -> String {
+        guard colour, let style else { return text }
+        return "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m"
+    }
+}
+
+extension Console {
+    /// Standard output and error of this process.
+    package static var standard: Console {
+        let environment: @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
+        let isTerminal = isatty(STDOUT_FILENO) == 1
+        return Console(
+            isTerminal: isTerminal, width: width(environment),
+            colour: isTerminal && (environment("NO_COLOR") ?? "").isEmpty && environment("TERM") != "dumb",
+            environment: environment
+        ) { bytes, isError in
+            var done = 0
+            while done < bytes.count {
+                let wrote = bytes.withUnsafeBytes {
+                    Glibc.write(
+                        isError ? STDERR_FILENO : STDOUT_FILENO, $0.baseAddress?.advanced(by: done), $0.count - done)
+                }
+                if wrote < 0 {
+                    if errno == EINTR { continue }
+                    return false
+                }
+                done += wrote
+            }
+            return true
+        }
+    }
+
+    /// `$COLUMNS`, else what the terminal says, else 100.
+    private static func width(_ environment: (String) -> String?) -> Int {
+        if let columns = environment("COLUMNS").flatMap({ Int($0) }), columns > 0 { return columns }
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 100 }
+        return Int(size.ws_col)
+    }
+}

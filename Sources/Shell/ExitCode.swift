@@ -1,0 +1,73 @@
+internal import Control
+internal import Daemon
+
+/// What the process tells its caller, as in `sysexits.h` where one fits. The unit file relies on `usage` and `config`:
+/// systemd does not restart a daemon whose configuration a person has to mend first.
+package enum ExitCode: Int32, Sendable, CaseIterable {
+    case ok = 0
+    /// What has no number of its own.
+    case failed = 1
+    case usage = 64
+    /// The state of the upload does not allow it.
+    case conflict = 65
+    case notFound = 66
+    /// The daemon does not answer.
+    case notRunning = 69
+    /// Not now: refused by policy, still starting, or another process holds the state.
+    case notNow = 75
+    /// The other end said something that makes no sense, or a destination failed its check.
+    case remote = 76
+    case config = 78
+
+    /// For `sluice help`.
+    package var meaning: String {
+        switch self {
+        case .ok: "done"
+        case .failed: "something else failed; the message says what"
+        case .usage: "the command line is wrong"
+        case .conflict: "the upload's state does not allow it"
+        case .notFound: "no such upload, or more than one"
+        case .notRunning: "the daemon does not answer"
+        case .notNow: "not now: refused, starting, or locked by another process"
+        case .remote: "a destination or the daemon answered wrongly"
+        case .config: "the configuration or what it names must be mended"
+        }
+    }
+}
+
+/// Why a verb could not do its work, for the person who typed it.
+struct CommandError: Error, Sendable, CustomStringConvertible {
+    var status: ExitCode
+    /// Place and problem, one or more lines.
+    var message: String
+    /// What to do about it.
+    var remedy: String?
+
+    init(_ status: ExitCode, _ message: String, remedy: String? = nil) {
+        self.status = status
+        self.message = message
+        self.remedy = remedy
+    }
+
+    var description: String { remedy.map { "\(message)\n\($0)" } ?? message }
+}
+
+extension ExitCode {
+    init(_ refusal: Refusal.Code) {
+        self =
+            switch refusal {
+            case .notFound, .ambiguous: .notFound
+            case .conflict, .duplicate, .sourceMissing: .conflict
+            case .badRequest: .usage
+            case .unavailable, .forbidden: .notNow
+            }
+    }
+
+    init(_ error: ControlError) {
+        self =
+            switch error {
+            case .notRunning, .denied, .ended: .notRunning
+            case .protocolFault: .remote
+            }
+    }
+}

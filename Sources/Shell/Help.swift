@@ -1,0 +1,64 @@
+// Help is made from the table of verbs, so that it cannot say what is not so.
+
+extension Verb {
+    /// What `sluice VERB --help` prints.
+    func help(width: Int) -> String {
+        var usage = "usage: sluice \(name)"
+        if !options.isEmpty { usage += " [OPTION...]" }
+        if !operands.isEmpty { usage += " \(operands)" }
+        var parts = [usage, wrapped(summary + ".", width: width)]
+        parts += details.map { wrapped($0, width: width) }
+        parts.append(
+            "Options:\n"
+                + twoColumns(options.map { ("--" + $0.name + ($0.value.map { " \($0)" } ?? ""), $0.summary) }, width)
+        )
+        let shown = examples.map { "  \($0.command)\n" + wrapped($0.does, width: width, indent: 6) }
+        parts.append("Examples:\n" + shown.joined(separator: "\n"))
+        return parts.joined(separator: "\n\n") + "\n"
+    }
+}
+
+/// What `sluice help` prints.
+func generalHelp(_ verbs: [Verb], width: Int) -> String {
+    let statuses = ExitCode.allCases.map { ("\($0.rawValue)", $0.meaning) }
+    return [
+        "usage: sluice VERB [OPTION...] [ARGUMENT...]",
+        wrapped(
+            "Sluice watches folders and uploads what finishes there: never losing a file, never sending one twice, "
+                + "never against your policy.", width: width),
+        "Verbs:\n" + twoColumns(verbs.map { ($0.name, $0.summary) }, width),
+        "`sluice VERB --help` says more, with examples.",
+        "Exit status:\n" + twoColumns(statuses, width),
+    ].joined(separator: "\n\n") + "\n"
+}
+
+/// Two columns: a word, and what it means, wrapped.
+private func twoColumns(_ rows: [(word: String, meaning: String)], _ width: Int) -> String {
+    // On a narrow screen the meaning goes below the word.
+    let column = width < 60 ? 6 : min(26, (rows.map { displayWidth($0.word) }.max() ?? 0) + 4)
+    return rows.map { row in
+        let lines = wrapped(row.meaning, width: width, indent: column).split(separator: "\n")
+        let word = "  " + row.word
+        guard displayWidth(word) + 2 <= column, let first = lines.first else {
+            return ([word[...]] + lines).joined(separator: "\n")
+        }
+        let head = filled(word, to: column) + first.drop { $0 == " " }
+        return ([head[...]] + lines.dropFirst()).joined(separator: "\n")
+    }.joined(separator: "\n")
+}
+
+/// `text` in lines of at most `width` columns, broken at spaces, each after `indent` spaces.
+func wrapped(_ text: String, width: Int, indent: Int = 0) -> String {
+    let room = max(20, min(width, 100) - indent)
+    var lines: [String] = []
+    var line = ""
+    for word in text.split(separator: " ") {
+        if !line.isEmpty && displayWidth(line) + 1 + displayWidth(String(word)) > room {
+            lines.append(line)
+            line = ""
+        }
+        line += (line.isEmpty ? "" : " ") + word
+    }
+    lines.append(line)
+    return lines.map { String(repeating: " ", count: indent) + $0 }.joined(separator: "\n")
+}

@@ -1,0 +1,126 @@
+internal import Config
+internal import Core
+internal import Glibc
+internal import Linux
+
+/// What `check` looks at on this machine. Changes nothing: rights are asked for, not tried out.
+enum LocalChecks {
+    static func all(_ settings: Settings) -> [Finding] {
+        settings.folders.map { Finding(about: "folder", name: $0.watch.name, folder($0)) } + [
+            Finding(about: "staging", name: settings.staging.path.display, staging(settings.staging)),
+            Finding(about: "state", name: settings.state.display, ownFolder(settings.state, what: "the queue")),
+            Finding(
+                about: "control", name: settings.control.socket.display,
+                ownFolder(settings.control.socket.parent, what: "the socket", mayForget: true)),
+        ]
+    }
+
+    private static func folder(_ folder: FolderSettings) -> CheckResult {
+        let path = folder.watch.path
+        do {
+            guard try FileLook(at: resolved(path)).isDirectory else {
+                return CheckResult(.failed, "\(path.display) is no folder")
+            }
+            _ = try Files.names(in: resolved(path))
+        } catch {
+            return CheckResult(.failed, "\(path.display) cannot be read: \(error.reason); " + remedy(error, "read"))
+        }
+        switch folder.afterUpload {
+        case .keep: return CheckResult(.ok, "\(path.display), readable; sources stay")
+        case .delete:
+            if let error = denied(path, W_OK | X_OK) {
+                return CheckResult(
+                    .failed, "sources in \(path.display) cannot be deleted: \(error.reason); " + remedy(error, "write"))
+            }
+            return CheckResult(.ok, "\(path.display), writable; sources are deleted after upload")
+        case .move(let target):
+            if let error = denied(path, W_OK | X_OK) {
+                return CheckResult(
+                    .failed,
+                    "sources cannot be moved out of \(path.display): \(error.reason); " + remedy(error, "write"))
+            }
+            let prefix = FilePath(target.literalPrefix)
+            let goal = prefix.bytes.last == UInt8(ascii: "/") ? prefix : prefix.parent
+            let (base, _) = existing(goal)
+            if let error = denied(base, W_OK | X_OK) {
+                return CheckResult(
+                    .failed,
+                    "sources cannot be moved below \(base.display): \(error.reason); " + remedy(error, "write"))
+            }
+            return CheckResult(.ok, "\(path.display), writable; sources move to \(printable(target.source))")
+        }
+    }
+
+    private static func staging(_ settings: StagingSettings) -> CheckResult {
+        let result = ownFolder(settings.path, what: "staged copies")
+        guard result.verdict == .ok, let space = try? Space(at: existing(settings.path).base) else { return result }
+        let free = Units.bytes(space.free)
+        if space.isMemory {
+            return CheckResult(
+                .warning,
+                "is on a memory file system: a power cut loses files that exist nowhere else; set staging.path to a disk"
+            )
+        }
+        if space.free <= settings.keepFree {
+            return CheckResult(
+                .warning,
+                "\(free) free, of which \(Units.bytes(settings.keepFree)) are to stay free: nothing will be staged")
+        }
+        return CheckResult(.ok, result.detail + ", \(free) free")
+    }
+
+    /// A folder of the daemon's own: writable, or to be made below one that is.
+    private static func ownFolder(_ path: FilePath, what: String, mayForget: Bool = false) -> CheckResult {
+        let (base, isThere) = existing(path)
+        do {
+            guard try FileLook(at: resolved(base)).isDirectory else {
+                return CheckResult(.failed, "\(base.display) is no folder; move it out of the way, or name another")
+            }
+        } catch { return CheckResult(.failed, "\(base.display): \(error.reason)") }
+        if let error = denied(base, W_OK | X_OK) {
+            return CheckResult(
+                .failed, "there is no place for \(what): \(base.display): \(error.reason); " + remedy(error, "write"))
+        }
+        if !mayForget, let space = try? Space(at: base), space.isMemory {
+            return CheckResult(.warning, "is on a memory file system: a reboot forgets it; name a folder on a disk")
+        }
+        return CheckResult(.ok, isThere ? "writable" : "will be made at the start")
+    }
+
+    /// The nearest folder towards the root that exists, and whether that is `path` itself.
+    private static func existing(_ path: FilePath) -> (base: FilePath, isThere: Bool) {
+        var base = path.normalised
+        var isThere = true
+        while base != "/", !base.isEmpty, (try? FileLook(at: base)) == nil {
+            base = base.parent
+            isThere = false
+        }
+        return (base, isThere)
+    }
+
+    /// With links followed (realpath(3)): a configured folder may be one.
+    private static func resolved(_ path: FilePath) -> FilePath {
+        guard let real = path.withCString({ realpath($0, nil) }) else { return path }
+        defer { free(real) }
+        return FilePath(bytes: UnsafeRawBufferPointer(start: real, count: strlen(real)))
+    }
+
+    /// Why this process may not do what `mode` says, with its effective rights (faccessat(2), `AT_EACCESS`).
+    private static func denied(_ path: FilePath, _ mode: CInt) -> SystemError? {
+        do {
+            try systemCall("access", on: path.display) {
+                path.withCString { faccessat(AT_FDCWD, $0, mode, CInt(AT_EACCESS)) }
+            }
+            return nil
+        } catch { return error }
+    }
+
+    private static func remedy(_ error: SystemError, _ right: String) -> String {
+        if error.isReadOnly { return "mount it writable; under systemd, name it in ReadWritePaths= of the unit" }
+        if error.isDenied {
+            return "give the daemon's user the right to \(right) there, or run this check as that user"
+        }
+        if error.isMissing { return "make it, or mount what belongs there" }
+        return "look at the disk"
+    }
+}

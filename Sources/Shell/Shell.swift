@@ -1,0 +1,116 @@
+internal import Control
+package import Core
+internal import Daemon
+internal import Glibc
+package import Linux
+
+/// The command line: words in, exit status out. Everything that `sluice` does begins here.
+package enum Shell {
+    /// Every verb, in the order of `sluice help`.
+    package static let verbs: [Verb] = [
+        .runDaemon, .check, .receive, .status, .list, .show, .events, .add, .pause, .resume, .cancel, .retry, .version,
+        .help,
+    ]
+
+    /// The process: reads its words, runs their verb, and exits.
+    ///
+    /// Not an `async` main: libdispatch parks the main thread of one in sigsuspend(2) with no signal blocked, and
+    /// SIGTERM would end the process there and then. Here that thread waits by itself and keeps its signals blocked.
+    package static func main() -> Never {
+        let words = words
+        let signals: Signals?
+        do { signals = try holdSignals(for: words) } catch {
+            Console.standard.error("sluice: \(error)")
+            exit(ExitCode.failed.rawValue)
+        }
+        // Detached on purpose: it is the whole program, and ends by ending the process.
+        Task.detached { exit(await run(words, console: .standard, signals: signals).rawValue) }
+        while true { pause() }
+    }
+
+    /// The words of this process's command line behind the program's name. Bytes, because file names are.
+    private static var words: [FilePath] {
+        (1..<max(1, Int(CommandLine.argc))).compactMap { index in
+            CommandLine.unsafeArgv[index].map { FilePath(bytes: UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+        }
+    }
+
+    /// Takes over the signals that the verb answers itself, before any other thread exists.
+    ///
+    /// - Returns: `nil` for verbs that a signal may simply end.
+    private static func holdSignals(for words: [FilePath]) throws(SystemError) -> Signals? {
+        Signals.ignoreNuisances()
+        guard let verb = split(words).verb, verb == "run" || verb == "receive" else { return nil }
+        return try Signals()
+    }
+
+    package static func run(_ words: [FilePath], console: Console, signals: Signals?) async -> ExitCode {
+        do {
+            return try await dispatch(words, console, signals)
+        } catch is Console.Closed {
+            return .ok
+        } catch {
+            let (status, message, remedy) = explain(error)
+            let label = console.colour ? console.styled("sluice:", .red) : "sluice:"
+            // Usage errors name their verb already.
+            console.error(message.hasPrefix("sluice") ? message : "\(label) \(message)")
+            if let remedy { console.error(remedy) }
+            return status
+        }
+    }
+
+    private static func dispatch(_ words: [FilePath], _ console: Console, _ signals: Signals?) async throws
+        -> ExitCode
+    {
+        let (name, rest) = split(words)
+        guard let name else {
+            if let first = rest.first?.lossyText {
+                if first == "--help" || first == "-h" {
+                    try console.raw(generalHelp(verbs, width: console.width))
+                    return .ok
+                }
+                if first == "--version" { return try await dispatch(["version"] + rest.dropFirst(), console, signals) }
+                throw CommandError(
+                    .usage, "sluice: `\(printable(first))` comes without a verb", remedy: "See `sluice help`.")
+            }
+            console.error(generalHelp(verbs, width: console.width))
+            return .usage
+        }
+        guard let verb = verbs.first(where: { $0.name == name }) else {
+            let near = closest(to: name, among: verbs.map(\.name))
+            throw CommandError(
+                .usage,
+                "sluice: no verb `\(printable(name))`" + (near.map { "; did you mean `\($0)`?" } ?? ""),
+                remedy: "See `sluice help`.")
+        }
+        let arguments = try Arguments(rest, of: verb)
+        if arguments.has(.help) {
+            try console.raw(verb.help(width: console.width))
+            return .ok
+        }
+        return try await verb.run(Invocation(arguments: arguments, console: console, signals: signals))
+    }
+
+    /// The verb, and the words around it: options that all verbs share may stand before it.
+    private static func split(_ words: [FilePath]) -> (verb: String?, rest: [FilePath]) {
+        var before: [FilePath] = []
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            let text = word.lossyText
+            guard text.hasPrefix("-") else { return (text, before + rest) }
+            before.append(word)
+            let takesValue = Option.client.contains { $0.value != nil && "--\($0.name)" == text }
+            if takesValue, let value = rest.popFirst() { before.append(value) }
+        }
+        return (nil, before)
+    }
+
+    private static func explain(_ error: any Error) -> (ExitCode, String, String?) {
+        switch error {
+        case let error as CommandError: (error.status, error.message, error.remedy)
+        case let refusal as Refusal: (ExitCode(refusal.code), refusal.message, nil)
+        case let error as ControlError: (ExitCode(error), error.description, error.remedy)
+        default: (.failed, redacted(printable("\(error)")), nil)
+        }
+    }
+}

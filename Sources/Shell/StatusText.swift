@@ -1,0 +1,103 @@
+internal import Core
+internal import Daemon
+
+/// What `status` prints.
+func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [String] {
+    var lines = [
+        entry(
+            "sluice",
+            "\(status.version), pid \(status.pid), since \(Units.moment(status.startedAt, now: now))"
+                + (status.starting ? ", starting" : ""), console)
+    ]
+    let counts = status.counts
+    lines.append(
+        entry(
+            "uploads",
+            "\(counts.ongoing) ongoing, \(counts.completed) completed, "
+                + console.styled("\(counts.failed) failed", counts.failed > 0 ? .red : nil)
+                + ", \(counts.cancelled) cancelled", console))
+    if status.filesTotal > 0 { lines.append(entry("now", batchText(status), console)) }
+    for pause in status.paused { lines.append(entry("paused", pauseText(pause, now), console, .yellow)) }
+    for folder in status.folders {
+        let state = folder.state == "watching" || folder.state == "scanning" ? folder.state : printable(folder.state)
+        let settling = folder.settling > 0 ? ", \(folder.settling) settling" : ""
+        lines.append(
+            entry(
+                "folder",
+                "\(folder.name)  \(folder.path)  " + styledState(state, ["watching", "scanning"], console) + settling,
+                console))
+    }
+    for destination in status.destinations {
+        var text =
+            "\(destination.name)  \(destination.type)  " + styledState(printable(destination.state), ["up"], console)
+        text +=
+            ", \(destination.running) running, \(destination.waiting) waiting, \(Units.bytes(destination.sentToday)) sent today"
+        lines.append(entry("to", text, console))
+        if let hold = destination.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }
+    }
+    let staging = status.staging
+    lines.append(
+        entry(
+            "staging",
+            "\(staging.path)  \(Units.bytes(staging.used)) used" + (staging.cap.map { " of \(Units.bytes($0))" } ?? "")
+                + ", \(Units.bytes(staging.free)) free on its disk", console))
+    if let hold = staging.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }
+    lines += status.warnings.map { entry("warning", printable($0), console, .yellow) }
+    return lines
+}
+
+private func entry(_ label: String, _ text: String, _ console: Console, _ style: Console.Style? = nil) -> String {
+    console.styled(filled(label, to: 8), .dim) + "  " + console.styled(text, style)
+}
+
+private func styledState(_ state: String, _ good: [String], _ console: Console) -> String {
+    console.styled(state, good.contains(state) ? .green : .yellow)
+}
+
+private func batchText(_ status: StatusView) -> String {
+    let fraction = status.bytesTotal > 0 ? Double(status.bytesDone) / Double(status.bytesTotal) : 0
+    var text = "\(status.filesDone) of \(status.filesTotal) files, \(Units.bytes(status.bytesDone)) of "
+    text += "\(Units.bytes(status.bytesTotal)) (\(Units.percent(fraction)))"
+    if status.rate > 0 { text += ", \(Units.rate(status.rate))" }
+    if let eta = status.eta { text += ", \(Units.duration(eta)) left" }
+    return text
+}
+
+private func pauseText(_ pause: PauseView, _ now: WallTime) -> String {
+    let what = pause.scope == "all" ? "everything" : "\(pause.scope) \(pause.name ?? "")"
+    return "\(what) since \(Units.moment(pause.since, now: now))"
+        + (pause.until.map { ", until \(Units.moment($0, now: now))" } ?? ", until `sluice resume`")
+}
+
+/// `[#####.....]`, `width` columns in all.
+func bar(_ fraction: Double, width: Int) -> String {
+    let room = max(1, width - 2)
+    let full = max(0, min(room, Int(fraction * Double(room))))
+    return "[" + String(repeating: "#", count: full) + String(repeating: ".", count: room - full) + "]"
+}
+
+/// One event in one line.
+func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String {
+    var text = console.styled(Units.moment(event.ts, now: now), .dim) + " " + filled(event.type, to: 9)
+    if let upload = event.op {
+        text += " \(upload.id) \(upload.name) -> \(upload.destination)"
+        switch event.type {
+        case "progress":
+            text += "  \(Units.percent(upload.progress.fraction))"
+            if let rate = upload.progress.rate { text += " \(Units.rate(rate))" }
+            if let eta = upload.progress.eta { text += " \(Units.duration(eta)) left" }
+        case "state":
+            let words = [event.detail["from"], event.detail["to"] ?? upload.state].compactMap { $0 }
+            text += "  " + words.joined(separator: " to ") + upload.holds.map { "; \(holdText($0, now))" }.joined()
+        case "failed", "attempt":
+            if let error = upload.error { text += "  \(error.code): \(printable(error.message))" }
+        default: break
+        }
+    }
+    // The type says where it went already.
+    let skipped: Set = ["from", "to"]
+    let rest = event.detail.filter { !$0.value.isEmpty && (event.op == nil || !skipped.contains($0.key)) }.sorted {
+        $0.key < $1.key
+    }
+    return text + rest.map { "  \($0.key)=\(printable($0.value))" }.joined()
+}

@@ -1,0 +1,95 @@
+internal import Core
+internal import Linux
+
+// Numbers as people read them, and back.
+
+enum Units {
+    /// `999 B`, `1.2 MB`, `118 MB`: decimal units, three digits.
+    static func bytes(_ count: Int64) -> String {
+        let names = ["B", "kB", "MB", "GB", "TB", "PB", "EB"]
+        var value = Double(count)
+        var step = 0
+        // 999.5 would be shown as 1000.
+        while value >= (step == 0 ? 1000 : 999.5) && step < names.count - 1 {
+            value /= 1000
+            step += 1
+        }
+        if step == 0 { return "\(count) B" }
+        if value >= 99.95 { return "\(Int(value.rounded())) \(names[step])" }
+        let tenths = Int((value * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10) \(names[step])"
+    }
+
+    static func rate(_ bytesPerSecond: Int64) -> String { bytes(bytesPerSecond) + "/s" }
+
+    /// `57s`, `3m 20s`, `2h 05m`, `3d 4h`.
+    static func duration(_ seconds: Int64) -> String {
+        let s = max(0, seconds)
+        if s < 60 { return "\(s)s" }
+        if s < 3600 { return "\(s / 60)m \(padded(Int(s % 60), 2))s" }
+        if s < 86_400 { return "\(s / 3600)h \(padded(Int(s % 3600 / 60), 2))m" }
+        return "\(s / 86_400)d \(s % 86_400 / 3600)h"
+    }
+
+    /// `42%`; 100 % only when everything is there.
+    static func percent(_ fraction: Double) -> String {
+        "\(fraction >= 1 ? 100 : max(0, min(99, Int(fraction * 100))))%"
+    }
+
+    /// Local time of a view's RFC 3339 text: the clock for today, else the date as well. Text that is none passes.
+    static func moment(_ text: String, now: WallTime) -> String {
+        guard let time = wallTime(text) else { return printable(text) }
+        let local = LocalTime(time)
+        return local.date == LocalTime(now).date ? local.clock : "\(local.date) \(local.clock)"
+    }
+
+    /// `2026-11-20T08:00:00.000Z`, as `WallTime` prints it.
+    static func wallTime(_ text: String) -> WallTime? {
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z") else { return nil }
+        func number(_ range: Range<Int>) -> Int64? { Int64(String(decoding: bytes[range], as: UTF8.self)) }
+        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10), let hour = number(11..<13),
+            let minute = number(14..<16), let second = number(17..<19), (1...12).contains(month)
+        else { return nil }
+        // Howard Hinnant's days_from_civil: years that begin in March.
+        let shifted = month <= 2 ? year - 1 : year
+        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+        let millis = bytes.count >= 24 ? number(20..<23) ?? 0 : 0
+        return WallTime(milliseconds: ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + millis)
+    }
+
+    /// Seconds from `90s`, `2h`, `1h30m`, `1d`; `nil` for anything else, and for nothing or more than 10 years.
+    static func seconds(_ text: String) -> Int64? {
+        let factors: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
+        var total: Int64 = 0
+        var digits = ""
+        for letter in text where letter != " " {
+            if letter.isASCII && letter.isNumber {
+                digits.append(letter)
+            } else {
+                guard let factor = factors[letter], let number = Int64(digits), number < 1_000_000_000 else {
+                    return nil
+                }
+                total += number * factor
+                digits = ""
+            }
+        }
+        return digits.isEmpty && (1...315_360_000).contains(total) ? total : nil
+    }
+
+    /// Bytes from `20 GB`, `8 MiB`, `500`; `nil` for anything else.
+    static func byteCount(_ text: String) -> Int64? {
+        let factors: [String: Int64] = [
+            "": 1, "B": 1, "kB": 1000, "MB": 1_000_000, "GB": 1_000_000_000, "TB": 1_000_000_000_000, "KiB": 1 << 10,
+            "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+        ]
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let unit = text.dropFirst(digits.count).drop { $0 == " " }
+        guard let number = Int64(digits), let factor = factors[String(unit)] else { return nil }
+        let (bytes, overflow) = number.multipliedReportingOverflow(by: factor)
+        return overflow ? nil : bytes
+    }
+}

@@ -1,0 +1,135 @@
+internal import Core
+internal import Daemon
+
+// Uploads, as people read them.
+
+/// How much of each id is needed so that no two of `ids` look alike; 12 at least, which holds the time and some chance.
+func distinctLength(_ ids: [String]) -> Int {
+    let sorted = ids.sorted()
+    var length = 12
+    for (a, b) in zip(sorted, sorted.dropFirst()) where a != b {
+        length = max(length, zip(a, b).prefix { $0 == $1 }.count + 1)
+    }
+    return length
+}
+
+/// What `list` shows.
+func uploadTable(_ uploads: [UploadView], now: WallTime) -> Table {
+    var table = Table(columns: [
+        Table.Column(title: "ID", minimum: 12),
+        Table.Column(title: "STATE", minimum: 9),
+        Table.Column(title: "DONE", isRight: true, expendable: 1),
+        Table.Column(title: "SIZE", isRight: true, expendable: 4),
+        Table.Column(title: "RATE", isRight: true, expendable: 3),
+        Table.Column(title: "LEFT", isRight: true, expendable: 2),
+        Table.Column(title: "TO", minimum: 6, shrinks: true, expendable: 5),
+        Table.Column(title: "FILE", minimum: 8, shrinks: true),
+    ])
+    let length = distinctLength(uploads.map(\.id))
+    table.rows = uploads.map { upload in
+        let running = upload.state == "uploading"
+        return Table.Row(
+            cells: [
+                String(upload.id.prefix(length)), stateWord(upload), Units.percent(upload.progress.fraction),
+                Units.bytes(upload.size), running ? upload.progress.rate.map(Units.rate) ?? "" : "",
+                running ? upload.progress.eta.map(Units.duration) ?? "" : "", upload.destination, upload.name,
+            ],
+            styles: [1: style(ofState: upload.state)].compactMapValues { $0 }, notes: notes(upload, now))
+    }
+    return table
+}
+
+/// Held by a person reads better than waiting.
+private func stateWord(_ upload: UploadView) -> String {
+    let isPaused = upload.state == "waiting" && upload.holds.contains { $0.kind == "operator" || $0.kind == "global" }
+    return isPaused ? "paused" : upload.state
+}
+
+func style(ofState state: String) -> Console.Style? {
+    switch state {
+    case "uploading", "opening", "finishing": .cyan
+    case "completed": .green
+    case "waiting": .yellow
+    case "failed": .red
+    default: nil
+    }
+}
+
+/// Why it does not go on, and what went wrong.
+private func notes(_ upload: UploadView, _ now: WallTime) -> [(text: String, style: Console.Style?)] {
+    var notes = upload.holds.map { (text: holdText($0, now), style: Console.Style?.some(.yellow)) }
+    if let error = upload.error, upload.list == "failed" || upload.holds.contains(where: { $0.kind == "backoff" }) {
+        notes.append((text: "\(error.code): \(printable(error.message))", style: .red))
+    }
+    return notes + upload.warnings.map { (text: "warning: \(printable($0))", style: .yellow) }
+}
+
+func holdText(_ hold: HoldView, _ now: WallTime) -> String {
+    "\(hold.kind): \(printable(hold.text))" + (hold.until.map { " (until \(Units.moment($0, now: now)))" } ?? "")
+}
+
+/// What `show` prints: every field that says something.
+func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [String] {
+    let upload = detail.upload
+    func time(_ text: String?) -> String? { text.map { Units.moment($0, now: now) } }
+    var lines: [(String, String?)] = [
+        ("id", upload.id),
+        ("file", upload.path),
+        ("size", "\(Units.bytes(upload.size)) (\(upload.size) bytes)"),
+        ("folder", upload.folder),
+        ("destination", upload.destination),
+        ("state", console.styled(stateWord(upload), style(ofState: upload.state))),
+    ]
+    lines += upload.holds.map { ("held", "\(holdText($0, now)), since \(Units.moment($0.since, now: now))") }
+    lines += [("progress", progressText(upload)), ("attempt", attemptText(upload, now))]
+    if let error = upload.error { lines.append(("error", errorText(error, now))) }
+    lines += upload.warnings.map { ("warning", printable($0)) }
+    lines += [
+        ("key", upload.key.map(printable)),
+        (
+            "context",
+            upload.context.isEmpty
+                ? nil
+                : upload.context.sorted { $0.key < $1.key }.map { "\($0.key)=\(printable($0.value))" }.joined(
+                    separator: ", ")
+        ),
+        ("priority", upload.priority == 0 ? nil : String(upload.priority)),
+        ("sha256", upload.sha256), ("settled by", upload.settledBy), ("remote", upload.remote.flatMap(remoteText)),
+        ("remote copy", upload.remoteDelete.map { "deletion \($0)" }),
+        ("source", "\(upload.sourceAction): \(printable(upload.sourceState))"), ("created", time(upload.createdAt)),
+        ("started", time(upload.startedAt)), ("finished", time(upload.finishedAt)),
+    ]
+    var shown = lines.compactMap { line in line.1.map { filled(line.0, to: 12) + "  " + $0 } }
+    if !detail.attempts.isEmpty {
+        shown.append("")
+        shown.append(console.styled("attempts that failed", .dim))
+        shown += detail.attempts.map { "  \($0.generation).\($0.attempt)  \(errorText($0.error, now))" }
+    }
+    return shown
+}
+
+private func progressText(_ upload: UploadView) -> String {
+    let progress = upload.progress
+    var text =
+        "\(Units.percent(progress.fraction)), \(Units.bytes(progress.acked)) of \(Units.bytes(progress.total)) acknowledged"
+    if let rate = progress.rate { text += ", \(Units.rate(rate))" }
+    if let eta = progress.eta { text += ", \(Units.duration(eta)) left" }
+    return text
+}
+
+private func attemptText(_ upload: UploadView, _ now: WallTime) -> String? {
+    guard upload.attempt > 0 || upload.generation > 1 else { return nil }
+    return "\(upload.attempt)" + (upload.generation > 1 ? " of generation \(upload.generation)" : "")
+        + (upload.nextAttemptAt.map { ", next at \(Units.moment($0, now: now))" } ?? "")
+}
+
+private func errorText(_ error: ErrorView, _ now: WallTime) -> String {
+    "\(Units.moment(error.at, now: now))  \(error.kind) \(error.code)"
+        + (error.http.map { " (HTTP \($0))" } ?? "") + ": \(printable(error.message))"
+        + (error.retryable ? "" : " (final)")
+}
+
+private func remoteText(_ remote: RemoteView) -> String? {
+    let parts = [remote.id, remote.url, remote.verifiedBy.map { "verified by \($0)" }].compactMap { $0.map(printable) }
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
+}

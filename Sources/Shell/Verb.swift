@@ -1,0 +1,157 @@
+internal import Core
+internal import Linux
+
+/// One word of the command line: everything that help, usage errors, completions and the parser know about it.
+package struct Verb: Sendable {
+    package let name: String
+    /// One line for `help`, without a full stop.
+    package let summary: String
+    /// What stands behind the options in the usage line: `ID...`, `[PATH...]`; empty for none.
+    package let operands: String
+    /// How many operands there may be.
+    package let operandCount: ClosedRange<Int>
+    /// What the summary leaves open: paragraphs.
+    package let details: [String]
+    package let options: [Option]
+    /// Each with what it does.
+    package let examples: [(command: String, does: String)]
+    let run: @Sendable (Invocation) async throws -> ExitCode
+
+    init(
+        _ name: String, _ summary: String, operands: String = "", count: ClosedRange<Int> = 0...0,
+        details: [String] = [], options: [Option] = [], examples: [(command: String, does: String)],
+        run: @escaping @Sendable (Invocation) async throws -> ExitCode
+    ) {
+        self.name = name
+        self.summary = summary
+        self.operands = operands
+        self.operandCount = count
+        self.details = details
+        self.options = options + [.help]
+        self.examples = examples
+        self.run = run
+    }
+}
+
+/// One `--option`.
+package struct Option: Sendable, Hashable {
+    /// Without the two hyphens.
+    package let name: String
+    /// The placeholder of its value in help; `nil` for a flag.
+    package let value: String?
+    package let summary: String
+    /// May be given more than once.
+    package let repeats: Bool
+
+    init(flag name: String, _ summary: String) {
+        self.name = name
+        value = nil
+        repeats = false
+        self.summary = summary
+    }
+
+    init(_ name: String, _ value: String, repeats: Bool = false, _ summary: String) {
+        self.name = name
+        self.value = value
+        self.summary = summary
+        self.repeats = repeats
+    }
+
+    static let help = Option(flag: "help", "this text")
+    static let config = Option(
+        "config", "FILE", "the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)")
+    static let socket = Option("socket", "PATH", "the daemon's socket (else the one that the configuration names)")
+    static let json = Option(flag: "json", "one JSON object (or one a line) for programs")
+    static let logLevel = Option("log-level", "LEVEL", "error, warning, notice, info (default) or debug")
+    static let logFormat = Option("log-format", "FORMAT", "text (default) or json")
+
+    /// What every verb understands that talks to the daemon.
+    static let client: [Option] = [.json, .config, .socket]
+}
+
+/// A verb with what was typed behind it.
+struct Invocation: Sendable {
+    let arguments: Arguments
+    let console: Console
+    /// Held since the process began; `nil` for verbs that do not answer them.
+    let signals: Signals?
+
+    var json: Bool { arguments.has(.json) }
+}
+
+/// The operands and options of one call, checked against the verb's table.
+struct Arguments: Sendable {
+    /// Bytes, because file names are.
+    private(set) var operands: [FilePath] = []
+    private var values: [String: [FilePath]] = [:]
+
+    func has(_ option: Option) -> Bool { values[option.name] != nil }
+    func has(_ name: String) -> Bool { values[name] != nil }
+    /// The last value given.
+    func path(_ name: String) -> FilePath? { values[name]?.last }
+    func text(_ name: String) -> String? { values[name]?.last?.lossyText }
+    func texts(_ name: String) -> [String] { (values[name] ?? []).map(\.lossyText) }
+
+    /// - Parameter words: What stands behind the verb, and options before it.
+    init(_ words: [FilePath], of verb: Verb) throws(CommandError) {
+        var rest = words[...]
+        var onlyOperands = false
+        while let word = rest.popFirst() {
+            let text = word.lossyText
+            if onlyOperands || text == "-" || !text.hasPrefix("-") {
+                operands.append(word)
+            } else if text == "--" {
+                onlyOperands = true
+            } else if text == "-h" {
+                values[Option.help.name] = [""]
+            } else {
+                let cut = word.bytes.firstIndex(of: UInt8(ascii: "="))
+                let name = String(decoding: word.bytes[..<(cut ?? word.bytes.endIndex)].dropFirst(2), as: UTF8.self)
+                guard text.hasPrefix("--"), let option = verb.options.first(where: { $0.name == name }) else {
+                    throw Self.unknown(text.hasPrefix("--") ? "--" + name : text, verb)
+                }
+                let given: FilePath? = cut.map { FilePath(bytes: word.bytes[($0 + 1)...]) }
+                values[name, default: []].append(try Self.value(of: option, given: given, &rest, verb))
+                guard option.repeats || values[name]?.count == 1 else {
+                    throw Self.usage("--\(name) may stand only once", verb)
+                }
+            }
+        }
+        guard !has(.help) else { return }
+        guard operands.count >= verb.operandCount.lowerBound else {
+            throw Self.usage("\(verb.operands) is missing", verb)
+        }
+        if operands.count > verb.operandCount.upperBound {
+            let surplus = operands[verb.operandCount.upperBound].display
+            throw Self.usage("`\(surplus)` is one word too many", verb)
+        }
+    }
+
+    private static func value(
+        of option: Option, given: FilePath?, _ rest: inout ArraySlice<FilePath>, _ verb: Verb
+    ) throws(CommandError) -> FilePath {
+        guard let placeholder = option.value else {
+            if given == nil { return "" }
+            throw usage("--\(option.name) takes no value", verb)
+        }
+        guard let value = given ?? rest.popFirst(), !value.isEmpty else {
+            throw usage("--\(option.name) needs a value: --\(option.name) \(placeholder)", verb)
+        }
+        return value
+    }
+
+    private static func unknown(_ written: String, _ verb: Verb) -> CommandError {
+        let names = verb.options.map { "--" + $0.name }
+        let near = closest(to: written, among: names)
+        return usage("no option `\(printable(written))`" + (near.map { "; did you mean `\($0)`?" } ?? ""), verb)
+    }
+
+    static func usage(_ problem: String, _ verb: Verb) -> CommandError {
+        CommandError(.usage, "sluice \(verb.name): \(problem)", remedy: "See `sluice \(verb.name) --help`.")
+    }
+}
+
+extension FilePath {
+    /// As text, with what is no UTF-8 replaced: for options and words of ours, never for names of files.
+    var lossyText: String { String(decoding: bytes, as: UTF8.self) }
+}

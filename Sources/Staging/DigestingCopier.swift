@@ -1,0 +1,130 @@
+package import Core
+internal import Digests
+internal import Dispatch
+package import Linux
+
+/// Copies from one descriptor to another and digests on the way: one thread moves the bytes, a second digests them.
+enum DigestingCopier {
+    /// Larger gains nothing, and four of them are the most that a copy holds in memory.
+    static let blockSize = 1 << 20
+    private static let blocks = 4
+    /// How much is written before the kernel is told to begin with the disk, so that little is left for the last sync.
+    private static let flushEvery: Int64 = 32 << 20
+
+    /// Reads up to `size` bytes, and one more to notice a source that grew.
+    ///
+    /// - Returns: The bytes copied, which differ from `size` when the source changed; and their SHA-256.
+    static func run(
+        from: borrowing Descriptor, source: FilePath, to: borrowing Descriptor, target: FilePath, size: Int64,
+        isStopped: () -> Bool = { false }
+    ) throws(StagingError) -> (bytes: Int64, sha256: [UInt8]) {
+        let digest = DigestThread(blocks: size > Int64(blockSize) ? blocks : 1, blockSize: blockSize)
+        var copied: Int64 = 0
+        while true {
+            if isStopped() {
+                digest.drain()
+                throw .stopped(source)
+            }
+            let block = digest.next()
+            let got: Int
+            do { got = try from.read(into: block.bytes, at: copied, named: source) } catch {
+                digest.drain()
+                throw .unreadable(error)
+            }
+            if got == 0 {
+                digest.drain()
+                break
+            }
+            digest.take(block, count: got)
+            do { try to.write(UnsafeRawBufferPointer(rebasing: block.bytes[..<got]), named: target) } catch {
+                digest.drain()
+                throw error.isFull ? .full(error) : .broken(error)
+            }
+            let before = copied
+            copied += Int64(got)
+            if copied / flushEvery != before / flushEvery {
+                to.startFlushing(from: before / flushEvery * flushEvery, count: flushEvery)
+                from.forget(from: 0, count: copied)
+            }
+            if copied > size || got < blockSize {
+                digest.drain()
+                break
+            }
+        }
+        return (copied, digest.finish())
+    }
+
+    /// SHA-256 of what a descriptor holds from its beginning.
+    static func digest(_ file: borrowing Descriptor, named path: FilePath) throws(SystemError) -> [UInt8] {
+        let hasher = Hasher(.sha256)
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 4096)
+        defer { block.deallocate() }
+        var offset: Int64 = 0
+        while true {
+            let got = try file.read(into: block, at: offset, named: path)
+            hasher.update(UnsafeRawBufferPointer(rebasing: block[..<got]))
+            offset += Int64(got)
+            if got < block.count { return hasher.finish() }
+        }
+    }
+}
+
+/// SHA-256 of a file by its name: for the last look before a source goes, and for copies across file systems.
+package func contentDigest(of path: FilePath) throws(SystemError) -> [UInt8] {
+    let file = try Descriptor.open(path, for: .reading)
+    let sha256 = try DigestingCopier.digest(file, named: path)
+    file.forget(from: 0, count: 0)
+    return sha256
+}
+
+/// Digests blocks in order on a thread of its own, while its owner fills the next ones.
+///
+/// `@unchecked Sendable`, proof: `hasher` is touched by `queue` alone until `drain()` has returned, and by the owner
+/// only after that; a block belongs to the owner from `next()` to `take(_:count:)`, then is only read, by the queue
+/// and by the owner, until the queue has freed it by `free.signal()`, which `next()` waits for in the same order.
+private final class DigestThread: @unchecked Sendable {
+    struct Block {
+        let bytes: UnsafeMutableRawBufferPointer
+    }
+
+    private let hasher = Hasher(.sha256)
+    private let queue = DispatchQueue(label: "digest")
+    private let free: DispatchSemaphore
+    private let blocks: [Block]
+    private var handed = 0
+
+    init(blocks: Int, blockSize: Int) {
+        self.blocks = (0..<blocks).map { _ in Block(bytes: .allocate(byteCount: blockSize, alignment: 4096)) }
+        // Not by the initial value: a semaphore that is let go below its initial value traps.
+        free = DispatchSemaphore(value: 0)
+        for _ in 0..<blocks { free.signal() }
+    }
+
+    deinit { for block in blocks { block.bytes.deallocate() } }
+
+    /// A block that nobody reads any more.
+    func next() -> Block {
+        free.wait()
+        return blocks[handed % blocks.count]
+    }
+
+    func take(_ block: Block, count: Int) {
+        handed += 1
+        if blocks.count == 1 {
+            // A small file: a second thread would cost more than it saves.
+            hasher.update(UnsafeRawBufferPointer(rebasing: block.bytes[..<count]))
+            free.signal()
+            return
+        }
+        let index = (handed - 1) % blocks.count
+        queue.async {
+            self.hasher.update(UnsafeRawBufferPointer(rebasing: self.blocks[index].bytes[..<count]))
+            self.free.signal()
+        }
+    }
+
+    /// Waits until every block that was handed over is digested.
+    func drain() { queue.sync {} }
+
+    func finish() -> [UInt8] { hasher.finish() }
+}

@@ -1,0 +1,156 @@
+internal import CSQLite
+internal import Core
+internal import Linux
+
+/// A statement that SQLite refused: what it said, and the SQL that it said it about.
+package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The extended result code, as in https://www.sqlite.org/rescode.html.
+    package let code: Int32
+    package let message: String
+    /// The text of the statement, without the values bound to it: those can be a person's paths.
+    package let sql: String
+
+    /// The low byte groups the extended codes.
+    package var isFull: Bool { code & 0xFF == SQLITE_FULL }
+    /// The file is damaged, or no database at all.
+    package var isCorrupt: Bool { code & 0xFF == SQLITE_CORRUPT || code & 0xFF == SQLITE_NOTADB }
+
+    package var description: String { "SQLite \(code): \(message) in: \(sql)" }
+}
+
+/// One connection to the database and its prepared statements. Used by one thread at a time: the Store's.
+final class Connection {
+    private let handle: OpaquePointer
+    /// Prepared once and kept: preparing costs as much as running a small statement.
+    private var prepared: [String: OpaquePointer] = [:]
+
+    init(path: FilePath) throws(StoreError) {
+        var handle: OpaquePointer?
+        let code = path.withCString {
+            sqlite3_open_v2(
+                $0, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                nil)
+        }
+        guard code == SQLITE_OK, let handle else {
+            let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            // SQLite hands out a handle even when opening fails, and it has to be closed.
+            sqlite3_close_v2(handle)
+            throw StoreError(code: code, message: message, sql: "open")
+        }
+        self.handle = handle
+    }
+
+    deinit {
+        for statement in prepared.values { sqlite3_finalize(statement) }
+        sqlite3_close_v2(handle)
+    }
+
+    /// Runs statements that take no values and whose rows nobody wants.
+    func execute(_ sql: String) throws(StoreError) {
+        try check(sqlite3_exec(handle, sql, nil, nil, nil), sql)
+    }
+
+    /// Lends the statement of `sql` to `body`, and resets it however `body` ends.
+    func query<R>(_ sql: String, _ values: [Value] = [], _ body: (Row) throws(StoreError) -> R) throws(StoreError) -> R
+    {
+        let statement = try statement(sql)
+        defer {
+            sqlite3_reset(statement)
+            sqlite3_clear_bindings(statement)
+        }
+        for (index, value) in values.enumerated() { try check(bind(value, statement, Int32(index + 1)), sql) }
+        return try body(Row(statement: statement, sql: sql, connection: self))
+    }
+
+    /// Runs a statement to its end.
+    func run(_ sql: String, _ values: [Value] = []) throws(StoreError) {
+        try query(sql, values) { row throws(StoreError) in while try row.next() {} }
+    }
+
+    /// Every row, made into a value.
+    func all<R>(_ sql: String, _ values: [Value] = [], _ make: (Row) -> R) throws(StoreError) -> [R] {
+        try query(sql, values) { row throws(StoreError) in
+            var rows: [R] = []
+            while try row.next() { rows.append(make(row)) }
+            return rows
+        }
+    }
+
+    /// The first row, made into a value; `nil` when there is none.
+    func first<R>(_ sql: String, _ values: [Value] = [], _ make: (Row) -> R) throws(StoreError) -> R? {
+        try query(sql, values) { row throws(StoreError) in try row.next() ? make(row) : nil }
+    }
+
+    /// Rows that the last statement inserted, changed or deleted.
+    var changes: Int { Int(sqlite3_changes64(handle)) }
+    var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
+    /// Outside any transaction, as after SQLite rolled one back by itself.
+    var isIdle: Bool { sqlite3_get_autocommit(handle) != 0 }
+
+    /// A value to bind, in the order of the parameters.
+    enum Value {
+        case null
+        case integer(Int64)
+        case text(String)
+        case blob([UInt8])
+
+        init(_ value: Int64?) { self = value.map { .integer($0) } ?? .null }
+        init(_ value: String?) { self = value.map { .text($0) } ?? .null }
+        init(_ value: [UInt8]?) { self = value.map { .blob($0) } ?? .null }
+    }
+
+    /// The row that a statement stands on. Valid until the next step, inside the closure that it is lent to.
+    struct Row {
+        fileprivate let statement: OpaquePointer
+        fileprivate let sql: String
+        fileprivate let connection: Connection
+
+        /// Moves on. `false` when there is no further row.
+        func next() throws(StoreError) -> Bool {
+            let code = sqlite3_step(statement)
+            if code == SQLITE_ROW { return true }
+            try connection.check(code, sql)
+            return false
+        }
+
+        func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+        func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
+        func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
+        func text(_ column: Int32) -> String {
+            sqlite3_column_text(statement, column).map { String(cString: $0) } ?? ""
+        }
+        func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+        func blob(_ column: Int32) -> [UInt8] {
+            let count = Int(sqlite3_column_bytes(statement, column))
+            guard count > 0, let start = sqlite3_column_blob(statement, column) else { return [] }
+            return Array(UnsafeRawBufferPointer(start: start, count: count))
+        }
+        func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
+    }
+
+    private func statement(_ sql: String) throws(StoreError) -> OpaquePointer {
+        if let known = prepared[sql] { return known }
+        var statement: OpaquePointer?
+        try check(sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil), sql)
+        guard let statement else {
+            throw StoreError(code: SQLITE_MISUSE, message: "no statement in the text", sql: sql)
+        }
+        prepared[sql] = statement
+        return statement
+    }
+
+    private func bind(_ value: Value, _ statement: OpaquePointer, _ index: Int32) -> Int32 {
+        switch value {
+        case .null: sqlite3_bind_null(statement, index)
+        case .integer(let number): sqlite3_bind_int64(statement, index, number)
+        case .text(let text): sluice_bind_text(statement, index, text, -1)
+        case .blob(let bytes):
+            bytes.withUnsafeBytes { sluice_bind_blob(statement, index, $0.baseAddress, Int32($0.count)) }
+        }
+    }
+
+    fileprivate func check(_ code: Int32, _ sql: String) throws(StoreError) {
+        guard code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE else { return }
+        throw StoreError(code: code, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
+    }
+}

@@ -1,0 +1,40 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// Another process has the state folder.
+package struct StateLocked: Error, Hashable, Sendable, CustomStringConvertible {
+    package let folder: FilePath
+    /// The process that holds it, if it said so.
+    package let holder: Int32?
+
+    package var description: String {
+        let who = holder.map { "process \($0)" } ?? "another process"
+        return "the state folder \(folder.display) is in use by \(who): stop that daemon first, or set another `state:`"
+    }
+}
+
+/// One daemon a state folder: a lock that the kernel takes back when the process ends, however it ends (flock(2)).
+final class InstanceLock: Sendable {
+    private let descriptor: Descriptor
+
+    init(folder: FilePath) throws {
+        let path = folder.appending("lock")
+        let descriptor = try Descriptor.open(path, for: .updating)
+        do {
+            try descriptor.withNumber { number throws(SystemError) in
+                _ = try systemCall("flock", on: path.display) { flock(number, LOCK_EX | LOCK_NB) }
+            }
+        } catch {
+            guard error.code == EWOULDBLOCK else { throw error }
+            let text = String(decoding: try Files.read(path, limit: 64), as: UTF8.self)
+            throw StateLocked(folder: folder, holder: Int32(text.split(separator: "\n").first ?? ""))
+        }
+        // Only for the message of the next one who tries.
+        try descriptor.withNumber { number throws(SystemError) in
+            _ = try systemCall("ftruncate", on: path.display) { ftruncate(number, 0) }
+        }
+        try descriptor.write(Array("\(getpid())\n".utf8), named: path)
+        self.descriptor = descriptor
+    }
+}

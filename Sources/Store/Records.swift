@@ -1,0 +1,172 @@
+package import Core
+
+// What the store takes and gives: values, so that no statement leaves the room.
+
+/// A settled file with everything that its folder's settings make of it.
+package struct Arrival: Sendable, Hashable {
+    /// One upload to come.
+    package struct Order: Sendable, Hashable {
+        package var destination: String
+        package var name: FilePath
+        package var mediaType: String
+        package var key: String?
+        package var context: [String: String]
+        package var metadata: [String: String]
+
+        package init(
+            destination: String, name: FilePath, mediaType: String, key: String?, context: [String: String],
+            metadata: [String: String]
+        ) {
+            self.destination = destination
+            self.name = name
+            self.mediaType = mediaType
+            self.key = key
+            self.context = context
+            self.metadata = metadata
+        }
+    }
+
+    package var file: SettledFile
+    package var action: SourceAction
+    package var priority: Int
+    package var orders: [Order]
+    /// A person asked for it although it may have been uploaded before.
+    package var again: Bool
+
+    package init(file: SettledFile, action: SourceAction, priority: Int, orders: [Order], again: Bool = false) {
+        self.file = file
+        self.action = action
+        self.priority = priority
+        self.orders = orders
+        self.again = again
+    }
+}
+
+/// What became of an arrival.
+package enum ArrivalOutcome: Sendable, Hashable {
+    /// Written down, with the ids of its uploads.
+    case recorded(asset: Int64, uploads: [String])
+    /// The asset that was waiting for this path has the new look.
+    case renewed(asset: Int64)
+    /// This version of this path is known.
+    case known
+    /// Another live upload has the key.
+    case keyTaken(String)
+}
+
+package struct AssetRecord: Sendable, Hashable {
+    package var id: Int64
+    package var folder: String
+    package var root: FilePath
+    package var identity: StoredIdentity
+    /// ctime in ns since 1970 when it was looked at last before it was staged.
+    package var changed: Int64
+    package var settledBy: SettledBy
+    package var state: AssetState
+    package var sha256: [UInt8]?
+    package var action: SourceAction
+    package var sourceState: SourceState
+    package var sourceNote: String?
+    package var priority: Int
+
+    package var path: FilePath { root.appending(identity.relative) }
+    package var size: Int64 { identity.size }
+    /// The name of its copy in the staging folder.
+    package var stagedName: FilePath { FilePath("\(id)") }
+}
+
+package struct UploadRecord: Sendable, Hashable {
+    package var id: String
+    package var asset: Int64
+    package var folder: String
+    package var destination: String
+    package var name: FilePath
+    package var mediaType: String
+    package var key: String?
+    package var context: [String: String]
+    package var metadata: [String: String]
+    package var size: Int64
+    package var modified: Int64
+    package var priority: Int
+    package var state: UploadState
+    package var generation: Int
+    package var attempt: Int
+    /// When a person paused it.
+    package var pausedAt: WallTime?
+    package var backoffUntil: MonotonicTime?
+    package var acked: Int64
+    package var remote: RemoteObject?
+    package var remoteDelete: String?
+    package var createdAt: WallTime
+    package var startedAt: WallTime?
+    package var finishedAt: WallTime?
+}
+
+/// An upload with its asset and its last failure: what a list shows.
+package struct UploadRow: Sendable, Hashable {
+    package var upload: UploadRecord
+    package var asset: AssetRecord
+    package var failure: Failure?
+}
+
+/// A claimed upload: the worker holds its lease.
+package struct Claim: Sendable, Hashable {
+    package var upload: UploadRecord
+    package var asset: AssetRecord
+    package var checkpoint: Checkpoint?
+}
+
+package struct EventRecord: Sendable, Hashable {
+    package var seq: Int64
+    package var at: WallTime
+    package var type: String
+    package var upload: String?
+    package var detail: [String: String]
+}
+
+package struct PauseRecord: Sendable, Hashable {
+    package enum Scope: String, Sendable, Hashable { case all, folder, destination }
+    package var scope: Scope
+    /// Empty for `all`.
+    package var name: String
+    package var since: WallTime
+    package var until: WallTime?
+
+    package init(scope: Scope, name: String, since: WallTime, until: WallTime?) {
+        self.scope = scope
+        self.name = name
+        self.since = since
+        self.until = until
+    }
+}
+
+package struct RemoteDeletion: Sendable, Hashable {
+    package var id: Int64
+    package var upload: String
+    package var destination: String
+    package var checkpoint: Checkpoint
+    package var tries: Int
+    package var createdAt: WallTime
+}
+
+/// How many uploads of a destination stand in a state.
+package struct Tally: Sendable, Hashable {
+    package var destination: String
+    package var state: UploadState
+    package var uploads: Int
+    package var bytes: Int64
+}
+
+/// How an attempt ended, for ``Store/finish(_:_:)``.
+package enum AttemptOutcome: Sendable, Hashable {
+    /// No verdict: a hold, a stop. Uses no attempt.
+    case yielded
+    /// The destination was at fault. Uses no attempt; others are tried before this one.
+    case held(Failure, until: MonotonicTime)
+    /// This upload waits until then and tries again. Uses an attempt.
+    case again(Failure, until: MonotonicTime)
+    case refused(Failure)
+    /// The staged copy is not what was recorded.
+    case copyLost(Failure)
+    case verified(RemoteObject)
+}

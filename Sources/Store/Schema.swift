@@ -1,0 +1,216 @@
+/// The database's form, as numbered steps. `PRAGMA user_version` says how many were taken.
+///
+/// A step that was released is never edited: the next change is the next step.
+enum Schema {
+    static let steps: [String] = [first]
+
+    /// Takes the steps that `connection` has not taken yet, each in its own transaction.
+    ///
+    /// - Throws: ``StoreError`` with `SQLITE_MISUSE` when a newer version wrote the file.
+    static func migrate(_ connection: Connection) throws(StoreError) {
+        let taken = try connection.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
+        guard taken <= steps.count else {
+            throw StoreError(
+                code: 21,
+                message:
+                    "the database is of version \(taken), this program knows versions up to \(steps.count): use the newer program, or another state folder",
+                sql: "PRAGMA user_version")
+        }
+        for number in taken..<steps.count {
+            try connection.execute("BEGIN IMMEDIATE; \(steps[number]) PRAGMA user_version = \(number + 1); COMMIT;")
+        }
+    }
+
+    private static let first = """
+        -- One finished file as seen once.
+        CREATE TABLE asset (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,  -- also the name of its staged copy; never used again
+            folder TEXT NOT NULL,
+            root BLOB NOT NULL,                    -- the folder's path when it was seen
+            relative BLOB NOT NULL,                -- path below root, bytes
+            size INTEGER NOT NULL,                 -- bytes
+            modified INTEGER NOT NULL,             -- mtime, ns since 1970
+            changed INTEGER NOT NULL,              -- ctime, ns since 1970
+            inode INTEGER,                         -- NULL where the file system does not keep it
+            born INTEGER,                          -- birth time, ns since 1970
+            file_system TEXT,                      -- UUID or mount source, never a device number
+            settled_by TEXT NOT NULL,
+            state TEXT NOT NULL,                   -- AssetState
+            sha256 BLOB,                           -- of the staged bytes
+            action TEXT NOT NULL,                  -- keep | delete | move
+            target TEXT,                           -- template, for move
+            source_state TEXT NOT NULL,            -- SourceState
+            source_note TEXT,                      -- what happened to the source, or why not
+            priority INTEGER NOT NULL,
+            arrived_at INTEGER NOT NULL,           -- ms since 1970
+            staged_at INTEGER,
+            due INTEGER NOT NULL DEFAULT 0         -- 1: its uploads are over, the release is to look at it
+        ) STRICT;
+        CREATE INDEX asset_arrived ON asset (priority DESC, id) WHERE state IN ('arrived', 'unsettled');
+        CREATE INDEX asset_place ON asset (folder, relative) WHERE state IN ('arrived', 'unsettled', 'staged');
+        CREATE INDEX asset_due ON asset (id) WHERE due = 1;
+
+        -- An asset on its way to one destination.
+        CREATE TABLE upload (
+            id TEXT PRIMARY KEY,                   -- ULID
+            asset INTEGER NOT NULL REFERENCES asset (id),
+            folder TEXT NOT NULL,
+            destination TEXT NOT NULL,
+            name BLOB NOT NULL,                    -- remote name, bytes
+            media_type TEXT NOT NULL,
+            key TEXT,
+            context TEXT NOT NULL,                 -- JSON object of texts
+            metadata TEXT NOT NULL,                -- JSON object of texts
+            size INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            rank INTEGER NOT NULL,                 -- -priority: lower goes first
+            sort INTEGER NOT NULL,                 -- by the configured order: lower goes first
+            state TEXT NOT NULL,                   -- UploadState
+            generation INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,              -- attempts used in this generation
+            paused_at INTEGER,                     -- operator hold, ms since 1970
+            backoff_until INTEGER NOT NULL,        -- boot-time ns; cleared at start
+            lease_owner TEXT,
+            leased_at INTEGER,
+            acked INTEGER NOT NULL,                -- bytes that the server confirmed
+            remote TEXT,                           -- JSON, RemoteObject
+            remote_delete TEXT,                    -- none | pending | done | unsupported
+            created_at INTEGER NOT NULL,
+            started_at INTEGER,
+            finished_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX upload_next ON upload (destination, rank, sort, id) WHERE state = 'queued' AND paused_at IS NULL;
+        CREATE INDEX upload_asset ON upload (asset);
+        CREATE INDEX upload_list ON upload (state, id);
+        CREATE INDEX upload_backoff ON upload (backoff_until) WHERE backoff_until > 0;
+        CREATE UNIQUE INDEX upload_key ON upload (key, destination)
+            WHERE key IS NOT NULL AND state IN ('staging', 'queued', 'uploading');
+
+        -- What a destination needs to go on after a crash.
+        CREATE TABLE checkpoint (
+            upload TEXT PRIMARY KEY REFERENCES upload (id),
+            body TEXT NOT NULL                     -- JSON object of texts
+        ) STRICT, WITHOUT ROWID;
+
+        -- What went wrong, newest last; the last one of a failed upload is why it failed.
+        CREATE TABLE failure (
+            id INTEGER PRIMARY KEY,
+            upload TEXT NOT NULL REFERENCES upload (id),
+            generation INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            body TEXT NOT NULL                     -- JSON, Failure
+        ) STRICT;
+        CREATE INDEX failure_upload ON failure (upload, id);
+
+        -- What was sent, retransmissions included.
+        CREATE TABLE usage (
+            destination TEXT NOT NULL,
+            network TEXT NOT NULL,                 -- network class
+            day TEXT NOT NULL,                     -- local day, YYYY-MM-DD
+            bytes INTEGER NOT NULL,
+            files INTEGER NOT NULL,
+            PRIMARY KEY (destination, network, day)
+        ) STRICT, WITHOUT ROWID;
+
+        -- What stops a file from being picked up again: one row a path, of the version seen last.
+        CREATE TABLE tombstone (
+            folder TEXT NOT NULL,
+            relative BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            inode INTEGER,
+            born INTEGER,
+            file_system TEXT,
+            asset INTEGER,                         -- NULL: was there before the folder was watched
+            sha256 BLOB,                           -- once an upload of it is complete
+            seen_at INTEGER NOT NULL,              -- ms since 1970, renewed while the source stands
+            PRIMARY KEY (folder, relative)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX tombstone_seen ON tombstone (seen_at);
+
+        -- One compact row for each finished upload.
+        CREATE TABLE history (
+            id INTEGER PRIMARY KEY,
+            upload TEXT NOT NULL,
+            generation INTEGER NOT NULL,
+            key TEXT,
+            folder TEXT NOT NULL,
+            relative BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            sha256 BLOB,
+            destination TEXT NOT NULL,
+            remote TEXT,
+            outcome TEXT NOT NULL,
+            code TEXT,
+            attempts INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            finished_at INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX history_upload ON history (upload);
+        CREATE INDEX history_content ON history (sha256, destination) WHERE outcome = 'completed';
+
+        -- Every transition, written in the transaction that makes it.
+        CREATE TABLE event (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT,
+            at INTEGER NOT NULL,                   -- ms since 1970
+            type TEXT NOT NULL,
+            upload TEXT,
+            detail TEXT NOT NULL                   -- JSON object of texts
+        ) STRICT;
+
+        -- Remote remains of cancelled uploads, to be removed.
+        CREATE TABLE remote_delete (
+            id INTEGER PRIMARY KEY,
+            upload TEXT NOT NULL,
+            destination TEXT NOT NULL,
+            checkpoint TEXT NOT NULL,
+            tries INTEGER NOT NULL,
+            created_at INTEGER NOT NULL
+        ) STRICT;
+
+        -- Pauses that a person set: scope 'all', 'folder' or 'destination'.
+        CREATE TABLE pause (
+            scope TEXT NOT NULL,
+            name TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            until INTEGER,
+            PRIMARY KEY (scope, name)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+        -- How many uploads stand where, so that `status` counts no rows. Kept by triggers: whoever changes an upload
+        -- changes the tally in the same transaction and cannot forget it.
+        CREATE TABLE tally (
+            destination TEXT NOT NULL,
+            state TEXT NOT NULL,
+            uploads INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            PRIMARY KEY (destination, state)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TRIGGER tally_in AFTER INSERT ON upload BEGIN
+            INSERT INTO tally VALUES (new.destination, new.state, 1, new.size)
+            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
+        END;
+        CREATE TRIGGER tally_out AFTER DELETE ON upload BEGIN
+            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
+            WHERE destination = old.destination AND state = old.state;
+        END;
+        CREATE TRIGGER tally_move AFTER UPDATE OF state, size ON upload
+        WHEN old.state <> new.state OR old.size <> new.size BEGIN
+            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
+            WHERE destination = old.destination AND state = old.state;
+            INSERT INTO tally VALUES (new.destination, new.state, 1, new.size)
+            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
+        END;
+
+        -- Bytes of staged copies, in the same manner.
+        CREATE TABLE staged_total (one INTEGER PRIMARY KEY CHECK (one = 1), bytes INTEGER NOT NULL) STRICT;
+        INSERT INTO staged_total VALUES (1, 0);
+        CREATE TRIGGER staged_move AFTER UPDATE OF state, size ON asset BEGIN
+            UPDATE staged_total SET bytes = bytes
+                - CASE WHEN old.state = 'staged' THEN old.size ELSE 0 END
+                + CASE WHEN new.state = 'staged' THEN new.size ELSE 0 END;
+        END;
+        """
+}

@@ -1,0 +1,335 @@
+package import Core
+
+// From "settled" to "staged".
+
+extension Store {
+    /// Which of these versions are known already: recorded, done, or there before the folder was watched.
+    ///
+    /// Renews the tombstones of those that are, at most once a week each, so that a scan over known files writes
+    /// nothing.
+    package func known(_ identities: [StoredIdentity]) async throws -> [Bool] {
+        let now = clocks.wall().milliseconds
+        var answers: [Bool] = []
+        var old: [StoredIdentity] = []
+        for identity in identities {
+            let stone = try tombstone(identity.folder, identity.relative)
+            let isKnown = stone.map { $0.identity.isSameVersion(as: identity) } ?? false
+            answers.append(isKnown)
+            if let stone, isKnown, abs(now - stone.seenAt) > 7 * 86_400_000 { old.append(identity) }
+        }
+        if !old.isEmpty {
+            try await change { connection in
+                for identity in old {
+                    try connection.run(
+                        "UPDATE tombstone SET seen_at = ?3 WHERE folder = ?1 AND relative = ?2",
+                        [.text(identity.folder), .blob(identity.relative.bytes), .integer(now)])
+                }
+            }
+        }
+        return answers
+    }
+
+    /// Marks files as known without ever uploading them (`existing: skip`).
+    package func skip(_ identities: [StoredIdentity]) async throws {
+        try await change { _ in
+            for identity in identities { try self.bury(identity, asset: nil) }
+        }
+    }
+
+    /// Whether this folder was never scanned to the end with this state.
+    package func isFirstWatch(of folder: String) throws -> Bool {
+        try connection.first("SELECT 1 FROM setting WHERE name = ?1", [.text("watched:" + folder)]) { _ in true } == nil
+    }
+
+    /// The first scan of this folder is over.
+    package func noteWatched(_ folder: String) async throws {
+        try await change { connection in
+            try connection.run(
+                "INSERT OR IGNORE INTO setting VALUES (?1, ?2)",
+                [.text("watched:" + folder), .text("\(self.clocks.wall())")])
+        }
+    }
+
+    /// Writes settled files down, each with its uploads and its tombstone: one transaction for all.
+    package func record(_ arrivals: [Arrival]) async throws -> [ArrivalOutcome] {
+        try await change { connection in try arrivals.map { try self.record($0, connection) } }
+    }
+
+    private func record(_ arrival: Arrival, _ connection: Connection) throws -> ArrivalOutcome {
+        let identity = arrival.file.identity
+        let place: [Connection.Value] = [.text(identity.folder), .blob(identity.relative.bytes)]
+        // The asset that was recorded for this path and changed before its copy was made goes on as the same asset.
+        let waiting = try connection.first(
+            "SELECT id FROM asset WHERE folder = ?1 AND relative = ?2 AND state IN ('arrived', 'unsettled') ORDER BY id DESC",
+            place
+        ) { $0.integer(0) }
+        if let waiting {
+            try connection.run(
+                """
+                UPDATE asset SET state = 'arrived', size = ?2, modified = ?3, changed = ?4, inode = ?5, born = ?6,
+                file_system = ?7, settled_by = ?8 WHERE id = ?1
+                """,
+                [
+                    .integer(waiting), .integer(identity.size), .integer(identity.modified),
+                    .integer(arrival.file.look.changed), .init(identity.inode.map { Int64(bitPattern: $0) }),
+                    .init(identity.born), .init(identity.fileSystem), .text(arrival.file.settledBy.rawValue),
+                ])
+            try connection.run(
+                "UPDATE upload SET size = ?2, modified = ?3, sort = ?4 WHERE asset = ?1 AND state = 'staging'",
+                [
+                    .integer(waiting), .integer(identity.size), .integer(identity.modified),
+                    .integer(sorting.value(size: identity.size, modified: identity.modified)),
+                ])
+            try bury(identity, asset: waiting)
+            return .renewed(asset: waiting)
+        }
+        if !arrival.again, let stone = try tombstone(identity.folder, identity.relative),
+            stone.identity.isSameVersion(as: identity)
+        {
+            return .known
+        }
+        for order in arrival.orders {
+            guard let key = order.key else { continue }
+            let holder = try connection.first(
+                """
+                SELECT id FROM upload WHERE key = ?1 AND destination = ?2
+                AND state IN ('staging', 'queued', 'uploading')
+                """, [.text(key), .text(order.destination)]
+            ) { $0.text(0) }
+            if let holder { return .keyTaken(holder) }
+        }
+        let asset = try insert(arrival, connection)
+        let uploads = try arrival.orders.map { try insert($0, of: asset, arrival, connection) }
+        try bury(identity, asset: asset)
+        return .recorded(asset: asset, uploads: uploads)
+    }
+
+    private func insert(_ arrival: Arrival, _ connection: Connection) throws -> Int64 {
+        let (file, identity) = (arrival.file, arrival.file.identity)
+        let (action, target): (String, String?) =
+            switch arrival.action {
+            case .keep: ("keep", nil)
+            case .delete: ("delete", nil)
+            case .move(let template): ("move", template.source)
+            }
+        try connection.run(
+            """
+            INSERT INTO asset (folder, root, relative, size, modified, changed, inode, born, file_system, settled_by,
+                state, action, target, source_state, priority, arrived_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'arrived', ?11, ?12, 'untouched', ?13, ?14)
+            """,
+            [
+                .text(identity.folder), .blob(file.root.bytes), .blob(identity.relative.bytes),
+                .integer(identity.size), .integer(identity.modified), .integer(file.look.changed),
+                .init(identity.inode.map { Int64(bitPattern: $0) }), .init(identity.born),
+                .init(identity.fileSystem), .text(file.settledBy.rawValue), .text(action), .init(target),
+                .integer(Int64(arrival.priority)), .integer(clocks.wall().milliseconds),
+            ])
+        return connection.lastRow
+    }
+
+    private func insert(
+        _ order: Arrival.Order, of asset: Int64, _ arrival: Arrival, _ connection: Connection
+    ) throws -> String {
+        let id = newID()
+        let identity = arrival.file.identity
+        try connection.run(
+            """
+            INSERT INTO upload (id, asset, folder, destination, name, media_type, key, context, metadata, size,
+                modified, rank, sort, state, generation, attempt, backoff_until, acked, created_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'staging', 1, 0, 0, 0, ?14)
+            """,
+            [
+                .text(id), .integer(asset), .text(identity.folder), .text(order.destination), .blob(order.name.bytes),
+                .text(order.mediaType), .init(order.key), .text(try Self.json(order.context)),
+                .text(try Self.json(order.metadata)), .integer(identity.size), .integer(identity.modified),
+                .integer(Int64(-arrival.priority)),
+                .integer(sorting.value(size: identity.size, modified: identity.modified)),
+                .integer(clocks.wall().milliseconds),
+            ])
+        try note("added", id)
+        return id
+    }
+
+    /// Assets whose copy is to be made, the highest priority first, without those being copied now.
+    package func arrived(limit: Int, except: Set<Int64>) throws -> [AssetRecord] {
+        try connection.query(
+            "SELECT \(AssetRecord.columns) FROM asset WHERE state = 'arrived' ORDER BY priority DESC, id LIMIT ?1",
+            [.integer(Int64(limit + except.count))]
+        ) { row throws(StoreError) in
+            var found: [AssetRecord] = []
+            while try row.next() {
+                let asset = AssetRecord(row, 0)
+                if !except.contains(asset.id) && found.count < limit { found.append(asset) }
+            }
+            return found
+        }
+    }
+
+    /// A copy that is whole and durable under its name in the staging folder.
+    package struct Copied: Sendable, Hashable {
+        package var asset: Int64
+        package var sha256: [UInt8]
+
+        package init(asset: Int64, sha256: [UInt8]) {
+            self.asset = asset
+            self.sha256 = sha256
+        }
+    }
+
+    /// The copies are in place: their uploads may go. One transaction for all.
+    ///
+    /// - Returns: The assets whose content was already uploaded from the same path: their uploads are completed
+    ///   without sending, their sources kept.
+    @discardableResult
+    package func staged(_ copies: [Copied]) async throws -> [Int64] {
+        try await change { connection in
+            var repeats: [Int64] = []
+            for copy in copies {
+                try connection.run(
+                    "UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3 WHERE id = ?1 AND state = 'arrived'",
+                    [.integer(copy.asset), .blob(copy.sha256), .integer(self.clocks.wall().milliseconds)])
+                guard connection.changes > 0, let asset = try self.asset(copy.asset) else { continue }
+                for upload in try self.uploads(of: copy.asset) where upload.state == .staging {
+                    try self.move(upload, by: .staged)
+                }
+                if try self.settleRepeat(asset, copy.sha256) { repeats.append(asset.id) }
+            }
+            return repeats
+        }
+    }
+
+    /// The same content from the same path, uploaded and verified before: touched, copied back, or restored.
+    private func settleRepeat(_ asset: AssetRecord, _ sha256: [UInt8]) throws -> Bool {
+        let uploads = try uploads(of: asset.id).filter { $0.state == .queued && $0.generation == 1 }
+        guard !uploads.isEmpty, asset.settledBy != .added else { return false }
+        var isRepeat = true
+        for upload in uploads {
+            let before = try connection.first(
+                """
+                SELECT remote FROM history WHERE sha256 = ?1 AND destination = ?2 AND outcome = 'completed'
+                AND folder = ?3 AND relative = ?4 ORDER BY id DESC
+                """,
+                [
+                    .blob(sha256), .text(upload.destination), .text(asset.folder),
+                    .blob(asset.identity.relative.bytes),
+                ]
+            ) { $0.optionalText(0) }
+            guard let before else {
+                isRepeat = false
+                continue
+            }
+            var remote =
+                before.flatMap { Self.value(RemoteObject.self, json: $0) }
+                ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
+            remote.warnings = ["not sent again: the same content was uploaded from this path before"]
+            try connection.run("UPDATE asset SET action = 'keep', target = NULL WHERE id = ?1", [.integer(asset.id)])
+            try move(upload, by: .claimed)
+            var claimed = upload
+            claimed.state = .uploading
+            try complete(claimed, remote)
+        }
+        return isRepeat
+    }
+
+    /// The source is no longer what was recorded: it settles again, and comes back as an arrival.
+    package func unsettle(_ asset: Int64) async throws {
+        try await change { connection in
+            try connection.run(
+                "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
+            // Perhaps only its ctime moved: the watcher must not take it for a known version.
+            try connection.run("DELETE FROM tombstone WHERE asset = ?1", [.integer(asset)])
+        }
+    }
+
+    /// Assets that settle again after they had been recorded.
+    package func unsettled() throws -> [AssetRecord] {
+        try connection.all("SELECT \(AssetRecord.columns) FROM asset WHERE state = 'unsettled' ORDER BY id LIMIT 1000")
+        {
+            AssetRecord($0, 0)
+        }
+    }
+
+    /// The source cannot be copied, for its own sake (gone, unreadable): its uploads fail.
+    package func cannotStage(_ asset: Int64, _ failure: Failure) async throws {
+        try await change { connection in
+            for upload in try self.uploads(of: asset) where upload.state == .staging {
+                try self.note(failure, upload)
+                try self.move(upload, by: .refused)
+                try self.remember(upload, .failed, code: failure.code)
+            }
+            try connection.run(
+                "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled')",
+                [.integer(asset)])
+            // The path may be used again; nothing of this version was sent.
+            try connection.run("DELETE FROM tombstone WHERE asset = ?1", [.integer(asset)])
+        }
+    }
+
+    // MARK: Tombstones
+
+    struct Tombstone {
+        var identity: StoredIdentity
+        var seenAt: Int64
+    }
+
+    func tombstone(_ folder: String, _ relative: FilePath) throws(StoreError) -> Tombstone? {
+        try connection.first(
+            "SELECT size, modified, inode, born, file_system, seen_at FROM tombstone WHERE folder = ?1 AND relative = ?2",
+            [.text(folder), .blob(relative.bytes)]
+        ) { row in
+            Tombstone(
+                identity: StoredIdentity(
+                    folder: folder, relative: relative, size: row.integer(0), modified: row.integer(1),
+                    inode: row.optionalInteger(2).map { UInt64(bitPattern: $0) }, born: row.optionalInteger(3),
+                    fileSystem: row.optionalText(4)),
+                seenAt: row.integer(5))
+        }
+    }
+
+    func bury(_ identity: StoredIdentity, asset: Int64?) throws(StoreError) {
+        try connection.run(
+            """
+            INSERT OR REPLACE INTO tombstone (folder, relative, size, modified, inode, born, file_system, asset, seen_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            """,
+            [
+                .text(identity.folder), .blob(identity.relative.bytes), .integer(identity.size),
+                .integer(identity.modified), .init(identity.inode.map { Int64(bitPattern: $0) }), .init(identity.born),
+                .init(identity.fileSystem), .init(asset), .integer(clocks.wall().milliseconds),
+            ])
+    }
+
+    /// Tombstones not renewed for 90 days, oldest first: their sources are to be looked for before they may go.
+    package func oldTombstones(limit: Int) throws -> [StoredIdentity] {
+        let horizon = clocks.wall().milliseconds - 90 * 86_400_000
+        return try connection.all(
+            """
+            SELECT folder, relative, size, modified, inode, born, file_system FROM tombstone
+            WHERE seen_at < ?1 ORDER BY seen_at LIMIT ?2
+            """, [.integer(horizon), .integer(Int64(limit))]
+        ) { row in
+            StoredIdentity(
+                folder: row.text(0), relative: FilePath(bytes: row.blob(1)), size: row.integer(2),
+                modified: row.integer(3), inode: row.optionalInteger(4).map { UInt64(bitPattern: $0) },
+                born: row.optionalInteger(5), fileSystem: row.optionalText(6))
+        }
+    }
+
+    /// Tombstones whose source stands (`renewed`) live on; those whose source is gone (`gone`) go.
+    package func tend(renewed: [StoredIdentity], gone: [StoredIdentity]) async throws {
+        let now = clocks.wall().milliseconds
+        try await change { connection in
+            for identity in renewed {
+                try connection.run(
+                    "UPDATE tombstone SET seen_at = ?3 WHERE folder = ?1 AND relative = ?2",
+                    [.text(identity.folder), .blob(identity.relative.bytes), .integer(now)])
+            }
+            for identity in gone {
+                try connection.run(
+                    "DELETE FROM tombstone WHERE folder = ?1 AND relative = ?2",
+                    [.text(identity.folder), .blob(identity.relative.bytes)])
+            }
+        }
+    }
+}

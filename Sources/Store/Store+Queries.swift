@@ -1,0 +1,206 @@
+package import Core
+
+// What is where: reads only.
+
+extension Store {
+    package func asset(_ id: Int64) throws -> AssetRecord? {
+        try connection.first("SELECT \(AssetRecord.columns) FROM asset WHERE id = ?1", [.integer(id)]) {
+            AssetRecord($0, 0)
+        }
+    }
+
+    package func upload(_ id: String) throws -> UploadRecord? {
+        try connection.first("SELECT \(UploadRecord.columns) FROM upload WHERE id = ?1", [.text(id)]) {
+            UploadRecord($0, 0)
+        }
+    }
+
+    package func uploads(of asset: Int64) throws -> [UploadRecord] {
+        try connection.all("SELECT \(UploadRecord.columns) FROM upload WHERE asset = ?1 ORDER BY id", [.integer(asset)])
+        {
+            UploadRecord($0, 0)
+        }
+    }
+
+    package func checkpoint(_ upload: String) throws -> Checkpoint? {
+        try connection.first("SELECT body FROM checkpoint WHERE upload = ?1", [.text(upload)]) { $0.text(0) }
+            .flatMap { Self.value([String: String].self, json: $0) }.map { Checkpoint($0) }
+    }
+
+    /// The failures of an upload, oldest first: generation, attempt, failure.
+    package func failures(_ upload: String) throws -> [(generation: Int, attempt: Int, failure: Failure)] {
+        try connection.all(
+            "SELECT generation, attempt, body FROM failure WHERE upload = ?1 ORDER BY id", [.text(upload)]
+        ) { row in
+            (Int(row.integer(0)), Int(row.integer(1)), Self.value(Failure.self, json: row.text(2)))
+        }.compactMap { row in row.2.map { (row.0, row.1, $0) } }
+    }
+
+    /// What a list asks for. Every field that is set must hold.
+    package struct Filter: Sendable, Hashable {
+        package var states: [UploadState] = []
+        package var destination: String?
+        package var folder: String?
+        /// Part of the path, as bytes.
+        package var text: FilePath?
+        /// Only uploads that are older than this id.
+        package var after: String?
+        package var limit = 100
+
+        package init() {}
+    }
+
+    /// Newest first.
+    package func rows(_ filter: Filter) throws -> [UploadRow] {
+        var clauses: [String] = []
+        var values: [Connection.Value] = []
+        func add(_ clause: (Int) -> String, _ value: Connection.Value) {
+            values.append(value)
+            clauses.append(clause(values.count))
+        }
+        if let destination = filter.destination { add({ "upload.destination = ?\($0)" }, .text(destination)) }
+        if let folder = filter.folder { add({ "upload.folder = ?\($0)" }, .text(folder)) }
+        if let after = filter.after { add({ "upload.id < ?\($0)" }, .text(after)) }
+        if let text = filter.text { add({ "instr(asset.relative, ?\($0)) > 0" }, .blob(text.bytes)) }
+        if !filter.states.isEmpty {
+            clauses.append("upload.state IN (" + filter.states.map { "'\($0.rawValue)'" }.joined(separator: ", ") + ")")
+        }
+        let condition = clauses.isEmpty ? "" : "WHERE " + clauses.joined(separator: " AND ")
+        values.append(.integer(Int64(filter.limit)))
+        return try rows("\(condition) ORDER BY upload.id DESC LIMIT ?\(values.count)", values)
+    }
+
+    package func row(_ id: String) throws -> UploadRow? {
+        try rows("WHERE upload.id = ?1", [.text(id)]).first
+    }
+
+    /// Uploads whose id begins with `prefix`, at most `limit`.
+    package func rows(idPrefix prefix: String, limit: Int) throws -> [UploadRow] {
+        // The alphabet ends with Z: everything that begins with the prefix sorts below prefix + "[".
+        try rows(
+            "WHERE upload.id >= ?1 AND upload.id < ?2 LIMIT ?3",
+            [.text(prefix), .text(prefix + "["), .integer(Int64(limit))])
+    }
+
+    package func rows(key: String) throws -> [UploadRow] {
+        try rows("WHERE upload.key = ?1 ORDER BY upload.id DESC LIMIT 20", [.text(key)])
+    }
+
+    /// The newest uploads of the file at `path`.
+    package func rows(path: FilePath) throws -> [UploadRow] {
+        let assets = try connection.all(
+            "SELECT id, root, relative FROM asset WHERE instr(?1, relative) > 0 ORDER BY id DESC", [.blob(path.bytes)]
+        ) { (id: $0.integer(0), path: FilePath(bytes: $0.blob(1)).appending(FilePath(bytes: $0.blob(2)))) }
+        guard let newest = assets.first(where: { $0.path == path }) else { return [] }
+        return try rows("WHERE upload.asset = ?1 ORDER BY upload.id", [.integer(newest.id)])
+    }
+
+    private func rows(_ condition: String, _ values: [Connection.Value]) throws -> [UploadRow] {
+        let assetStart = Int32(UploadRecord.count)
+        let bodyAt = assetStart + Int32(AssetRecord.count)
+        return try connection.all(
+            """
+            SELECT \(UploadRecord.qualified), \(AssetRecord.qualified),
+            (SELECT body FROM failure WHERE failure.upload = upload.id ORDER BY failure.id DESC LIMIT 1)
+            FROM upload JOIN asset ON asset.id = upload.asset \(condition)
+            """, values
+        ) { row in
+            UploadRow(
+                upload: UploadRecord(row, 0), asset: AssetRecord(row, assetStart),
+                failure: row.optionalText(bodyAt).flatMap { Self.value(Failure.self, json: $0) })
+        }
+    }
+
+    package func tallies() throws -> [Tally] {
+        try connection.all("SELECT destination, state, uploads, bytes FROM tally") { row in
+            (row.text(0), UploadState(rawValue: row.text(1)), Int(row.integer(2)), row.integer(3))
+        }.compactMap { row in row.1.map { Tally(destination: row.0, state: $0, uploads: row.2, bytes: row.3) } }
+    }
+
+    /// Bytes of all staged copies.
+    package func stagedBytes() throws -> Int64 {
+        try connection.first("SELECT bytes FROM staged_total") { $0.integer(0) } ?? 0
+    }
+
+    /// Events after `seq`, oldest first.
+    package func events(after seq: Int64, limit: Int) throws -> [EventRecord] {
+        try connection.all(
+            "SELECT seq, at, type, upload, detail FROM event WHERE seq > ?1 AND seq <= ?3 ORDER BY seq LIMIT ?2",
+            // Only what is committed: an event that a crash takes back must not have been seen.
+            [.integer(seq), .integer(Int64(limit)), .integer(self.seq)]
+        ) { row in
+            EventRecord(
+                seq: row.integer(0), at: WallTime(milliseconds: row.integer(1)), type: row.text(2),
+                upload: row.optionalText(3), detail: Self.value([String: String].self, json: row.text(4)) ?? [:])
+        }
+    }
+
+    /// The oldest event that is still there; 0 when none ever was.
+    package func oldestEvent() throws -> Int64 {
+        try connection.first("SELECT min(seq) FROM event") { $0.integer(0) } ?? 0
+    }
+
+    /// Writes an event of the daemon itself.
+    package func announce(_ type: String, _ detail: [String: String]) async throws {
+        try await change { _ in try self.note(type, nil, detail) }
+    }
+}
+
+extension AssetRecord {
+    private static let names = [
+        "id", "folder", "root", "relative", "size", "modified", "changed", "inode", "born", "file_system",
+        "settled_by", "state", "sha256", "action", "target", "source_state", "source_note", "priority",
+    ]
+    static let columns = names.joined(separator: ", ")
+    static let qualified = names.map { "asset." + $0 }.joined(separator: ", ")
+    static let count = names.count
+
+    init(_ row: Connection.Row, _ at: Int32) {
+        let action: SourceAction =
+            switch row.text(at + 13) {
+            case "delete": .delete
+            // A template that this program no longer understands keeps the source: the cautious reading.
+            case "move": (try? Template(row.text(at + 14))).map { .move(to: $0) } ?? .keep
+            default: .keep
+            }
+        self.init(
+            id: row.integer(at), folder: row.text(at + 1), root: FilePath(bytes: row.blob(at + 2)),
+            identity: StoredIdentity(
+                folder: row.text(at + 1), relative: FilePath(bytes: row.blob(at + 3)), size: row.integer(at + 4),
+                modified: row.integer(at + 5), inode: row.optionalInteger(at + 7).map { UInt64(bitPattern: $0) },
+                born: row.optionalInteger(at + 8), fileSystem: row.optionalText(at + 9)),
+            changed: row.integer(at + 6), settledBy: SettledBy(rawValue: row.text(at + 10)) ?? .quiet,
+            state: AssetState(rawValue: row.text(at + 11)) ?? .dropped, sha256: row.optionalBlob(at + 12),
+            action: action, sourceState: SourceState(rawValue: row.text(at + 15)) ?? .kept,
+            sourceNote: row.optionalText(at + 16), priority: Int(row.integer(at + 17)))
+    }
+}
+
+extension UploadRecord {
+    private static let names = [
+        "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
+        "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
+        "remote_delete", "created_at", "started_at", "finished_at",
+    ]
+    static let columns = names.joined(separator: ", ")
+    static let qualified = names.map { "upload." + $0 }.joined(separator: ", ")
+    static let count = names.count
+
+    init(_ row: Connection.Row, _ at: Int32) {
+        func time(_ column: Int32) -> WallTime? { row.optionalInteger(at + column).map { WallTime(milliseconds: $0) } }
+        func map(_ column: Int32) -> [String: String] {
+            Store.value([String: String].self, json: row.text(at + column)) ?? [:]
+        }
+        let backoff = row.integer(at + 16)
+        self.init(
+            id: row.text(at), asset: row.integer(at + 1), folder: row.text(at + 2), destination: row.text(at + 3),
+            name: FilePath(bytes: row.blob(at + 4)), mediaType: row.text(at + 5), key: row.optionalText(at + 6),
+            context: map(7), metadata: map(8), size: row.integer(at + 9), modified: row.integer(at + 10),
+            priority: Int(-row.integer(at + 11)), state: UploadState(rawValue: row.text(at + 12)) ?? .failed,
+            generation: Int(row.integer(at + 13)), attempt: Int(row.integer(at + 14)), pausedAt: time(15),
+            backoffUntil: backoff > 0 ? MonotonicTime(nanoseconds: backoff) : nil, acked: row.integer(at + 17),
+            remote: row.optionalText(at + 18).flatMap { Store.value(RemoteObject.self, json: $0) },
+            remoteDelete: row.optionalText(at + 19), createdAt: WallTime(milliseconds: row.integer(at + 20)),
+            startedAt: time(21), finishedAt: time(22))
+    }
+}

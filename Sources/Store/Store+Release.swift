@@ -1,0 +1,78 @@
+package import Core
+
+// From "verified" to "the source is gone and the copy too".
+
+extension Store {
+    /// Assets whose uploads are all over, in the order of their numbers: the release looks at them until it is done.
+    package func releasable(limit: Int, after asset: Int64 = 0) throws -> [(asset: AssetRecord, verdict: ReleaseVerdict)] {
+        let assets = try connection.all(
+            "SELECT \(AssetRecord.columns) FROM asset WHERE due = 1 AND id > ?1 ORDER BY id LIMIT ?2",
+            [.integer(asset), .integer(Int64(limit))]) { AssetRecord($0, 0) }
+        return try assets.map { ($0, ReleaseVerdict(uploads: try uploads(of: $0.id).map(\.state))) }
+    }
+
+    /// Puts the asset on the release's list when its uploads are all over. Part of the transaction that ended the last.
+    func noteDue(_ asset: Int64) throws {
+        try connection.run(
+            """
+            UPDATE asset SET due = 1 WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE asset = ?1
+            AND state IN ('staging', 'queued', 'uploading', 'failed'))
+            """, [.integer(asset)])
+    }
+
+    /// Records that the source is about to be taken from its place. Durable when it returns.
+    package func beginRelease(_ asset: Int64) async throws {
+        try await change { connection in
+            try connection.run(
+                "UPDATE asset SET source_state = 'releasing', source_note = NULL WHERE id = ?1 AND source_state = 'untouched'",
+                [.integer(asset)])
+        }
+    }
+
+    /// Records what became of the source.
+    ///
+    /// - Parameter note: For a person: where it went, or why it was kept.
+    package func finishRelease(_ asset: Int64, _ state: SourceState, note: String?) async throws {
+        try await change { connection in
+            try connection.run(
+                "UPDATE asset SET source_state = ?2, source_note = ?3 WHERE id = ?1",
+                [.integer(asset), .text(state.rawValue), .init(note)])
+            for upload in try self.uploads(of: asset) {
+                try self.note("source", upload.id, ["state": state.rawValue, "note": note ?? ""])
+            }
+        }
+    }
+
+    /// Records why the source could not be released yet; it is tried again.
+    package func releaseFailed(_ asset: Int64, note: String) async throws {
+        try await change { connection in
+            try connection.run(
+                "UPDATE asset SET source_note = ?2 WHERE id = ?1", [.integer(asset), .text(note)])
+        }
+    }
+
+    /// The release is over: the staged copy is gone.
+    package func released(_ asset: Int64) async throws {
+        try await change { connection in
+            try connection.run("UPDATE asset SET state = 'dropped', due = 0 WHERE id = ?1", [.integer(asset)])
+        }
+    }
+
+    /// The asset has uploads to come again: the release hears of it when they are over.
+    package func notDue(_ asset: Int64) async throws {
+        try await change { connection in
+            try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
+            try self.noteDue(asset)
+        }
+    }
+
+    /// Which of these names in the staging folder belong to an asset that counts on them.
+    package func owned(_ names: [Int64]) throws -> Set<Int64> {
+        var owned: Set<Int64> = []
+        for name in names {
+            let state = try connection.first("SELECT state FROM asset WHERE id = ?1", [.integer(name)]) { $0.text(0) }
+            if state == AssetState.staged.rawValue { owned.insert(name) }
+        }
+        return owned
+    }
+}

@@ -1,0 +1,342 @@
+package import Core
+internal import Linux
+
+// From "claimed" to "verified".
+
+extension Store {
+    /// Takes the next upload for `destination` and leases it to this run. Durable when it returns.
+    ///
+    /// - Parameters:
+    ///   - folders: Paused folders, which are passed over.
+    /// - Returns: `nil` when none may go now.
+    package func claim(_ destination: String, passingOver folders: [String]) async throws -> Claim? {
+        let now = clocks.monotonic().nanoseconds
+        // Asked outside a transaction first, so that an idle dispatcher writes nothing.
+        guard try next(destination, folders, now) != nil else { return nil }
+        return try await change { connection in
+            guard let upload = try self.next(destination, folders, now), let asset = try self.asset(upload.asset) else {
+                return nil
+            }
+            try connection.run(
+                "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
+                [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
+            try self.move(upload, by: .claimed)
+            return Claim(
+                upload: try self.upload(upload.id) ?? upload, asset: asset, checkpoint: try self.checkpoint(upload.id))
+        }
+    }
+
+    private func next(_ destination: String, _ folders: [String], _ now: Int64) throws -> UploadRecord? {
+        let places = folders.indices.map { "?\($0 + 3)" }.joined(separator: ", ")
+        return try connection.first(
+            """
+            SELECT \(UploadRecord.columns) FROM upload INDEXED BY upload_next
+            WHERE destination = ?1 AND state = 'queued' AND paused_at IS NULL AND backoff_until <= ?2
+            \(folders.isEmpty ? "" : "AND folder NOT IN (\(places))")
+            ORDER BY rank, sort, id LIMIT 1
+            """, [.text(destination), .integer(now)] + folders.map { .text($0) }
+        ) { UploadRecord($0, 0) }
+    }
+
+    /// When the first upload that waits after a failure may go again.
+    package func nextBackoff() throws -> MonotonicTime? {
+        try connection.first(
+            "SELECT min(backoff_until) FROM upload WHERE backoff_until > 0 AND state = 'queued'"
+        ) { $0.optionalInteger(0) }.flatMap { $0 }.map { MonotonicTime(nanoseconds: $0) }
+    }
+
+    /// Stores the checkpoint of an upload that this run holds. Durable when it returns.
+    ///
+    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile; what the checkpoint names is then queued for
+    ///   removal at the remote.
+    package func record(_ checkpoint: Checkpoint, for id: String, acked: Int64? = nil) async throws {
+        let isHeld = try await change { connection in
+            guard let upload = try self.upload(id) else { return false }
+            if upload.state == .uploading {
+                try connection.run(
+                    "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)",
+                    [.text(id), .text(try Self.json(checkpoint.fields))])
+                if let acked {
+                    // Any acknowledged byte resets the budget of attempts.
+                    try connection.run(
+                        "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2 WHERE id = ?1",
+                        [.text(id), .integer(acked)])
+                }
+                return true
+            }
+            // Cancelled while the request was under way: what it made is to be removed.
+            try connection.run(
+                "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1",
+                [.text(id), .text(try Self.json(checkpoint.fields))])
+            return false
+        }
+        if !isHeld { throw LeaseLost() }
+    }
+
+    /// The upload is not this run's any more.
+    package struct LeaseLost: Error, Sendable {}
+
+    /// Ends an attempt: failure first, then the state that shows it, in one transaction.
+    ///
+    /// - Returns: The asset's uploads after it, for the release; empty when the upload had been cancelled meanwhile.
+    @discardableResult
+    package func finish(_ id: String, _ outcome: AttemptOutcome) async throws -> UploadState? {
+        try await change { connection in
+            guard let upload = try self.upload(id), upload.state == .uploading else { return nil }
+            switch outcome {
+            case .yielded:
+                try self.move(upload, by: .yielded)
+            case .held(let failure, let until):
+                try self.note(failure, upload)
+                try connection.run(
+                    "UPDATE upload SET backoff_until = ?2 WHERE id = ?1", [.text(id), .integer(until.nanoseconds)])
+                try self.move(upload, by: .yielded)
+            case .again(let failure, let until):
+                try self.note(failure, upload)
+                try connection.run(
+                    "UPDATE upload SET attempt = attempt + 1, backoff_until = ?2 WHERE id = ?1",
+                    [.text(id), .integer(until.nanoseconds)])
+                try self.move(upload, by: .attemptFailed)
+                try self.note("attempt", id, ["error": failure.code, "message": failure.message])
+            case .refused(let failure):
+                try self.note(failure, upload)
+                try self.move(upload, by: .refused)
+                try self.remember(upload, .failed, code: failure.code)
+            case .copyLost(let failure):
+                try self.note(failure, upload)
+                try self.move(upload, by: .copyLost)
+                try connection.run(
+                    "UPDATE asset SET state = 'arrived', sha256 = NULL WHERE id = ?1 AND state = 'staged'",
+                    [.integer(upload.asset)])
+                for other in try self.uploads(of: upload.asset) where other.state == .queued {
+                    try self.move(other, by: .copyLost)
+                }
+            case .verified(let remote):
+                try self.complete(upload, remote)
+            }
+            return try self.upload(id)?.state
+        }
+    }
+
+    func complete(_ upload: UploadRecord, _ remote: RemoteObject) throws {
+        try connection.run(
+            "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
+            [.text(upload.id), .text(try Self.json(remote))])
+        try move(upload, by: .verified)
+        try remember(upload, .completed, remote: remote)
+        try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
+        try connection.run(
+            """
+            UPDATE tombstone SET sha256 = (SELECT sha256 FROM asset WHERE id = ?1) WHERE asset = ?1
+            """, [.integer(upload.asset)])
+    }
+
+    // MARK: A person's verbs
+
+    /// Sets or clears the operator hold of one upload. Repeating it changes nothing.
+    package func pause(_ id: String, _ on: Bool) async throws {
+        let now = clocks.wall().milliseconds
+        try await change { connection in
+            try connection.run(
+                """
+                UPDATE upload SET paused_at = ?2 WHERE id = ?1 AND (paused_at IS NULL) = ?3
+                AND state IN ('staging', 'queued', 'uploading')
+                """,
+                [.text(id), on ? .integer(now) : .null, .integer(on ? 1 : 0)])
+            if connection.changes > 0 {
+                try self.note("state", id, ["hold": on ? "operator" : "", "reason": on ? "paused" : "resumed"])
+            }
+        }
+    }
+
+    /// Ends uploads by request: state, tombstone and the queue of remote removals in one transaction.
+    ///
+    /// - Returns: Their state after it: `cancelled`, or what forbade it (`completed`).
+    package func cancel(_ ids: [String]) async throws -> [UploadState?] {
+        try await change { connection in
+            try ids.map { id in
+                guard let upload = try self.upload(id) else { return nil }
+                guard upload.state.after(.cancelled) != nil else { return upload.state }
+                let checkpoint = try self.checkpoint(id)
+                // A checkpoint exists from before the creation request: something may be there.
+                if let checkpoint {
+                    try connection.run(
+                        "INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at) VALUES (?1, ?2, ?3, 0, ?4)",
+                        [
+                            .text(id), .text(upload.destination), .text(try Self.json(checkpoint.fields)),
+                            .integer(self.clocks.wall().milliseconds),
+                        ])
+                }
+                try connection.run(
+                    "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
+                    [.text(id), .text(checkpoint == nil ? "none" : "pending")])
+                try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(id)])
+                try self.move(upload, by: .cancelled)
+                try self.remember(upload, .cancelled)
+                // Nobody needs the copy that was to be made.
+                try connection.run(
+                    """
+                    UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled') AND NOT EXISTS
+                    (SELECT 1 FROM upload WHERE asset = ?1 AND state = 'staging')
+                    """, [.integer(upload.asset)])
+                return .cancelled
+            }
+        }
+    }
+
+    /// Starts a new generation of a failed or cancelled upload.
+    ///
+    /// - Parameter fromCopy: The staged copy is there; else it is staged again from the source.
+    /// - Returns: The state before, so that the caller can tell "was waiting already" from "started".
+    package func retry(_ id: String, fromCopy: Bool) async throws -> UploadState? {
+        try await change { connection in
+            guard let upload = try self.upload(id) else { return nil }
+            guard upload.state == .failed || upload.state == .cancelled else { return upload.state }
+            try connection.run(
+                """
+                UPDATE upload SET generation = generation + 1, attempt = 0, backoff_until = 0, finished_at = NULL,
+                remote_delete = NULL, acked = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN acked
+                ELSE 0 END WHERE id = ?1
+                """, [.text(id)])
+            if !fromCopy {
+                try connection.run(
+                    "UPDATE asset SET state = 'arrived', sha256 = NULL, source_state = 'untouched' WHERE id = ?1 AND state <> 'staged'",
+                    [.integer(upload.asset)])
+            }
+            try self.move(upload, by: fromCopy ? .retriedFromCopy : .retriedFromSource)
+            return upload.state
+        }
+    }
+
+    package func setPause(_ pause: PauseRecord) async throws {
+        try await change { connection in
+            try connection.run(
+                "INSERT OR REPLACE INTO pause VALUES (?1, ?2, ?3, ?4)",
+                [
+                    .text(pause.scope.rawValue), .text(pause.name), .integer(pause.since.milliseconds),
+                    .init(pause.until?.milliseconds),
+                ])
+            try self.note("paused", nil, ["scope": pause.scope.rawValue, "name": pause.name])
+        }
+    }
+
+    /// - Returns: Whether there was one.
+    @discardableResult
+    package func clearPause(_ scope: PauseRecord.Scope, _ name: String) async throws -> Bool {
+        try await change { connection in
+            try connection.run(
+                "DELETE FROM pause WHERE scope = ?1 AND name = ?2", [.text(scope.rawValue), .text(name)])
+            guard connection.changes > 0 else { return false }
+            try self.note("resumed", nil, ["scope": scope.rawValue, "name": name])
+            return true
+        }
+    }
+
+    package func pauses() throws -> [PauseRecord] {
+        try connection.all("SELECT scope, name, since, until FROM pause") { row in
+            PauseRecord(
+                scope: PauseRecord.Scope(rawValue: row.text(0)) ?? .all, name: row.text(1),
+                since: WallTime(milliseconds: row.integer(2)),
+                until: row.optionalInteger(3).map { WallTime(milliseconds: $0) })
+        }
+    }
+
+    // MARK: Remote remains
+
+    package func remoteDeletions() throws -> [RemoteDeletion] {
+        try connection.all(
+            "SELECT id, upload, destination, checkpoint, tries, created_at FROM remote_delete ORDER BY id LIMIT 1000"
+        ) { row in
+            RemoteDeletion(
+                id: row.integer(0), upload: row.text(1), destination: row.text(2),
+                checkpoint: Checkpoint(Self.value([String: String].self, json: row.text(3)) ?? [:]),
+                tries: Int(row.integer(4)), createdAt: WallTime(milliseconds: row.integer(5)))
+        }
+    }
+
+    /// - Parameter result: `done`, `unsupported` or `gave_up` end it; `nil` means tried in vain.
+    package func remoteDeletion(_ deletion: RemoteDeletion, _ result: String?) async throws {
+        try await change { connection in
+            guard let result else {
+                try connection.run("UPDATE remote_delete SET tries = tries + 1 WHERE id = ?1", [.integer(deletion.id)])
+                return
+            }
+            try connection.run("DELETE FROM remote_delete WHERE id = ?1", [.integer(deletion.id)])
+            try connection.run(
+                "UPDATE upload SET remote_delete = ?2 WHERE id = ?1 AND state = 'cancelled'",
+                [.text(deletion.upload), .text(result)])
+            try self.note("remote_delete", deletion.upload, ["result": result])
+        }
+    }
+
+    // MARK: The ledger
+
+    /// Adds to what was sent on `day` (local, `YYYY-MM-DD`).
+    package func spend(_ bytes: Int64, files: Int, destination: String, network: String, day: String) async throws {
+        try await change { connection in
+            try connection.run(
+                """
+                INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5)
+                ON CONFLICT DO UPDATE SET bytes = bytes + ?4, files = files + ?5
+                """,
+                [.text(destination), .text(network), .text(day), .integer(bytes), .integer(Int64(files))])
+        }
+    }
+
+    package func spent(destination: String, day: String) throws -> Int64 {
+        try connection.first(
+            "SELECT sum(bytes) FROM usage WHERE destination = ?1 AND day = ?2", [.text(destination), .text(day)]
+        ) { $0.integer(0) } ?? 0
+    }
+
+    // MARK: Inside a transaction
+
+    /// The one place where an upload changes its state.
+    func move(_ upload: UploadRecord, by event: UploadEvent) throws {
+        // Read anew: the record may be older than a change in the same transaction.
+        guard let now = try self.upload(upload.id)?.state, let next = now.after(event) else { return }
+        let isOver = next.isTerminal
+        try connection.run(
+            """
+            UPDATE upload SET state = ?2, finished_at = ?3,
+            lease_owner = CASE WHEN ?2 = 'uploading' THEN lease_owner END,
+            leased_at = CASE WHEN ?2 = 'uploading' THEN leased_at END WHERE id = ?1
+            """,
+            [.text(upload.id), .text(next.rawValue), isOver ? .integer(clocks.wall().milliseconds) : .null])
+        try note(isOver ? next.rawValue : "state", upload.id, ["from": now.rawValue, "to": next.rawValue])
+        if isOver { try noteDue(upload.asset) }
+    }
+
+    func note(_ failure: Failure, _ upload: UploadRecord) throws {
+        try connection.run(
+            "INSERT INTO failure (upload, generation, attempt, body) VALUES (?1, ?2, ?3, ?4)",
+            [
+                .text(upload.id), .integer(Int64(upload.generation)), .integer(Int64(upload.attempt + 1)),
+                .text(try Self.json(failure)),
+            ])
+        // A destination that is down for a week must not fill the disk with the same sentence.
+        try connection.run(
+            """
+            DELETE FROM failure WHERE upload = ?1 AND id NOT IN
+            (SELECT id FROM failure WHERE upload = ?1 ORDER BY id DESC LIMIT 20)
+            """, [.text(upload.id)])
+    }
+
+    /// Writes the compact row that stays when the upload has left the lists.
+    func remember(_ upload: UploadRecord, _ outcome: UploadState, code: String? = nil, remote: RemoteObject? = nil)
+        throws
+    {
+        try connection.run(
+            """
+            INSERT INTO history (upload, generation, key, folder, relative, size, sha256, destination, remote, outcome,
+                code, attempts, created_at, finished_at)
+            SELECT ?1, ?2, ?3, folder, relative, size, sha256, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM asset WHERE id = ?11
+            """,
+            [
+                .text(upload.id), .integer(Int64(upload.generation)), .init(upload.key), .text(upload.destination),
+                remote == nil ? .null : .text(try Self.json(remote)), .text(outcome.rawValue), .init(code),
+                .integer(Int64(upload.attempt + 1)), .integer(upload.createdAt.milliseconds),
+                .integer(clocks.wall().milliseconds), .integer(upload.asset),
+            ])
+    }
+}

@@ -1,0 +1,148 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// The built program as a user has it: a drop folder, a daemon, a receiver, all in a temporary folder on loopback.
+///
+/// One task uses it; both processes are gone when it is.
+package final class DaemonFixture {
+    package enum Source: String, Sendable, CaseIterable { case keep, delete, move }
+
+    package let binary: FilePath
+    package let folder: TemporaryFolder
+    package let source: Source
+    package private(set) var daemon: Child?
+    package private(set) var receiver: Child?
+    /// `127.0.0.1:PORT`; the port is the kernel's choice at the first start and kept from then on.
+    package private(set) var address = "127.0.0.1:0"
+
+    /// Where the daemon uploads to; `nil` for the receiver.
+    package var destination: String?
+    /// More keys of the destination, as YAML: `, checksum: sha1`.
+    package var destinationKeys = ""
+
+    /// What the camera fills.
+    package var drop: FilePath { folder.path.appending("drop") }
+    /// On the drop folder's file system and outside it: where a file waits to be renamed into it.
+    package var beside: FilePath { folder.path.appending("beside") }
+    /// Where `move` takes sources.
+    package var done: FilePath { folder.path.appending("done") }
+    /// Where the receiver puts what it got.
+    package var received: FilePath { folder.path.appending("received") }
+    package var staging: FilePath { folder.path.appending("staging") }
+    package var state: FilePath { folder.path.appending("state") }
+    package var config: FilePath { folder.path.appending("sluice.yaml") }
+    private var logs: FilePath { folder.path.appending("logs") }
+
+    package init(source: Source, binary: FilePath) throws {
+        self.source = source
+        self.binary = binary
+        folder = TemporaryFolder()
+        for path in [drop, beside, done, received, staging, state, logs] { try Files.makeFolders(path) }
+    }
+
+    /// Both end before the folder goes: what still runs would write into it anew.
+    deinit {
+        killDaemon()
+        killReceiver()
+    }
+
+    /// Starts the receiver, and tries again for as long as somebody else holds the port that it had before.
+    package func startReceiver() async throws {
+        let child = try await eventually("the receiver listens") {
+            let child = try self.start("receiver", ["receive", "--listen", address, "--into", received.display])
+            do {
+                let url = try await child.line(after: "listening on http://")
+                address = String(url.prefix { $0 != "/" })
+                return child
+            } catch let error as Child.Ended where error.errors.contains("in use") {
+                return nil
+            }
+        }
+        receiver = child
+    }
+
+    /// Starts the daemon, whose configuration names the receiver's address. Does not wait until it is ready.
+    package func startDaemon(environment: [String: String] = [:]) throws {
+        try Files.replace(config, with: Array(configuration.utf8))
+        daemon = try start("daemon", ["run", "--config", config.display], environment: environment)
+    }
+
+    package func killDaemon() { daemon?.end(with: SIGKILL) }
+    package func killReceiver() { receiver?.end(with: SIGKILL) }
+
+    /// Asks the daemon to leave and returns how it did, and how long it took.
+    package func stopDaemon() async throws -> (ending: Child.Ending, took: Duration)? {
+        guard let daemon else { return nil }
+        let clock = ContinuousClock()
+        let start = clock.now
+        daemon.send(SIGTERM)
+        return (try await daemon.end(within: .seconds(20)), start.duration(to: clock.now))
+    }
+
+    /// Runs another verb with this configuration, and returns what it printed.
+    ///
+    /// - Returns: `nil` when it ended with another status than 0, as when the daemon does not answer yet.
+    package func ask(_ verb: String, _ arguments: [String] = []) async throws -> String? {
+        let unique = FilePath("\(verb)-\(hexadecimal(Chance.bytes(6)))")
+        let output = logs.appending(unique)
+        let errors = FilePath(bytes: output.bytes + Array(".err".utf8))
+        defer {
+            for path in [output, errors] {
+                try? Files.removeIfPresent(path)  // the folder goes with the fixture; this only keeps it small
+            }
+        }
+        let child = try Child(
+            binary, [verb, "--config", config.display] + arguments, output: output, errors: errors)
+        guard try await child.end(within: .seconds(20)) == .status(0) else { return nil }
+        return try child.printed()
+    }
+
+    /// The last words of both processes, for the report of a failure.
+    package func lastWords() -> String {
+        [daemon, receiver].compactMap { child in
+            guard let child else { return nil }
+            // A log that cannot be read is no reason to lose the failure that it was to explain.
+            let text = (try? child.complained()) ?? ""
+            return "\(child.errors.name): …\(text.suffix(3000))"
+        }.joined(separator: "\n")
+    }
+
+    private func start(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Child {
+        let output = FilePath("\(name).out")
+        // A line of an earlier run must not be taken for one of this run.
+        try Files.removeIfPresent(logs.appending(output))
+        return try Child(
+            binary, arguments, environment: environment, output: logs.appending(output),
+            errors: logs.appending(FilePath("\(name).err")))
+    }
+
+    /// Waits are short, so that a killed peer costs a test moments; everything else is as a user would have it.
+    private var configuration: String {
+        let root = folder.path.display
+        let after =
+            switch source {
+            case .keep, .delete: "{source: \(source.rawValue)}"
+            case .move: "{source: move, to: \"\(root)/done/{relative}\"}"
+            }
+        return """
+            version: 1
+            state: \(root)/state
+            staging: {path: \(root)/staging}
+            folders:
+              - name: camera
+                path: \(root)/drop
+                settle: {quiet_for: 200ms}
+                name: "{relative}"
+                upload_to: [nas]
+                after_upload: \(after)
+            destinations:
+              nas: {type: tus, url: "\(destination ?? "http://\(address)/files/")"\(destinationKeys)}
+            policy:
+              concurrency: {total: 4, per_destination: 4}
+              retry: {first: 100ms, max: 1s}
+            control: {socket: \(root)/control.sock}
+
+            """
+    }
+}

@@ -1,0 +1,130 @@
+internal import Core
+
+/// A directory of a watched tree. Paths are computed from the chain of parents, so a rename is one assignment.
+///
+/// Touched by the watching thread only, like everything it refers to.
+final class Directory {
+    unowned let root: Root
+    /// `nil` at the top, and for what left the tree.
+    var parent: Directory?
+    var name: FilePath
+    var children: [FilePath: Directory] = [:]
+    /// The watch, and which directory it was set on.
+    var watch: Int32?
+    var device: UInt64 = 0
+    var inode: UInt64 = 0
+    /// A visit that is queued.
+    var visit: Origin?
+    /// The last visit of the parent that came across it.
+    var seen = 0
+    /// It cannot be read, and that has been said.
+    var hasComplained = false
+    /// It left the tree for good.
+    var isGone = false
+
+    init(root: Root, parent: Directory?, name: FilePath) {
+        self.root = root
+        self.parent = parent
+        self.name = name
+    }
+
+    var isTop: Bool { root.top === self }
+
+    /// The path below the root, empty for the root; `nil` while it is on the way from one name to another, or gone.
+    var relative: FilePath? {
+        var names: [FilePath] = []
+        var at = self
+        while let parent = at.parent {
+            names.append(at.name)
+            at = parent
+        }
+        guard at.isTop else { return nil }
+        return FilePath(fromKernel: Array(names.reversed().map(\.bytes).joined(separator: [UInt8(ascii: "/")])))
+    }
+
+    var path: FilePath? { relative.map { root.path.appending($0) } }
+}
+
+/// Why a directory is visited. The strongest reason counts.
+enum Origin: Int, Comparable {
+    /// It has no watch, and its time has come; only what is new in it is followed down.
+    case poll
+    /// Nobody knows what happened meanwhile.
+    case reconcile
+    /// The first time since the start.
+    case first
+    /// An event told that it is new here.
+    case event
+
+    static func < (a: Origin, b: Origin) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// A file in a directory. Follows the directory when that is renamed.
+struct Place: Hashable {
+    let directory: Directory
+    let name: FilePath
+
+    static func == (a: Place, b: Place) -> Bool { a.directory === b.directory && a.name == b.name }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(ObjectIdentifier(directory))
+        hasher.combine(name)
+    }
+}
+
+/// The top of a tree: one for each distinct path among the rules.
+final class Root {
+    enum Condition: Equatable {
+        /// Nobody has looked yet.
+        case unknown
+        case present
+        case absent(String)
+        case failed(String)
+    }
+
+    let path: FilePath
+    let isRecursive: Bool
+    /// Indices of the rules that name this path.
+    let rules: [Int]
+    private(set) lazy var top = Directory(root: self, parent: nil, name: FilePath(""))
+    /// Where the path leads with every link followed.
+    var real: FilePath
+    var condition = Condition.unknown
+    /// Visits that are queued or under way.
+    var visits = 0
+    /// The first scan has not ended.
+    var isFirst = true
+    var nextLook: MonotonicTime
+    /// Who may claim files here, in the order of the rules.
+    var claimants: [Claimant] = []
+
+    init(path: FilePath, isRecursive: Bool, rules: [Int], nextLook: MonotonicTime) {
+        self.path = path
+        self.isRecursive = isRecursive
+        self.rules = rules
+        self.nextLook = nextLook
+        real = path
+    }
+}
+
+/// First in, first out.
+struct Queue<Element> {
+    private var elements: [Element] = []
+    private var head = 0
+
+    var isEmpty: Bool { head == elements.count }
+
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func popFirst() -> Element? {
+        guard head < elements.count else { return nil }
+        defer {
+            head += 1
+            if head > 1024 && head * 2 > elements.count {
+                elements.removeFirst(head)
+                head = 0
+            }
+        }
+        return elements[head]
+    }
+}

@@ -1,0 +1,167 @@
+internal import Core
+internal import Linux
+
+// What an event means. None of them proves anything: they say where to look.
+
+extension Lookout {
+    /// How long a directory that left its name may take to turn up under another. Both halves of a rename are queued
+    /// together, but a read may end between them.
+    private static let renameTime = Duration.milliseconds(50)
+
+    /// Reads what is queued, at most so much that a flood of events does not keep everything else waiting.
+    ///
+    /// - Returns: Whether nothing is left.
+    @discardableResult
+    func readNews() -> Bool {
+        guard let inotify else { return true }
+        for _ in 0..<16 {
+            do {
+                guard try inotify.read({ take($0) }) else { return true }
+            } catch {
+                // Not a matter of one folder: scans go on, as if there were no events.
+                log("reading events failed (\(error)); folders are scanned every \(pace.poll) instead")
+                loseEvents()
+                return true
+            }
+            hasNews = true
+        }
+        return false
+    }
+
+    private func loseEvents() {
+        inotify = nil
+        for directories in watches.values {
+            for directory in directories {
+                directory.watch = nil
+                unwatched[ObjectIdentifier(directory)] = directory
+            }
+        }
+        watches = [:]
+        nextPoll = now.advanced(by: pace.poll)
+        scanAll()
+    }
+
+    private func take(_ event: Inotify.Event) {
+        if event.kind.contains(.overflow) {
+            overflows += 1
+            if !isInOverflow {
+                isInOverflow = true
+                log(
+                    "the kernel lost events (more than fs.inotify.max_queued_events at once); "
+                        + "every folder is scanned again")
+            }
+            scanAll()
+            return
+        }
+        // A watch that was given back may still have events in the queue.
+        guard let directories = watches[event.watch] else { return }
+        if event.kind.contains(.ignored) {
+            watches[event.watch] = nil
+            inotify?.ended()
+            for directory in directories {
+                directory.watch = nil
+                // Gone, unmounted or replaced: the next look tells.
+                if directory.isTop { directory.root.nextLook = now } else { enqueue(directory, .event) }
+            }
+            return
+        }
+        for directory in directories { take(event, in: directory) }
+    }
+
+    private func take(_ event: Inotify.Event, in directory: Directory) {
+        if event.name.isEmpty {
+            if directory.isTop && !event.kind.isDisjoint(with: [.moveSelf, .deleteSelf, .unmount]) {
+                directory.root.nextLook = now
+            }
+        } else if event.kind.contains(.isFolder) {
+            takeFolder(event, in: directory)
+        } else if !event.kind.isDisjoint(with: [.delete, .movedFrom]) {
+            settling.forget(Place(directory: directory, name: event.name))
+        } else {
+            let isClosed = !event.kind.isDisjoint(with: [.closeWrite, .movedTo])
+            hear(of: event.name, in: directory, isClosed ? .closed : .heard)
+        }
+    }
+
+    private func takeFolder(_ event: Inotify.Event, in directory: Directory) {
+        let root = directory.root
+        if event.kind.contains(.delete) {
+            if let child = directory.children[event.name] { remove(child) }
+        } else if event.kind.contains(.movedFrom) {
+            guard let child = directory.children.removeValue(forKey: event.name) else { return }
+            child.parent = nil
+            moves += 1
+            moving.append((event.cookie, child, now.advanced(by: Self.renameTime)))
+        } else if event.kind.contains(.movedTo) || event.kind.contains(.create) {
+            let moved = event.kind.contains(.movedTo) ? takeMoving(event.cookie, root) : nil
+            guard root.isRecursive, !TemporaryNames.contains(event.name) else {
+                if let moved { remove(moved) }
+                return
+            }
+            // What stood under this name before is gone: a rename replaces.
+            if let moved {
+                if let old = directory.children[event.name] { remove(old) }
+                moved.name = event.name
+                moved.parent = directory
+                moved.seen = generation
+                directory.children[event.name] = moved
+                moves += 1
+            }
+            enqueue(child(event.name, of: directory), .event)
+        }
+    }
+
+    private func takeMoving(_ cookie: UInt32, _ root: Root) -> Directory? {
+        guard let index = moving.firstIndex(where: { $0.cookie == cookie && $0.directory.root === root }) else {
+            return nil
+        }
+        return moving.remove(at: index).directory
+    }
+
+    /// Directories that left and did not come back are somewhere else now; their watches would go on reporting.
+    func expireMoves() {
+        while let first = moving.first, first.until <= now {
+            moving.removeFirst()
+            remove(first.directory)
+        }
+    }
+
+    /// An event, or somebody, named a file.
+    func hear(of name: FilePath, in directory: Directory, _ evidence: Settling<Place>.Evidence) {
+        guard let relative = directory.relative else { return }
+        let winner = name.bytes.withUnsafeBufferPointer {
+            directory.root.claimants.winner(for: $0, in: relative, of: directory.root, rules: rules)
+        }
+        guard let rule = winner else { return }
+        let place = Place(directory: directory, name: name)
+        // It is not as the scan found it any more, or came after it: no old file.
+        if !skipped.isEmpty { skipped[place] = nil }
+        if settling.count >= pace.candidates && !settling.contains(place) {
+            // No room: the directory is scanned when there is.
+            enqueue(directory, .reconcile)
+            return
+        }
+        let path = directory.root.path.appending(relative).appending(name)
+        // Gone again, or out of reach, which a scan will say.
+        guard let look = try? FileLook(at: path), look.isRegular else { return settling.forget(place) }
+        settling.note(
+            place, evidence, group: rule, look: look, quietFor: rules[rule].settings.quietFor, at: clocks.monotonic())
+    }
+
+    /// Somebody found that a file is changing still.
+    func reconsider(_ folder: String, _ relative: FilePath) {
+        guard let rule = rules.firstIndex(where: { $0.settings.name == folder }),
+            let root = roots.first(where: { $0.rules.contains(rule) })
+        else { return }
+        var directory = root.top
+        for name in relative.parent.components {
+            guard let child = directory.children[name] else {
+                // Not seen yet, or moved: a scan finds it wherever it is.
+                root.nextLook = now
+                return
+            }
+            directory = child
+        }
+        hear(of: relative.name, in: directory, .heard)
+    }
+}

@@ -1,0 +1,286 @@
+internal import Core
+internal import Linux
+
+/// A directory that is being listed, and how far. A class, because it is looked at for every name.
+final class Cursor {
+    let directory: Directory
+    let origin: Origin
+    let stream: FolderStream
+    /// The path below the root, and the state of the tree that it was computed in.
+    private(set) var relative: FilePath
+    private var moves: Int
+    /// Of the directory; files nearly always share them.
+    let device: UInt64
+    let fileSystem: FileSystemIdentity?
+
+    init(
+        _ directory: Directory, _ origin: Origin, _ stream: FolderStream, relative: FilePath, moves: Int,
+        device: UInt64, fileSystem: FileSystemIdentity?
+    ) {
+        self.directory = directory
+        self.origin = origin
+        self.stream = stream
+        self.relative = relative
+        self.moves = moves
+        self.device = device
+        self.fileSystem = fileSystem
+    }
+
+    /// Directories may have moved since the last step.
+    ///
+    /// - Returns: Whether this one is still in the tree.
+    func refresh(after moves: Int) -> Bool {
+        if self.moves == moves { return true }
+        guard !directory.isGone, let relative = directory.relative else { return false }
+        self.relative = relative
+        self.moves = moves
+        return true
+    }
+
+    /// The path of a name below the root, made in one go: a scan does it a million times.
+    func relative(of name: FilePath) -> FilePath {
+        let folder = relative.bytes
+        if folder.isEmpty { return name }
+        return FilePath(
+            fromKernel: Array(unsafeUninitializedCapacity: folder.count + 1 + name.bytes.count) { buffer, count in
+                _ = buffer[..<folder.count].initialize(fromContentsOf: folder)
+                buffer.initializeElement(at: folder.count, to: UInt8(ascii: "/"))
+                _ = buffer[(folder.count + 1)...].initialize(fromContentsOf: name.bytes)
+                count = buffer.count
+            })
+    }
+}
+
+/// A file that a scan came across.
+struct Found {
+    let place: Place
+    let rule: Int
+    let look: FileLook
+    let at: MonotonicTime
+    let evidence: Settling<Place>.Evidence
+    let identity: StoredIdentity
+}
+
+extension Lookout {
+    /// Directory entries in one turn.
+    private static let slice = 2_000
+    /// Identities in one question.
+    private static let question = 512
+
+    /// There is something to scan, and room for what it finds.
+    var canScan: Bool {
+        (cursor != nil || !urgent.isEmpty || !ordinary.isEmpty) && hasRoom
+    }
+
+    private var hasRoom: Bool {
+        found.count < Self.question && skipped.count < 4 * Self.question
+            && settling.count + found.count + (asked?.count ?? 0) < pace.candidates - pace.candidates / 5
+    }
+
+    /// Scans a little.
+    func scan() {
+        var left = Self.slice
+        while left > 0 && hasRoom {
+            if cursor == nil {
+                // What happened before a directory is listed is heard before it is listed: an event that says that it is
+                // new here makes its files new too.
+                if !skipped.isEmpty || roots.contains(where: \.isFirst) { readNews() }
+                guard let (directory, origin) = nextVisit() else { return }
+                open(directory, origin)
+                left -= 10
+                continue
+            }
+            left -= step(atMost: left)
+        }
+    }
+
+    private func open(_ directory: Directory, _ origin: Origin) {
+        let root = directory.root
+        // On its way to another name, where it will be visited.
+        guard let relative = directory.relative else { return endVisit(directory) }
+        let path = root.path.appending(relative)
+        do {
+            let stream = try FolderStream(path, followsLink: directory.isTop)
+            let look = try stream.look()
+            if directory.isTop { arrive(root, stream) }
+            watch(directory, stream, look, path)
+            directory.hasComplained = directory.hasComplained && directory.watch == nil
+            generation += 1
+            cursor = Cursor(
+                directory, origin, stream, relative: relative, moves: moves, device: look.device,
+                fileSystem: fileSystems.identity(at: path, device: look.device))
+        } catch {
+            miss(directory, path, error)
+            endVisit(directory)
+        }
+    }
+
+    /// The top of a tree could be opened.
+    private func arrive(_ root: Root, _ stream: FolderStream) {
+        switch root.condition {
+        case .absent, .failed: log("folder \(root.path.display) is there again")
+        case .unknown, .present: break
+        }
+        root.condition = .present
+        if let real = stream.realPath, real != root.real {
+            root.real = real
+            for root in roots { root.claimants = Claimant.all(for: root, among: roots, rules: rules) }
+        }
+    }
+
+    private func miss(_ directory: Directory, _ path: FilePath, _ error: SystemError) {
+        guard directory.isTop else {
+            if error.isMissing || error.isLink {
+                remove(directory)
+            } else if !directory.hasComplained {
+                directory.hasComplained = true
+                log("cannot look into a directory (\(error)); its files are not seen until that is mended")
+            }
+            return
+        }
+        let root = directory.root
+        dissolve(directory)
+        root.nextLook = min(root.nextLook, now.advanced(by: pace.absent))
+        let condition: Root.Condition = error.isMissing ? .absent(error.reason) : .failed(error.reason)
+        if root.condition != condition {
+            log("folder \(root.path.display) cannot be watched (\(error)); looking again every \(pace.absent)")
+        }
+        root.condition = condition
+    }
+
+    /// - Returns: How many names were read, at least 1.
+    private func step(atMost most: Int) -> Int {
+        guard let cursor, cursor.refresh(after: moves) else {
+            close(isWhole: false)
+            return 1
+        }
+        var read = 0
+        do {
+            while read < most && hasRoom {
+                read += 1
+                let more: Void? = try cursor.stream.next { name, kind in take(name, kind, cursor) }
+                if more == nil {
+                    close(isWhole: true)
+                    break
+                }
+            }
+        } catch {
+            log("cannot list a directory to its end (\(error)); it is tried again with the next scan")
+            close(isWhole: false)
+        }
+        return max(read, 1)
+    }
+
+    /// - Parameter isWhole: Everything was listed, so what was not come across is no longer there.
+    private func close(isWhole: Bool) {
+        guard let cursor else { return }
+        self.cursor = nil
+        if isWhole {
+            for child in cursor.directory.children.values where child.seen < generation { remove(child) }
+        }
+        endVisit(cursor.directory)
+    }
+
+    private func take(_ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ cursor: Cursor) {
+        let root = cursor.directory.root
+        switch kind {
+        case .other: return
+        case .folder: takeFolder(name, cursor)
+        case .file, .unknown:
+            let winner = root.claimants.winner(for: name, in: cursor.relative, of: root, rules: rules)
+            guard winner != nil || kind == .unknown else { return }
+            let look: FileLook?
+            do { look = try cursor.stream.look(at: name) } catch {
+                log("cannot look at a file (\(error)); it is tried again with the next scan")
+                return
+            }
+            guard let look else { return }
+            if look.isDirectory { return takeFolder(name, cursor) }
+            if look.isRegular, let winner { takeFile(name, look, rule: winner, cursor) }
+        }
+    }
+
+    private func takeFolder(_ name: UnsafeBufferPointer<UInt8>, _ cursor: Cursor) {
+        guard cursor.directory.root.isRecursive, !TemporaryNames.contains(name) else { return }
+        let name = FilePath(fromKernel: name)
+        let isNew = cursor.directory.children[name] == nil
+        let child = child(name, of: cursor.directory)
+        child.seen = generation
+        if isNew || cursor.origin != .poll { enqueue(child, cursor.origin) }
+    }
+
+    private func takeFile(_ name: UnsafeBufferPointer<UInt8>, _ look: FileLook, rule: Int, _ cursor: Cursor) {
+        let place = Place(directory: cursor.directory, name: FilePath(fromKernel: name))
+        let settings = rules[rule].settings
+        if settling.contains(place) {
+            settling.note(place, .found, group: rule, look: look, quietFor: settings.quietFor, at: now)
+            return
+        }
+        let relative = cursor.relative(of: place.name)
+        let fileSystem =
+            look.device == cursor.device
+            ? cursor.fileSystem
+            : fileSystems.identity(at: cursor.directory.root.path.appending(relative), device: look.device)
+        let identity = StoredIdentity(look, folder: settings.name, relative: relative, on: fileSystem)
+        if cursor.origin == .first && rules[rule].skipsExisting {
+            skipped[place] = SettledFile(
+                folder: settings.name, root: settings.path, relative: relative, look: look, identity: identity,
+                settledBy: .quiet)
+        } else {
+            found.append(
+                Found(
+                    place: place, rule: rule, look: look, at: now,
+                    evidence: cursor.origin == .event ? .heard : .found, identity: identity))
+        }
+    }
+
+    // MARK: - What the scan found
+
+    /// Files in the first scan of a folder that no event has told of since they were listed: old ones.
+    ///
+    /// To be called when everything was read that the kernel had queued.
+    func passOnSkipped() {
+        guard !skipped.isEmpty else { return }
+        let files = Array(skipped.values)
+        skipped = [:]
+        for start in stride(from: 0, to: files.count, by: pace.batch) {
+            outbox.append(.skipped(Array(files[start..<min(start + pace.batch, files.count)])))
+        }
+    }
+
+    /// Asks which of the files found are known, when there are enough to ask about or no more are coming.
+    func askAboutFound() {
+        guard asked == nil, !found.isEmpty, found.count >= Self.question || !canScan else { return }
+        asked = found
+        found = []
+        ask((asked ?? []).map(\.identity))
+    }
+
+    func takeAnswer(_ known: [Bool]) {
+        for (file, isKnown) in zip(asked ?? [], known) where !isKnown {
+            // An event may have come first, and knows more.
+            guard !file.place.directory.isGone, !settling.contains(file.place) else { continue }
+            settling.note(
+                file.place, file.evidence, group: file.rule, look: file.look,
+                quietFor: rules[file.rule].settings.quietFor, at: file.at)
+        }
+        asked = nil
+    }
+
+    /// Says when the first scan of a folder is over.
+    func noteScanned() {
+        guard skipped.isEmpty else { return }
+        for root in roots where root.isFirst && root.condition == .present && root.visits == 0 {
+            root.isFirst = false
+            for rule in root.rules { outbox.append(.scanned(folder: rules[rule].settings.name)) }
+        }
+    }
+}
+
+extension StoredIdentity {
+    init(_ look: FileLook, folder: String, relative: FilePath, on fileSystem: FileSystemIdentity?) {
+        self.init(
+            folder: folder, relative: relative, size: look.size, modified: look.modified,
+            inode: fileSystem?.keepsInodes == true ? look.inode : nil, born: look.born, fileSystem: fileSystem?.name)
+    }
+}

@@ -1,0 +1,112 @@
+internal import Core
+internal import Linux
+
+// The tree of directories and their watches.
+
+extension Lookout {
+    func child(_ name: FilePath, of parent: Directory) -> Directory {
+        if let child = parent.children[name] { return child }
+        let child = Directory(root: parent.root, parent: parent, name: name)
+        child.seen = generation
+        parent.children[name] = child
+        return child
+    }
+
+    /// Takes a directory and all below it out of the tree.
+    func remove(_ directory: Directory) {
+        if let parent = directory.parent, parent.children[directory.name] === directory {
+            parent.children[directory.name] = nil
+        }
+        dissolve(directory)
+        directory.isGone = true
+        directory.parent = nil
+        moves += 1
+    }
+
+    /// Forgets what is below a directory, and its watch.
+    func dissolve(_ directory: Directory) {
+        unwatch(directory)
+        unwatched[ObjectIdentifier(directory)] = nil
+        for child in directory.children.values {
+            dissolve(child)
+            child.isGone = true
+            child.parent = nil
+        }
+        directory.children = [:]
+    }
+
+    private func unwatch(_ directory: Directory) {
+        guard let watch = directory.watch else { return }
+        directory.watch = nil
+        watches[watch]?.removeAll { $0 === directory }
+        guard watches[watch]?.isEmpty == true else { return }
+        watches[watch] = nil
+        inotify?.unwatch(watch)
+        inotify?.ended()
+    }
+
+    /// Sets a watch on a directory that was just opened, unless the one it has is still on that very directory.
+    func watch(_ directory: Directory, _ stream: FolderStream, _ look: FileLook, _ path: FilePath) {
+        if directory.watch != nil && directory.device == look.device && directory.inode == look.inode { return }
+        unwatch(directory)
+        (directory.device, directory.inode) = (look.device, look.inode)
+        do {
+            guard let inotify else { return poll(directory) }
+            let watch = try inotify.watch(stream, named: path)
+            directory.watch = watch
+            if watches[watch] == nil { inotify.began() }
+            watches[watch, default: []].append(directory)
+            unwatched[ObjectIdentifier(directory)] = nil
+            if unwatched.isEmpty { hasSaidLimit = false }
+        } catch {
+            poll(directory)
+            if error.isWatchLimit {
+                if hasSaidLimit { return }
+                hasSaidLimit = true
+                log(
+                    "no watch for \(path.display): the limit on inotify watches is reached "
+                        + "(fs.inotify.max_user_watches is \(Inotify.watchLimit)); such directories are scanned every "
+                        + "\(pace.poll) instead. Raise it with `sysctl fs.inotify.max_user_watches=524288`")
+            } else if !directory.hasComplained {
+                directory.hasComplained = true
+                log("no watch for a directory (\(error)); it is scanned every \(pace.poll) instead")
+            }
+        }
+    }
+
+    private func poll(_ directory: Directory) {
+        unwatched[ObjectIdentifier(directory)] = directory
+        if nextPoll == nil { nextPoll = now.advanced(by: pace.poll) }
+    }
+
+    /// Asks for a visit. A directory that waits for one already waits for the stronger reason.
+    func enqueue(_ directory: Directory, _ origin: Origin) {
+        if directory.isGone { return }
+        if let waiting = directory.visit {
+            if origin > waiting { directory.visit = origin }
+            // One more entry, in the faster queue; whichever comes first does it.
+            if origin == .event && waiting != .event { urgent.append(directory) }
+            return
+        }
+        directory.visit = origin
+        directory.root.visits += 1
+        if origin == .event { urgent.append(directory) } else { ordinary.append(directory) }
+    }
+
+    /// The next directory to visit, with the reason.
+    func nextVisit() -> (Directory, Origin)? {
+        while let directory = urgent.popFirst() ?? ordinary.popFirst() {
+            guard let origin = directory.visit else { continue }
+            directory.visit = nil
+            if !directory.isGone { return (directory, origin) }
+            endVisit(directory)
+        }
+        return nil
+    }
+
+    func endVisit(_ directory: Directory) {
+        directory.root.visits -= 1
+        hasNews = true
+        if urgent.isEmpty && ordinary.isEmpty { isInOverflow = false }
+    }
+}

@@ -1,0 +1,203 @@
+internal import Core
+internal import Linux
+
+/// The watching thread: reads events, walks directories, lets files settle.
+///
+/// It works in short turns, so that events are read every few milliseconds whatever else there is to do, and sleeps when
+/// nothing is due. Not `Sendable`: made, used and ended on one thread.
+final class Lookout {
+    let rules: [Rule]
+    let pace: WatchPace
+    let clocks: any Clocks
+    let mailbox: Mailbox
+    let bell: Bell
+    let ask: ([StoredIdentity]) -> Void
+    let deliver: (Mailbox.Delivery) -> Void
+    let log: (String) -> Void
+
+    let fileSystems = FileSystems()
+    let roots: [Root]
+    /// `nil` when the kernel has no instance for us: everything is scanned from time to time then.
+    var inotify: Inotify?
+    /// The directories of a watch. Several where trees overlap: the kernel has one watch for a directory.
+    var watches: [Int32: [Directory]] = [:]
+    var unwatched: [ObjectIdentifier: Directory] = [:]
+    var nextPoll: MonotonicTime?
+    var hasSaidLimit = false
+    /// Directories that left one name and may turn up under another.
+    var moving: [(cookie: UInt32, directory: Directory, until: MonotonicTime)] = []
+    /// Grows with every directory that moves: paths computed before are no longer to be trusted.
+    var moves = 0
+    var overflows = 0
+    var isInOverflow = false
+
+    /// Directories that events told of, and all others.
+    var urgent = Queue<Directory>()
+    var ordinary = Queue<Directory>()
+    var cursor: Cursor?
+    var generation = 0
+    /// Files that a scan found and nobody has been asked about; and those that the question out there is about.
+    var found: [Found] = []
+    var asked: [Found]?
+    /// Files of a first scan that are to be skipped, unless an event that is still queued tells of them.
+    var skipped: [Place: SettledFile] = [:]
+
+    var settling: Settling<Place>
+    /// Settled, and waiting to be taken. At most ``WatchPace/batch``.
+    var ready: [(place: Place, file: SettledFile)] = []
+    var outbox = Queue<Mailbox.Delivery>()
+    var isDelivering = false
+
+    var now: MonotonicTime
+    var isStopped = false
+    /// Something that people can see has changed since the board was last written.
+    var hasNews = true
+    private var lastPublished: MonotonicTime?
+
+    init(
+        rules: [Rule], pace: WatchPace, clocks: any Clocks, mailbox: Mailbox, bell: Bell,
+        ask: @escaping ([StoredIdentity]) -> Void, deliver: @escaping (Mailbox.Delivery) -> Void,
+        log: @escaping (String) -> Void
+    ) {
+        self.rules = rules
+        self.pace = pace
+        self.clocks = clocks
+        self.mailbox = mailbox
+        self.bell = bell
+        self.ask = ask
+        self.deliver = deliver
+        self.log = log
+        settling = Settling(quiet: pace.quiet)
+        let start = clocks.monotonic()
+        now = start
+        var paths: [FilePath] = []
+        for rule in rules where !paths.contains(rule.settings.path) { paths.append(rule.settings.path) }
+        roots = paths.map { path in
+            let own = rules.indices.filter { rules[$0].settings.path == path }
+            return Root(
+                path: path, isRecursive: own.contains { rules[$0].settings.recursive }, rules: own, nextLook: start)
+        }
+        for root in roots { root.claimants = Claimant.all(for: root, among: roots, rules: rules) }
+        do { inotify = try Inotify(limit: pace.watches) } catch {
+            log(
+                "no events from the kernel (\(error)); folders are scanned every \(pace.poll) instead. "
+                    + "The limit is fs.inotify.max_user_instances, now \(Inotify.instanceLimit); raise it with "
+                    + "`sysctl fs.inotify.max_user_instances=512`")
+        }
+    }
+
+    func run() {
+        while true {
+            now = clocks.monotonic()
+            takeOrders()
+            if isStopped { break }
+            if readNews() { passOnSkipped() }
+            expireMoves()
+            lookAtRoots()
+            settle()
+            scan()
+            askAboutFound()
+            noteScanned()
+            passOn()
+            publish()
+            // Files to be skipped wait only for the events that are queued already.
+            if !canScan && skipped.isEmpty {
+                bell.wait(orNewsOf: inotify, longest: nextDeadline.map { $0.since(clocks.monotonic()) })
+            }
+        }
+        // Parents and children hold each other.
+        for root in roots { dissolve(root.top) }
+    }
+
+    private var nextDeadline: MonotonicTime? {
+        var times = roots.map(\.nextLook) + moving.map(\.until)
+        if let nextPoll { times.append(nextPoll) }
+        // With a full tray the next delivery's end wakes us.
+        if ready.count < pace.batch, let next = settling.next { times.append(next) }
+        if hasNews, let lastPublished { times.append(lastPublished.advanced(by: Self.publishEvery)) }
+        return times.min()
+    }
+
+    private func takeOrders() {
+        for order in mailbox.takeOrders() {
+            hasNews = true
+            switch order {
+            case .stop: isStopped = true
+            case .rescan: scanAll()
+            case .reconsider(let folder, let relative): reconsider(folder, relative)
+            case .answered(let known): takeAnswer(known)
+            case .delivered: isDelivering = false
+            }
+        }
+    }
+
+    /// Looks for folders that are absent, and scans those whose time has come.
+    private func lookAtRoots() {
+        for root in roots where root.nextLook <= now {
+            fileSystems.forget()
+            root.nextLook = now.advanced(by: pace.reconcile)
+            enqueue(root.top, root.isFirst ? .first : .reconcile)
+        }
+        if let due = nextPoll, due <= now {
+            nextPoll = unwatched.isEmpty ? nil : now.advanced(by: pace.poll)
+            for directory in unwatched.values { enqueue(directory, .poll) }
+        }
+    }
+
+    /// Everything is to be looked at again.
+    func scanAll() { for root in roots { root.nextLook = now } }
+
+    // MARK: - Telling
+
+    private static let publishEvery = Duration.milliseconds(200)
+
+    private func publish() {
+        guard hasNews else { return }
+        if let lastPublished, now.since(lastPublished) < Self.publishEvery { return }
+        hasNews = false
+        lastPublished = now
+        mailbox.publish(board())
+    }
+
+    private func board() -> Mailbox.Board {
+        var counts = [Int](repeating: 0, count: rules.count)
+        var oldest = [MonotonicTime?](repeating: nil, count: rules.count)
+        var waiting: [(place: Place, candidate: Settling<Place>.Candidate)] = []
+        for (place, candidate) in settling.all {
+            let group = candidate.group
+            counts[group] += 1
+            oldest[group] = min(oldest[group] ?? candidate.first, candidate.first)
+            waiting.append((place, candidate))
+        }
+        waiting.sort { $0.candidate.first < $1.candidate.first }
+        var missing = [ObjectIdentifier: Int]()
+        for directory in unwatched.values { missing[ObjectIdentifier(directory.root), default: 0] += 1 }
+        var states: [WatchState] = []
+        for (index, rule) in rules.enumerated() {
+            guard let root = roots.first(where: { $0.rules.contains(index) }) else { continue }
+            states.append(
+                WatchState(
+                    folder: rule.settings.name, path: rule.settings.path, condition: condition(of: root),
+                    settling: counts[index], oldest: oldest[index],
+                    unwatched: missing[ObjectIdentifier(root)] ?? 0))
+        }
+        return Mailbox.Board(
+            states: states,
+            waiting: waiting.prefix(100).compactMap { place, candidate in
+                guard let path = place.directory.path else { return nil }
+                return WaitingFile(
+                    folder: rules[candidate.group].settings.name, path: path.appending(place.name),
+                    size: candidate.look.size, since: candidate.first, isGrowing: candidate.isGrowing,
+                    isBusy: candidate.isBusy)
+            }, overflows: overflows)
+    }
+
+    private func condition(of root: Root) -> WatchState.Condition {
+        switch root.condition {
+        case .absent(let reason): .absent(reason)
+        case .failed(let reason): .failed(reason)
+        case .unknown: .scanning
+        case .present: root.visits > 0 ? .scanning : .watching
+        }
+    }
+}

@@ -1,0 +1,61 @@
+internal import Core
+internal import Linux
+internal import Synchronization
+
+/// What the watching thread and everybody else say to each other.
+final class Mailbox: Sendable {
+    /// For the thread.
+    enum Order: Sendable {
+        case rescan
+        case reconsider(folder: String, relative: FilePath)
+        /// Which of the identities asked about are known.
+        case answered([Bool])
+        /// The last delivery is taken.
+        case delivered
+        case stop
+    }
+
+    /// From the thread, one at a time.
+    enum Delivery: Sendable {
+        case settled([SettledFile])
+        case skipped([SettledFile])
+        case scanned(folder: String)
+    }
+
+    struct Board: Sendable {
+        var states: [WatchState] = []
+        var waiting: [WaitingFile] = []
+        var overflows = 0
+    }
+
+    private struct Content {
+        var orders: [Order] = []
+        var bell: Bell?
+        var board = Board()
+    }
+
+    private let content: Mutex<Content>
+
+    init(states: [WatchState]) { content = Mutex(Content(board: Board(states: states))) }
+
+    /// From now on orders wake the thread.
+    func connect(_ bell: Bell) { content.withLock { $0.bell = bell } }
+
+    func post(_ order: Order) {
+        let bell = content.withLock { content in
+            content.orders.append(order)
+            return content.bell
+        }
+        bell?.ring()
+    }
+
+    func takeOrders() -> [Order] {
+        content.withLock { content in
+            defer { content.orders = [] }
+            return content.orders
+        }
+    }
+
+    var board: Board { content.withLock { $0.board } }
+    func publish(_ board: Board) { content.withLock { $0.board = board } }
+}

@@ -1,0 +1,233 @@
+internal import CMicroHTTPD
+internal import Synchronization
+
+/// One request and its reply, from the request line to the last byte.
+///
+/// `@unchecked Sendable`: the plain variables are touched only by the libmicrohttpd thread that owns the connection
+/// (``proceed(_:method:body:size:)`` and ``over()``, which it never calls at once); what the reply's task and the
+/// server's stop share with it is in `shared`, behind a lock.
+final class Exchange: @unchecked Sendable {
+    private enum Phase {
+        case fresh
+        /// The body comes in and goes where the plan says.
+        case receiving
+        /// The reply is known; as many bytes of the body are swallowed first, so that the connection can go on.
+        case refusing(WebReply, left: Int)
+        /// The service makes the reply; the connection is suspended. Whether the body is still coming.
+        case asked(early: Bool)
+        /// The reply went out in the middle of the body; the rest is thrown away up to this many bytes, then it is closed.
+        case cutShort(left: Int)
+        case answered
+    }
+
+    /// `@unchecked Sendable`: all that is done with it elsewhere is to resume it, which libmicrohttpd allows from any
+    /// thread while it is suspended; and whoever does that takes it out of `shared` under the lock.
+    private struct Suspended: @unchecked Sendable { let connection: OpaquePointer }
+
+    private struct Shared {
+        var suspended: Suspended?
+        var reply: WebReply?
+        var feed: StreamFeed?
+    }
+
+    private let desk: Desk
+    private let target: String
+    private var phase = Phase.fresh
+    private var request: WebRequest?
+    private var collected: [UInt8] = []
+    private var limit = 0
+    /// Until it has been told of its end.
+    private var sink: (any BodySink)?
+    private var isSunk = false
+    private let shared = Mutex(Shared())
+
+    init(desk: Desk, target: String) {
+        self.desk = desk
+        self.target = target
+    }
+
+    /// One step, as libmicrohttpd asks for it: first with the head alone, then with each piece of the body, last with none.
+    ///
+    /// - Returns: `false` closes the connection.
+    func proceed(
+        _ connection: OpaquePointer, method: UnsafePointer<CChar>, body: UnsafePointer<CChar>?,
+        size: UnsafeMutablePointer<Int>
+    ) -> Bool {
+        switch phase {
+        case .fresh:
+            return begin(connection, method: method)
+        case .receiving where size.pointee > 0:
+            let piece = UnsafeRawBufferPointer(start: body, count: size.pointee)
+            return take(piece, connection, size)
+        case .receiving:
+            return ask(connection, early: false)
+        case .refusing(let reply, let left):
+            return swallow(before: reply, left: left, connection, size)
+        case .asked(let early):
+            // Resumed without a reply: the server stops.
+            guard let reply = shared.withLock({ $0.reply }) else { return false }
+            return early && size.pointee > 0 ? cutShort(with: reply, connection, size) : queue(reply, connection)
+        case .cutShort(let left):
+            guard size.pointee > 0, size.pointee <= left else { return false }
+            phase = .cutShort(left: left - size.pointee)
+            size.pointee = 0
+            return true
+        case .answered:
+            return false
+        }
+    }
+
+    /// The request is over: answered, or its client or the server went away.
+    func over() {
+        desk.leave(self)
+        sink?.ended(complete: false)
+        sink = nil
+        shared.withLock { $0.feed }?.close()
+    }
+
+    /// Resumes whatever is suspended, without a reply. The server stops.
+    func release() {
+        let feed = shared.withLock { shared in
+            if let suspended = shared.suspended { MHD_resume_connection(suspended.connection) }
+            shared.suspended = nil
+            return shared.feed
+        }
+        feed?.close()
+    }
+
+    // MARK: Head
+
+    private func begin(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> Bool {
+        switch RequestHead.read(connection, method: method, target: target, number: desk.nextRequestNumber()) {
+        case .failure(let refusal):
+            return refuse(.text(refusal.status, refusal.text), headers: [:], connection)
+        case .success(let request):
+            if desk.isClosing { return false }
+            switch desk.service.plan(request) {
+            case .refuse(let reply): return refuse(reply, headers: request.headers, connection)
+            case .collect(let limit):
+                self.limit = limit
+                if let length = request.headers["content-length"].flatMap({ Int($0) }), length > limit {
+                    return refuse(tooLarge, headers: request.headers, connection)
+                }
+            case .sink(let sink):
+                self.sink = sink
+                isSunk = true
+            }
+            self.request = request
+            phase = .receiving
+            return true
+        }
+    }
+
+    /// Answers without looking at the body. A client that waits to be asked for it gets the reply at once; a short body
+    /// is swallowed, so that the connection stays; in a long one the reply is put in between.
+    private func refuse(_ reply: WebReply, headers: [String: String], _ connection: OpaquePointer) -> Bool {
+        if headers["expect"] != nil { return queue(reply, connection) }
+        phase = .refusing(reply, left: swallowed)
+        return true
+    }
+
+    private func swallow(
+        before reply: WebReply, left: Int, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
+    ) -> Bool {
+        if size.pointee == 0 { return queue(reply, connection) }
+        if size.pointee > left { return cutShort(with: reply, connection, size) }
+        phase = .refusing(reply, left: left - size.pointee)
+        size.pointee = 0
+        return true
+    }
+
+    /// Bytes of a refused body that are read for the sake of the connection.
+    private let swallowed = 64 << 10
+
+    private var tooLarge: WebReply { .text(413, "the body is longer than \(limit) bytes") }
+
+    // MARK: Body
+
+    private func take(
+        _ piece: UnsafeRawBufferPointer, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
+    ) -> Bool {
+        if let sink {
+            if sink.receive(piece) {
+                size.pointee = 0
+                return true
+            }
+            self.sink = nil
+            // The bytes stay unread, so that libmicrohttpd comes back here as soon as there is a reply.
+            return ask(connection, early: true)
+        }
+        guard collected.count + piece.count <= limit else {
+            collected = []
+            return swallow(before: tooLarge, left: swallowed, connection, size)
+        }
+        collected += piece
+        size.pointee = 0
+        return true
+    }
+
+    private func ask(_ connection: OpaquePointer, early: Bool) -> Bool {
+        guard let request, !desk.isClosing else { return false }
+        sink?.ended(complete: true)
+        sink = nil
+        let body: ReceivedBody = isSunk ? .sunk : .collected(collected)
+        collected = []
+        phase = .asked(early: early)
+        let suspended = Suspended(connection: connection)
+        shared.withLock { shared in
+            MHD_suspend_connection(suspended.connection)
+            shared.suspended = suspended
+        }
+        let service = desk.service
+        _ = desk.start { self.answer(await service.reply(to: request, body: body)) }
+        // Closing may have begun since the check, and passed this exchange before it was suspended.
+        if desk.isClosing { release() }
+        return true
+    }
+
+    /// Called by the reply's task.
+    private func answer(_ reply: WebReply) {
+        shared.withLock { shared in
+            // Nothing suspended: the server stops, and nobody waits for the reply.
+            guard let suspended = shared.suspended else { return }
+            shared.reply = reply
+            shared.suspended = nil
+            MHD_resume_connection(suspended.connection)
+        }
+    }
+
+    // MARK: Reply
+
+    private func queue(_ reply: WebReply, _ connection: OpaquePointer) -> Bool {
+        phase = .answered
+        let response: OpaquePointer?
+        switch reply.body {
+        case .none: response = sluice_mhd_response(nil, 0)
+        case .bytes(let bytes): response = sluice_mhd_response(bytes, bytes.count)
+        case .stream(let stream):
+            let feed = StreamFeed(connection: connection)
+            response = feed.response()
+            shared.withLock { $0.feed = feed }
+            if desk.isClosing { feed.close() } else { feed.start(desk, stream) }
+        }
+        guard let response else { return false }
+        defer { MHD_destroy_response(response) }
+        for (name, value) in reply.headers where MHD_add_response_header(response, name, value) != .YES {
+            // A name or value that is no header: sending the reply without it would say something else.
+            return false
+        }
+        return MHD_queue_response(connection, UInt32(reply.status), response) == .YES
+    }
+
+    /// libmicrohttpd takes no reply between the first and the last byte of a body, so it is written past it. The client
+    /// still sends, and closing now would reset the connection and take the reply back out of its hands: what it sends
+    /// is read for a while (RFC 9112, section 9.6).
+    private func cutShort(
+        with reply: WebReply, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
+    ) -> Bool {
+        guard RawReply.send(reply, to: sluice_mhd_socket(connection)) else { return false }
+        phase = .cutShort(left: 4 << 20)
+        size.pointee = 0
+        return true
+    }
+}

@@ -1,0 +1,125 @@
+package import Core
+
+/// Where a server listens.
+package enum WebAddress: Hashable, Sendable {
+    /// A Unix socket, made with exactly these permission bits and removed on stop.
+    case unix(FilePath, mode: UInt32)
+    /// A name or numeric address of this machine. Port 0: the kernel chooses one, see ``WebServer/port``.
+    case tcp(host: String, port: Int)
+}
+
+/// Who asks.
+package struct WebPeer: Hashable, Sendable {
+    /// Effective user and group of the process at the other end of a Unix socket (`SO_PEERCRED`, unix(7)).
+    package var user: UInt32?
+    package var group: UInt32?
+    /// The numeric address of a TCP peer, without its port.
+    package var address: String?
+
+    package init(user: UInt32? = nil, group: UInt32? = nil, address: String? = nil) {
+        self.user = user
+        self.group = group
+        self.address = address
+    }
+}
+
+/// The head of a request: everything but its body.
+package struct WebRequest: Sendable {
+    /// As sent; methods are case-sensitive (RFC 9110, section 9.1).
+    package var method: String
+    /// Percent-decoded, without the query. Begins with a slash; `.` and `..` stay as they are.
+    package var path: String
+    /// Path and query as the client wrote them.
+    package var rawTarget: String
+    /// Percent-decoded. Of a name that comes twice the first counts; a name without `=` has an empty value. `+` is a plus.
+    package var query: [String: String]
+    /// Names in lower case; the values of a name that comes twice are joined with `, ` (RFC 9110, section 5.3).
+    package var headers: [String: String]
+    package var peer: WebPeer
+    /// Tells the requests of one server apart: `plan` and `reply` see the same number.
+    package var number: UInt64
+
+    package init(
+        method: String, path: String, rawTarget: String, query: [String: String], headers: [String: String],
+        peer: WebPeer, number: UInt64 = 0
+    ) {
+        self.number = number
+        self.method = method
+        self.path = path
+        self.rawTarget = rawTarget
+        self.query = query
+        self.headers = headers
+        self.peer = peer
+    }
+}
+
+/// What goes back.
+package struct WebReply: Sendable {
+    package enum Body: Sendable {
+        case none
+        case bytes([UInt8])
+        /// Sent chunk by chunk as it comes, and ends with the stream. The task that reads the stream is cancelled when
+        /// the client goes, which is noticed at the next write: send something every 15 s or so.
+        case stream(AsyncStream<[UInt8]>)
+    }
+
+    package var status: Int
+    /// Without `Content-Length`, `Transfer-Encoding`, `Connection` and `Date`, which the server knows better.
+    package var headers: [(String, String)]
+    package var body: Body
+
+    package init(status: Int, headers: [(String, String)] = [], body: Body = .none) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// One line of plain text, for a person.
+    package static func text(
+        _ status: Int, _ text: String, headers: [(String, String)] = []
+    ) -> WebReply {
+        WebReply(
+            status: status, headers: headers + [("Content-Type", "text/plain; charset=utf-8")],
+            body: .bytes(Array((text + "\n").utf8)))
+    }
+}
+
+/// What to do with the body of a request, decided from its head.
+package enum BodyPlan: Sendable {
+    /// Gather it in memory; more than `limit` bytes are answered with 413.
+    case collect(limit: Int)
+    /// Hand each piece over as it comes.
+    case sink(any BodySink)
+    /// Answer now and take no body.
+    case refuse(WebReply)
+}
+
+/// Takes a body piece by piece, on the server's thread: it may write to a disk, and must not wait for anything else.
+package protocol BodySink: AnyObject, Sendable {
+    /// The next bytes, lent for the call. `false`: no more; the service is asked for its reply at once, the rest of the
+    /// body is thrown away, and ``ended(complete:)`` does not come.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool
+    /// - Parameter complete: `false` when the client went away or the server stops; then no reply is asked for.
+    func ended(complete: Bool)
+}
+
+package enum ReceivedBody: Sendable {
+    case collected([UInt8])
+    case sunk
+}
+
+/// What a server serves.
+package protocol WebService: Sendable {
+    /// Called on the server's thread when the head of a request is there; must not wait.
+    func plan(_ request: WebRequest) -> BodyPlan
+    /// The reply. Its task is cancelled when the server stops, and must then end soon.
+    func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply
+}
+
+/// Why a server could not start.
+package struct WebServerError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Place, problem and, where there is one, the remedy.
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}

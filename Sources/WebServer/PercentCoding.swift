@@ -1,0 +1,60 @@
+/// Percent-coding of RFC 3986, section 2.1. Strict: what is not well formed is `nil` and not a guess.
+package enum PercentCoding {
+    private static let percent = UInt8(ascii: "%")
+
+    /// The bytes that `text` stands for; `nil` when a `%` is not followed by two hexadecimal digits.
+    package static func bytes(decoding text: some StringProtocol) -> [UInt8]? {
+        var out: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == percent else {
+                out.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                return nil
+            }
+            out.append(high << 4 | low)
+        }
+        return out
+    }
+
+    /// As ``bytes(decoding:)``, and `nil` too when the bytes are no UTF-8 or hold a NUL.
+    package static func text(decoding text: some StringProtocol) -> String? {
+        guard let bytes = bytes(decoding: text), !bytes.contains(0) else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// Everything but the unreserved characters of RFC 3986, section 2.3, and `keeping`, as `%HH`.
+    package static func encode(_ bytes: some Sequence<UInt8>, keeping: String = "") -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~\(keeping)".utf8)
+        var out: [UInt8] = []
+        for byte in bytes {
+            out += plain.contains(byte) ? [byte] : [percent, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+
+    /// The pairs of a query string. `nil` when a name or value is badly coded.
+    package static func query(decoding text: some StringProtocol) -> [String: String]? {
+        var pairs: [String: String] = [:]
+        for pair in text.split(separator: "&") {
+            let cut = pair.firstIndex(of: "=") ?? pair.endIndex
+            guard let name = Self.text(decoding: pair[..<cut]),
+                let value = Self.text(decoding: pair[cut...].dropFirst())
+            else { return nil }
+            pairs[name] = pairs[name] ?? value
+        }
+        return pairs
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

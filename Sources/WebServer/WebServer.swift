@@ -1,0 +1,92 @@
+internal import CMicroHTTPD
+internal import Core
+internal import Linux
+internal import Synchronization
+
+/// An HTTP/1.1 server on one socket.
+///
+/// libmicrohttpd's threads read and write; a service answers in tasks of its own while its connection is suspended, so
+/// that a slow answer delays nobody else. A connection on which nothing moves for 60 s is closed, unless an answer is
+/// being made or streamed. Headers may have 16 KiB; 512 connections may be open.
+///
+/// A server must be stopped; it does not end by being forgotten.
+package final class WebServer: Sendable {
+    /// The port that was bound; 0 for a Unix socket.
+    package let port: Int
+
+    private let desk: Desk
+    private let socket: ListeningSocket
+    private let daemon: Mutex<Daemon?>
+
+    /// `@unchecked Sendable`: libmicrohttpd's daemon is made for use from several threads, and its one stop is behind the lock.
+    private struct Daemon: @unchecked Sendable { let pointer: OpaquePointer }
+
+    /// Listens when this returns.
+    ///
+    /// - Parameter threads: How many threads read and write. A sink that writes to a disk occupies one while it writes.
+    package init(_ address: WebAddress, service: any WebService, threads: Int) throws(WebServerError) {
+        socket = try ListeningSocket(address)
+        desk = Desk(service: service)
+        port = socket.port
+        // 128 KiB a connection: pieces of about 64 KiB reach a sink, which keeps a fast upload out of the kernel's way.
+        let started = sluice_mhd_start(
+            socket.number, UInt32(max(1, threads)), 512, 60, 128 << 10, Unmanaged.passUnretained(desk).toOpaque(),
+            handleRequest, noteTarget, forgetRequest)
+        guard let started else {
+            socket.removeFile()
+            throw WebServerError("libmicrohttpd did not start: out of threads or descriptors")
+        }
+        daemon = Mutex(Daemon(pointer: started))
+    }
+
+    /// Closes every connection and returns when nothing of this server runs any more: bodies under way have ended
+    /// incomplete, and every reply's task has ended. Calling it again changes nothing.
+    package func stop() async {
+        let daemon = daemon.withLock { daemon in
+            defer { daemon = nil }
+            return daemon
+        }
+        if let daemon {
+            socket.removeFile()
+            desk.close()
+            // Joins the threads, so it waits; it cannot throw.
+            try? await blocking { MHD_stop_daemon(daemon.pointer) }
+        }
+        await desk.finish()
+    }
+}
+
+// MARK: What libmicrohttpd calls, on its own threads
+
+/// The request line is there. What this returns stands for the request until `forgetRequest`.
+private func noteTarget(
+    _ context: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _ connection: OpaquePointer?
+) -> UnsafeMutableRawPointer? {
+    guard let context, let target else { return nil }
+    // The server keeps its desk for longer than the daemon runs.
+    let desk = Unmanaged<Desk>.fromOpaque(context).takeUnretainedValue()
+    let exchange = Exchange(desk: desk, target: String(cString: target))
+    desk.enter(exchange)
+    return Unmanaged.passRetained(exchange).toOpaque()
+}
+
+private func handleRequest(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ path: UnsafePointer<CChar>?,
+    _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ body: UnsafePointer<CChar>?,
+    _ size: UnsafeMutablePointer<Int>?, _ request: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> MHD_Result {
+    guard let connection, let method, let size, let exchange = request?.pointee else { return .NO }
+    return Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue()
+        .proceed(connection, method: method, body: body, size: size) ? .YES : .NO
+}
+
+/// The request is over, answered or not.
+private func forgetRequest(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ request: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ how: MHD_RequestTerminationCode
+) {
+    guard let pointer = request?.pointee else { return }
+    request?.pointee = nil
+    let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
+    exchange.over()
+}

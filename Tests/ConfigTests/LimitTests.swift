@@ -1,0 +1,78 @@
+import Core
+import Testing
+
+@testable import Config
+
+@Suite("A configuration without measure")
+struct LimitTests {
+    @Test("is refused when its aliases stand for too much, at the first that does")
+    func billionLaughs() {
+        var text = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n"
+        for level in 1...9 {
+            let aliases = Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ", ")
+            text += "a\(level): &a\(level) [\(aliases)]\n"
+        }
+        let answer = objections(to: text)
+        // 10 + 1 nodes stand in a0, 111 in a1, 11,111 in a3; the ninth alias of a4 passes 100,000.
+        #expect(answer.hasPrefix("a.yaml:5:"))
+        #expect(answer.contains("more than 100000 values, aliases counted for what they stand for"))
+    }
+
+    @Test("may use aliases")
+    func aliases() throws {
+        let settings = try read(
+            """
+            version: 1
+            folders:
+              - {name: a, path: /a, include: &video ["*.mp4", "*.mkv"], upload_to: &to [nas]}
+              - {name: b, path: /b, include: *video, upload_to: *to}
+            destinations:
+              nas: {type: tus, url: "https://nas.example/"}
+            """
+        ).settings
+        #expect(settings.folders.map(\.watch.include) == [["*.mp4", "*.mkv"], ["*.mp4", "*.mkv"]])
+    }
+
+    @Test("says a mistake behind an alias once")
+    func aliasMistake() {
+        let error = #expect(throws: ConfigErrors.self) {
+            try read("version: 1\npolicy: {retry: &r {first: 90}}\nstaging: {max_size: &x 5, keep_free: *x}")
+        }
+        #expect(error?.problems.map(\.place) == ["a.yaml:2:28", "a.yaml:3:21"])
+    }
+
+    @Test("is refused when it is nested deeper than 32 levels", arguments: ["[", "{a: ", "- ", "? "])
+    func nesting(_ opening: String) {
+        let answer = objections(to: "version: 1\nx:\n  " + String(repeating: opening, count: 50_000))
+        #expect(answer.contains("nested deeper than 32 levels"))
+    }
+
+    @Test("is refused when aliases nest deeper than 32 levels")
+    func nestingByAlias() {
+        var text = "a0: &a0 [x]\n"
+        for level in 1...40 { text += "a\(level): &a\(level) [*a\(level - 1)]\n" }
+        #expect(objections(to: text).contains("a.yaml:31:12: nested deeper than 32 levels"))
+    }
+
+    @Test("is refused above 100,000 values")
+    func nodes() {
+        let answer = objections(to: "x: [" + String(repeating: "a,", count: 200_000) + "]")
+        #expect(answer.contains("more than 100000 values"))
+    }
+
+    @Test("is refused above 1 MiB, and taken at 1 MiB")
+    func size() throws {
+        let filling = String(repeating: "#", count: (1 << 20) - minimal.utf8.count - 1)
+        let full = minimal + "\n" + filling
+        #expect(full.utf8.count == 1 << 20)
+        _ = try read(full)
+        #expect(objections(to: full + "#") == "a.yaml: is larger than 1 MiB, which no configuration is")
+    }
+
+    @Test("may watch a thousand folders")
+    func manyFolders() throws {
+        var text = "version: 1\ndestinations: {nas: {type: tus, url: \"https://nas.example/\"}}\nfolders:\n"
+        for number in 0..<1000 { text += "- {name: f\(number), path: /srv/\(number)/x, upload_to: [nas]}\n" }
+        #expect(try read(text).settings.folders.count == 1000)
+    }
+}

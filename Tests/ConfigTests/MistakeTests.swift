@@ -1,0 +1,101 @@
+import Core
+import Testing
+
+@testable import Config
+
+/// What somebody wrote, and the whole of what the loader says to it.
+struct Mistake: CustomTestStringConvertible, Sendable {
+    let yaml: String
+    let answer: String
+    var testDescription: String { yaml }
+
+    init(_ yaml: String, _ answer: String) {
+        self.yaml = yaml
+        self.answer = answer
+    }
+}
+
+@Suite("A mistake in the configuration")
+struct MistakeTests {
+    @Test("in the YAML is answered in the words of the file", arguments: syntax)
+    func answersSyntax(_ mistake: Mistake) { #expect(objections(to: mistake.yaml) == mistake.answer) }
+
+    @Test("in a key is answered with its place and what was meant", arguments: keys)
+    func answersKeys(_ mistake: Mistake) { #expect(objections(to: mistake.yaml) == mistake.answer) }
+
+    @Test("in a value is answered with what was expected", arguments: values)
+    func answersValues(_ mistake: Mistake) {
+        let answer = mistake.answer
+        #expect(objections(to: "version: 1\n" + mistake.yaml).hasPrefix("a.yaml:2:" + answer))
+    }
+
+    @Test(
+        "that is a key of a later version is told apart from one that nobody knows",
+        arguments: [
+            ("folders: [{name: a, path: /a, KEY: 1}]", Section.folder), ("policy: {KEY: 1}", .policy),
+            ("folders: [{name: a, path: /a, settle: {KEY: 1}}]", .settle), ("control: {KEY: 1}", .control),
+            ("destinations: {a: {type: tus, KEY: 1}}", .destination), ("KEY: 1", .root),
+        ] as [(String, Section)])
+    func later(_ yaml: String, _ section: Section) {
+        #expect(!section.later.isEmpty)
+        for key in section.later {
+            let answer = objections(to: "version: 1\n" + yaml.replacing("KEY", with: key))
+            #expect(answer.contains("`\(key)` is not supported by this version"))
+        }
+    }
+
+    @Test("does not hide the next one")
+    func all() throws {
+        let error = #expect(throws: ConfigErrors.self) {
+            try read(
+                """
+                version: 1
+                state: relative
+                folders:
+                  - name: a b
+                    path: /srv
+                    recursive: yes
+                    upload_to: [nas, nsa]
+                    settle: {quiet: 2s}
+                destinations:
+                  nas: {type: tus, url: "https://nas.example/"}
+                """)
+        }
+        #expect(
+            error?.problems.map { "\($0.place) \($0.key)" } == [
+                "a.yaml:2:8 state", "a.yaml:4:11 folders[0].name", "a.yaml:6:16 folders[0].recursive",
+                "a.yaml:7:22 folders[0].upload_to[1]", "a.yaml:8:14 folders[0].settle.quiet",
+            ])
+    }
+
+    @Test("in a file of a thousand mistakes and more ends the list at some point")
+    func manyMistakes() {
+        let text = "version: 1\n" + (0..<3000).map { "k\($0): 1\n" }.joined()
+        let error = #expect(throws: ConfigErrors.self) { try read(text) }
+        #expect(error?.problems.count == 1000)
+        #expect(error?.problems.last?.text.hasSuffix("(and 2000 more problems, which are not shown)") == true)
+    }
+
+    @Test("has its caret under tabs, wide letters and cut lines")
+    func carets() {
+        let wide = objections(to: "version: 1\n\"中文é\": 1\nx: \"\t\", staat: 2")
+        #expect(wide.hasSuffix("x: \"→\", staat: 2\n      |       ^"))
+        let answer = objections(to: "version: 1\nstate: {\"中文e\u{301}\": 1, b: 2}")
+        #expect(
+            answer == """
+                a.yaml:2:8: state: takes an absolute path, not a mapping
+                    2 | state: {"中文e\u{301}": 1, b: 2}
+                      |        ^
+                """)
+        let long = objections(
+            to:
+                "version: 1\npolicy: {order: \(String(repeating: "中", count: 300)), windows: 3, x: \(String(repeating: "y", count: 300))}"
+        )
+        let lines = long.split(separator: "\n")
+        #expect(lines.count == 9)
+        #expect(lines[4].hasPrefix("    2 | …中") && lines[4].hasSuffix("y…"))
+        let caret = lines[5].count - 1
+        let columns = lines[4].flatMap { $0 == "中" ? [$0, $0] : [$0] }
+        #expect(String(columns[caret...]).hasPrefix("windows"))
+    }
+}

@@ -1,0 +1,131 @@
+extension MistakeTests {
+    /// One line each, behind `version: 1`; the answer from the column on, to its first line's end or before.
+    static let values: [Mistake] = [
+        Mistake("state: ~/x", "8: state: takes an absolute path, not `~/x`; `~` and variables are not expanded"),
+        Mistake("state: x", "8: state: takes an absolute path, not `x`; begin it with `/`"),
+        Mistake("state: /a/../b", "8: state: has `..` in it"),
+        Mistake("state: [a]", "8: state: takes an absolute path, not a list"),
+        Mistake("state:", "7: state: has no value; it takes an absolute path"),
+        Mistake("state: ~", "8: state: has no value; it takes an absolute path"),
+        Mistake("state: \"/a\\nb\"", "8: state: has a line break or another control character in it"),
+        Mistake("staging: 5", "10: staging: takes a mapping, like `key: value`, not a single value"),
+        Mistake(
+            "staging: {max_size: 20}",
+            "21: staging.max_size: takes an amount with its unit, like `20 GB` or `8 MiB`, not a bare number: 20 of what?"
+        ),
+        Mistake("staging: {max_size: 20 Gb}", "24: staging.max_size: `Gb` is no unit of bytes; did you mean `GB`?"),
+        Mistake(
+            "staging: {max_size: -1 GB}",
+            "21: staging.max_size: takes an amount with its unit, like `20 GB` or `8 MiB`, not `-1 GB`"),
+        Mistake("staging: {max_size: 99999999 TiB}", "21: staging.max_size: is more than 8 EiB"),
+        Mistake(
+            "staging: {copy: reflnk}",
+            "17: staging.copy: takes one of auto, copy, reflink, not `reflnk`; did you mean `reflink`?"),
+        Mistake("staging: {copy: in-place}", "17: staging.copy: `in-place` is not supported by this version"),
+        Mistake(
+            "policy: {order: newest}",
+            "17: policy.order: takes one of newest-first, oldest-first, smallest-first, largest-first, not `newest`; did you mean `newest-first`?"
+        ),
+        Mistake(
+            "policy: {retry: {first: 1:30}}",
+            "25: policy.retry.first: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not `1:30` (YAML 1.1 reads it in base 60, which is 90)"
+        ),
+        Mistake(
+            "policy: {retry: {first: 90}}",
+            "25: policy.retry.first: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not a bare number: 90 of what?"
+        ),
+        Mistake(
+            "policy: {retry: {first: 3 parsecs}}",
+            "27: policy.retry.first: `parsecs` is no unit of time; there are: ms, s, m (minutes), h, d"),
+        Mistake("policy: {retry: {first: 30m1h}}", "25: policy.retry.first: has its units out of order"),
+        Mistake(
+            "policy: {retry: {first: 2d}}", "25: policy.retry.first: takes a length of time from 100ms to 1d, not `2d`"),
+        Mistake(
+            "policy: {retry: {first: 1h}}",
+            "25: policy.retry.first: the longest wait (30m) is shorter than the first (1h)"),
+        Mistake(
+            "policy: {retry: {attempts: 010}}",
+            "28: policy.retry.attempts: takes a whole number from 1 to 1000000, not `010` (YAML 1.1 reads it as octal, which is 8)"
+        ),
+        Mistake(
+            "policy: {concurrency: {total: 0}}",
+            "31: policy.concurrency.total: takes a whole number from 1 to 64, not `0`"),
+        Mistake(
+            "policy: {concurrency: 3}", "23: policy.concurrency: takes a mapping, like `key: value`, not a single value"
+        ),
+        Mistake("control: {web: {}}", "11: control.web: `web` is not supported by this version"),
+        Mistake("folders: {a: 1}", "10: folders: takes a list of folders, not a mapping"),
+        Mistake("folders: [a]", "11: folders[0]: takes a mapping, like `key: value`, not a single value"),
+        Mistake("folders: [{name: no}]", "11: folders[0].path: `path` is missing"),
+        Mistake(
+            "folders: [{name: no, path: /a, upload_to: []}]",
+            "18: folders[0].name: takes a name of 1 to 64 letters, digits, `_`, `.` or `-`, and a bare `no` is not clear: YAML 1.1 reads it as `false`; write `\"no\"`"
+        ),
+        Mistake(
+            "folders: [{name: \"a b\", path: /a, upload_to: []}]",
+            "18: folders[0].name: takes a name of 1 to 64 letters"),
+        Mistake(
+            "folders: [{name: a, path: /a, upload_to: []}]",
+            "42: folders[0].upload_to: names no destination; a folder needs at least one"),
+        Mistake(
+            "folders: [{name: a, path: /a, upload_to: nas}]",
+            "42: folders[0].upload_to: takes a list, like `[a, b]`, not a single value"),
+        Mistake(
+            "folders: [{recursive: on, name: a, path: /a, upload_to: []}]",
+            "23: folders[0].recursive: takes `true` or `false`, not `on` (YAML 1.1 reads it as `true`)"),
+        Mistake(
+            "folders: [{recursive: \"true\", name: a, path: /a, upload_to: []}]",
+            "23: folders[0].recursive: takes `true` or `false`, not a text; leave the quotes out"),
+        Mistake(
+            "folders: [{include: ['*.{a,b}'], name: a, path: /a, upload_to: []}]",
+            "25: folders[0].include[0]: has braces, which are not expanded"),
+        Mistake(
+            "folders: [{include: ['[a'], name: a, path: /a, upload_to: []}]",
+            "22: folders[0].include[0]: has a `[` without its `]`"),
+        Mistake(
+            "folders: [{include: ['!*.tmp'], name: a, path: /a, upload_to: []}]",
+            "22: folders[0].include[0]: begins with `!`; put what is not wanted under `exclude`"),
+        Mistake(
+            "folders: [{remote_name: \"ä{nmae}\", name: a, path: /a, upload_to: []}]",
+            "27: folders[0].remote_name: no placeholder is called `{nmae}`; did you mean `{name}`?"),
+        Mistake(
+            "folders: [{remote_name: \"x\\t{nmae}\", name: a, path: /a, upload_to: []}]",
+            "25: folders[0].remote_name: no placeholder is called"),
+        Mistake(
+            "folders: [{remote_name: {name}, name: a, path: /a, upload_to: []}]",
+            "25: folders[0].remote_name: takes a text that may hold placeholders, like `{folder}/{name}`, not a mapping; a text that begins with `{` needs quotes"
+        ),
+        Mistake(
+            "folders: [{remote_name: x.mp4, name: a, path: /a, upload_to: []}]",
+            "25: folders[0].remote_name: gives every file the same name; put `{name}` in it"),
+        Mistake(
+            "folders: [{after_upload: {to: '/x/{name}'}, name: a, path: /a, upload_to: []}]",
+            "31: folders[0].after_upload.to: belongs to `source: move`; add it"),
+        Mistake(
+            "folders: [{after_upload: {source: move}, name: a, path: /a, upload_to: []}]",
+            "26: folders[0].after_upload.to: `to` is missing; `source: move` needs a target"),
+        Mistake(
+            "folders: [{after_upload: {source: move, to: 'x/{name}'}, name: a, path: /a, upload_to: []}]",
+            "45: folders[0].after_upload.to: takes an absolute path that may hold placeholders"),
+        Mistake(
+            "folders: [{settle: {marker: x}, name: a, path: /a, upload_to: []}]",
+            "21: folders[0].settle.marker: `marker` is not supported by this version"),
+        Mistake(
+            "folders: [{metadata: {a b: x}, name: a, path: /a, upload_to: []}]",
+            "23: folders[0].metadata.a b: takes a name of 1 to 64 printable ASCII characters"),
+        Mistake(
+            "destinations: {a: {type: tus, url: ftp://x}}",
+            "36: destinations.a.url: takes an address like `https://nas.example/files`; it begins with neither"),
+        Mistake("destinations: {a: {type: tus, url: \"https://\"}}", "45: destinations.a.url: has no valid host"),
+        Mistake("destinations: {a: {type: tus, url: \"https://h:0/\"}}", "47: destinations.a.url: has no valid port"),
+        Mistake("destinations: {a: {type: tus, url: \"https://h/#x\"}}", "36: destinations.a.url: has a `#`"),
+        Mistake(
+            "destinations: {a: {type: tus, url: \"https://h/\", parallel: 9}}",
+            "60: destinations.a.parallel: takes a whole number from 1 to 8, not `9`"),
+        Mistake(
+            "destinations: {a: {type: tus, url: \"https://h/\", checksum: sha-1}}",
+            "60: destinations.a.checksum: takes one of none, sha1, sha256, not `sha-1`; did you mean `sha1`?"),
+        Mistake(
+            "destinations: {a: 3}", "19: destinations.a: takes a mapping, like `{type: tus, …}`, not a single value"),
+    ]
+}

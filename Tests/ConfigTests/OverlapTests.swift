@@ -1,0 +1,155 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Config
+
+@Suite("Folders and targets")
+struct OverlapTests {
+    private static let destinations = """
+        destinations:
+          nas: {type: tus, url: "https://nas.example/"}
+
+        """
+
+    private func load(_ folders: String..., more: String = "", destinations: String = destinations) throws(ConfigErrors)
+        -> LoadedSettings
+    {
+        let list = folders.enumerated().map { "  - {name: f\($0), \($1), upload_to: [nas]}\n" }.joined()
+        return try read("version: 1\n" + more + "folders:\n" + list + destinations)
+    }
+
+    private func texts(_ body: () throws(ConfigErrors) -> LoadedSettings) -> [String] {
+        do throws(ConfigErrors) { return try body().warnings.map(\.text) } catch {
+            return error.problems.map { "\($0.key): \($0.text)" }
+        }
+    }
+
+    @Test(
+        "may share a path when `include` leaves something for each",
+        arguments: [
+            (#"path: /a, include: ["*.mp4"]"#, #"path: /a, include: ["*.jpg"]"#),
+            (#"path: /a, include: ["*.mp4"]"#, "path: /a"),
+            (#"path: /a, exclude: ["*.tmp"]"#, #"path: /a, include: ["*.tmp"]"#),
+            (#"path: /a, include: ["*.mp4"]"#, #"path: /a/b, include: ["*.jpg"]"#),
+            ("path: /a, recursive: false", "path: /a/b"),
+            (#"path: /a, exclude: ["b/*"]"#, "path: /a/b"),
+            ("path: /a/cam1", "path: /a/cam10"),
+        ])
+    func apart(_ first: String, _ second: String) throws {
+        #expect(try load(first, second).warnings.isEmpty)
+    }
+
+    @Test(
+        "are refused when nothing is left for one",
+        arguments: [
+            ("path: /a", "path: /a"), ("path: /a", #"path: /a/, include: ["*.mp4"]"#),
+            (#"path: /a, include: ["*.mp4"]"#, #"path: /a/./., include: ["x*.mp4"]"#),
+        ])
+    func twice(_ first: String, _ second: String) {
+        #expect(
+            texts { () throws(ConfigErrors) in try load(first, second) } == [
+                "folders[1].path: `f0` (a.yaml:3:22) watches the same folder and comes first, so no file would be left for "
+                    + "this one; tell them apart by `include`"
+            ])
+    }
+
+    @Test("are said to be shadowed when an earlier one takes some of the files")
+    func shadowed() {
+        let answer = texts { () throws(ConfigErrors) in
+            try load(#"path: /a, include: ["*.mp4"]"#, #"path: /a, include: ["front*.mp4", "*.jpg"]"#)
+        }
+        #expect(
+            answer == [
+                "`f0` (a.yaml:3:22) watches the same folder and comes first, so it takes what `front*.mp4` names here"
+            ])
+    }
+
+    @Test("are refused inside another that is recursive", arguments: [("/a", "/a/b"), ("/a/b", "/a"), ("/", "/a")])
+    func nested(_ first: String, _ second: String) {
+        let answer = texts { () throws(ConfigErrors) in
+            try load("path: \(first)", "path: \(second)", more: "state: /a\nstaging: {path: /a}\n")
+        }
+        #expect(answer.contains { $0.contains("which would take the same files; exclude") })
+    }
+
+    /// What stands besides the folder `/srv/cam`, and where the answer points.
+    struct Loop: CustomTestStringConvertible, Sendable {
+        let folder: String
+        let more: String
+        let destinations: String
+        let answer: String
+        var testDescription: String { answer }
+    }
+
+    static let loops: [Loop] = [
+        Loop(
+            folder: "path: /srv/cam", more: "state: /srv/cam/state\nstaging: {path: /x}\n", destinations: destinations,
+            answer: "state: the state folder `/srv/cam/state` lies inside the watched folder `f0` (`/srv/cam`)"),
+        Loop(
+            folder: "path: /srv/cam", more: "staging: {path: /srv/cam}\n", destinations: destinations,
+            answer: "staging.path: the staging folder `/srv/cam` lies inside the watched folder `f0`"),
+        Loop(
+            folder: "path: /srv/cam, after_upload: {source: move, to: '/srv/cam/done/{name}'}", more: "",
+            destinations: destinations,
+            answer: "folders[0].after_upload.to: the target of `move` `/srv/cam/done` lies inside the watched folder"),
+        Loop(
+            folder: "path: /srv/cam, after_upload: {source: move, to: '/srv/cam/{name}'}", more: "",
+            destinations: destinations,
+            answer: "folders[0].after_upload.to: the target of `move` `/srv/cam` lies inside the watched folder"),
+        Loop(
+            folder: "path: /srv/cam", more: "",
+            destinations: "destinations: {nas: {type: directory, path: /srv/cam/out}}\n",
+            answer: "destinations.nas.path: the destination `nas` `/srv/cam/out` lies inside the watched folder `f0`"),
+        Loop(
+            folder: "path: /st/staging/x", more: "state: /st\n", destinations: destinations,
+            answer: "folders[0].path: lies inside the staging folder `/st/staging`"),
+        Loop(
+            folder: "path: /srv/cam", more: "state: /st\nstaging: {path: /st}\n", destinations: destinations,
+            answer: "staging.path: the state folder `/st` is, or lies in, the staging folder"),
+    ]
+
+    @Test("that would go round in circles are refused", arguments: loops)
+    func loop(_ loop: Loop) {
+        let answer = texts { () throws(ConfigErrors) in
+            try load(loop.folder, more: loop.more, destinations: loop.destinations)
+        }
+        #expect(answer.count == 1 && answer[0].hasPrefix(loop.answer), "\(answer)")
+    }
+
+    @Test("may stand side by side with a target, and may get a warning when they are below it")
+    func besides() throws {
+        #expect(
+            try load("path: /srv/cam, after_upload: {source: move, to: '/srv/camera/{name}'}").warnings.isEmpty)
+        #expect(
+            texts { () throws(ConfigErrors) in
+                try load("path: /srv/cam, after_upload: {source: move, to: '/srv/{year}/{name}'}")
+            } == [
+                "the watched folder `f0` (`/srv/cam`) lies below the target of `move` `/srv`; see that nothing is put "
+                    + "into it"
+            ])
+    }
+
+    @Test("are compared as they are behind symbolic links")
+    func links() throws {
+        let folder = TemporaryFolder()
+        try Files.makeFolders(folder.path.appending("real/cam"))
+        let link = folder.path.appending("link")
+        try #require(makeLink(to: folder.path.appending("real/cam"), at: link))
+        let file = try folder.write(
+            "sluice.yaml",
+            Array(
+                """
+                version: 1
+                state: \(folder.path.display)/state
+                folders:
+                  - {name: cam, path: \(folder.path.display)/real/cam, upload_to: [out]}
+                destinations:
+                  out: {type: directory, path: \(folder.path.display)/link/new/out}
+                """.utf8))
+        let error = #expect(throws: ConfigErrors.self) { try Settings.load(file, types: types) }
+        #expect(error?.problems.count == 1)
+        #expect(error?.problems.first?.text.contains("real/cam/new/out` lies inside the watched folder `cam`") == true)
+    }
+}

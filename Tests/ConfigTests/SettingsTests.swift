@@ -1,0 +1,174 @@
+import Core
+import Testing
+
+@testable import Config
+
+@Suite("Settings")
+struct SettingsTests {
+    @Test("have defaults for all that is not set")
+    func defaults() throws {
+        let loaded = try read(minimal)
+        let settings = loaded.settings
+        #expect(loaded.warnings.isEmpty)
+        #expect(settings.state == "/var/lib/sluice")
+        #expect(
+            settings.staging
+                == StagingSettings(path: "/var/lib/sluice/staging", copy: .auto, maxSize: nil, keepFree: 1_000_000_000))
+        #expect(settings.control.socket == "/run/sluice/control.sock")
+        #expect(
+            settings.policy == PolicySettings(total: 3, perDestination: 2, order: .newestFirst, retry: Backoff()))
+        let folder = try #require(settings.folders.first)
+        #expect(folder.watch == WatchRule(name: "door", path: "/srv/camera"))
+        #expect(folder.uploadTo == ["nas"])
+        #expect(folder.afterUpload == .keep)
+        #expect(folder.name.source == "{folder}/{relative}")
+        #expect(folder.empty == .skip)
+        #expect(folder.duplicates == .upload)
+        #expect(folder.policy == PolicyOverrides())
+        #expect(
+            settings.destinations == [
+                DestinationSettings(
+                    name: "nas", type: "tus", values: ["url": .text("https://nas.example/files")],
+                    policy: PolicyOverrides(), place: "a.yaml:7:3")
+            ])
+    }
+
+    @Test("follow the folders that systemd hands out, unless the file names others")
+    func surroundings() throws {
+        let environment = ["STATE_DIRECTORY": "/s/a:/s/b", "RUNTIME_DIRECTORY": "/run/x"]
+        let found = try read(minimal, environment: environment).settings
+        #expect(found.state == "/s/a")
+        #expect(found.staging.path == "/s/a/staging")
+        #expect(found.control.socket == "/run/x/control.sock")
+        let named = try read(minimal + "\nstate: /t\ncontrol: {socket: /c}", environment: environment).settings
+        #expect(named.state == "/t")
+        #expect(named.staging.path == "/t/staging")
+        #expect(named.control.socket == "/c")
+    }
+
+    @Test("take every key of a folder")
+    func folder() throws {
+        let folder = try #require(
+            try read(
+                """
+                version: 1
+                folders:
+                  - name: front.door-1
+                    path: /srv//camera/./front/
+                    recursive: false
+                    include: ["*.mp4"]
+                    exclude: ["x/*.tmp", '\\[*', "[]a]*"]
+                    settle: {quiet_for: 1h30m, writers: skip}
+                    existing: skip
+                    empty: upload
+                    duplicates: skip
+                    upload_to: [b, a]
+                    after_upload: {source: move, to: "/srv/done/{year}/{name}"}
+                    priority: -5
+                    remote_name: "{name}"
+                    metadata: {title: "{folder}", 'x!': 3}
+                    key: "{relative}"
+                    context: {camera: front}
+                    concurrency: 4
+                    retry: {attempts: 3}
+                policy: {retry: {first: 7s}}
+                destinations:
+                  a: {type: directory, path: /a}
+                  b: {type: directory, path: /b}
+                """
+            ).settings.folders.first)
+        #expect(
+            folder
+                == FolderSettings(
+                    watch: WatchRule(
+                        name: "front.door-1", path: "/srv/camera/front", recursive: false, include: ["*.mp4"],
+                        exclude: ["x/*.tmp", "\\[*", "[]a]*"], quietFor: .seconds(5400), writers: .skip,
+                        existing: .skip),
+                    uploadTo: ["b", "a"], afterUpload: .move(to: try Template("/srv/done/{year}/{name}")),
+                    empty: .upload, duplicates: .skip, priority: -5, name: try Template("{name}"),
+                    metadata: ["title": try Template("{folder}"), "x!": try Template("3")],
+                    key: try Template("{relative}"), context: ["camera": try Template("front")],
+                    policy: PolicyOverrides(
+                        concurrency: 4, retry: Backoff(first: .seconds(7), ceiling: .seconds(1800), attempts: 3))))
+    }
+
+    @Test("take every kind of key that a destination declares")
+    func destination() throws {
+        let destination = try #require(
+            try read(
+                """
+                version: 1
+                folders: []
+                destinations:
+                  d:
+                    type: tus
+                    url: "https://nas.example:8443/a?b=c"
+                    token: {file: /etc/t}
+                    headers: {X-A: b c, X-B: {env: B}}
+                    checksum: sha256
+                    chunk_size: 8 MiB
+                    timeout: 90s
+                    verify_tls: false
+                    parallel: 3
+                    note: "a: b"
+                    title: "{name}"
+                    concurrency: 2
+                    retry: {first: 500ms, max: 1d}
+                """
+            ).settings.destinations.first)
+        #expect(
+            destination.values == [
+                "url": .text("https://nas.example:8443/a?b=c"), "token": .secret(.file("/etc/t")),
+                "headers": .map(["X-A": .literal("b c"), "X-B": .environment("B")]), "checksum": .text("sha256"),
+                "chunk_size": .bytes(8 << 20), "timeout": .duration(.seconds(90)), "verify_tls": .flag(false),
+                "parallel": .whole(3), "note": .text("a: b"), "title": .text("{name}"),
+            ])
+        #expect(
+            destination.policy
+                == PolicyOverrides(
+                    concurrency: 2, retry: Backoff(first: .milliseconds(500), ceiling: .seconds(86_400))))
+    }
+
+    @Test(
+        "read amounts with their units",
+        arguments: [
+            ("0", 0), ("1B", 1), ("20 GB", 20_000_000_000), ("8 MiB", 8 << 20), ("1.5 kB", 1500), ("0.001 kB", 1),
+            ("8388607 TiB", 8_388_607 << 40),
+        ] as [(String, Int64)])
+    func amounts(_ text: String, _ bytes: Int64) throws {
+        #expect(try read(minimal + "\nstaging: {keep_free: \(text)}").settings.staging.keepFree == bytes)
+    }
+
+    @Test(
+        "refuse amounts without a unit that anybody knows",
+        arguments: [
+            "20", "20 Gb", "GB", "1.5", "1. GB", "1.2345 GB", "20 GB GB", "20GB1", "1e3 kB", "+1 kB", "1,5 kB", "\"\"",
+        ])
+    func badAmounts(_ text: String) {
+        #expect(objections(to: minimal + "\nstaging: {keep_free: \(text)}").hasPrefix("a.yaml:8:"))
+    }
+
+    @Test(
+        "read lengths of time with their units",
+        arguments: [
+            ("90s", 90_000), ("1h30m", 5_400_000), ("500ms", 500), ("1 h 30 m", 5_400_000), ("0.5s", 500),
+            ("2h0m1s", 7_201_000),
+        ])
+    func durations(_ text: String, _ milliseconds: Int64) throws {
+        let retry = try read(minimal + "\npolicy: {retry: {first: \(text), max: 1d}}").settings.policy.retry
+        #expect(retry.first == .milliseconds(milliseconds))
+        #expect(retry.ceiling == .seconds(86_400))
+    }
+
+    @Test(
+        "refuse lengths of time that are none",
+        arguments: ["90", "1:30", "1m1h", "1h1h", "h", "1h30", "-1s", "1w", "99ms", "25h", "0"])
+    func badDurations(_ text: String) {
+        #expect(objections(to: minimal + "\npolicy: {retry: {first: \(text), max: 7d}}").hasPrefix("a.yaml:8:"))
+    }
+
+    @Test("may watch nothing yet, and say so")
+    func nothing() throws {
+        #expect(try read("version: 1").warnings.map(\.text) == ["no folder is watched; add one under `folders`"])
+    }
+}

@@ -1,0 +1,241 @@
+import Core
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+import WebServer
+
+@testable import Control
+@testable import Daemon
+
+/// Server and client over a real Unix socket, with the real transport between them.
+final class Line: Sendable {
+    let folder = TemporaryFolder()
+    let daemon: FakeDaemon
+    let server: ControlServer
+    let transport = Transport()
+    let client: ControlClient
+    var socket: FilePath { client.socket }
+
+    init(_ uploads: [UploadView] = [.sample()], heartbeat: Duration = .seconds(15)) async throws {
+        daemon = FakeDaemon(uploads)
+        let socket = folder.path.appending("run/control.sock")
+        server = try await ControlServer.start(socket: socket, operations: daemon, heartbeat: heartbeat)
+        client = ControlClient(socket: socket, transport: transport)
+    }
+
+    func stop() async {
+        await transport.stop()
+        await server.stop()
+    }
+
+    func ask(_ method: String, _ target: String, headers: [(String, String)] = [], _ body: String = "") async throws
+        -> (status: Int, headers: Headers, text: String)
+    {
+        let response = try await transport.send(
+            Request(
+                method, "http://sluice" + target, headers: headers,
+                body: body.isEmpty ? .none : .bytes(Array(body.utf8)),
+                unixSocket: socket))
+        return (response.status, response.headers, String(decoding: response.body, as: UTF8.self))
+    }
+}
+
+func withLine<R>(
+    _ uploads: [UploadView] = [.sample()], heartbeat: Duration = .seconds(15), _ body: (Line) async throws -> R
+) async throws -> R {
+    let line = try await Line(uploads, heartbeat: heartbeat)
+    do {
+        let result = try await body(line)
+        await line.stop()
+        return result
+    } catch {
+        await line.stop()
+        throw error
+    }
+}
+
+@Suite("Control", .timeLimit(.minutes(1)))
+struct ControlTests {
+    @Test("what the daemon says arrives as it was said")
+    func roundTrip() async throws {
+        try await withLine { line in
+            var query = ListQuery()
+            query.list = "ongoing"
+            query.folder = "front & back"
+            query.text = "ü/50%"
+            query.limit = 5
+            let page = try await line.client.list(query)
+            #expect(page.uploads == [.sample()])
+            #expect(page.seq == 7)
+            #expect(try await line.client.status() == .sample)
+            #expect(try await line.client.show("cam1/0001").upload == .sample())
+            #expect(line.daemon.asked == ["list ongoing|||front & back|ü/50%||5", "status", "show cam1/0001"])
+        }
+    }
+
+    @Test("every changing verb carries its whole selection")
+    func verbs() async throws {
+        try await withLine { line in
+            let selection = Selection(ids: ["a", "b"], all: true, folder: "f", destination: "d", duration: 7200)
+            #expect(try await line.client.pause(selection) == [.sample()])
+            _ = try await line.client.resume(Selection())
+            _ = try await line.client.cancel(Selection(ids: ["x"]))
+            _ = try await line.client.retry(Selection(all: true))
+            _ = try await line.client.add(
+                AddRequest(
+                    path: hexadecimal([0x2F, 0xFF, 0x0A]), to: ["d"], key: "k", context: ["A_b": "c"], again: true))
+            #expect(
+                line.daemon.asked == [
+                    "pause a,b|all|f|d|7200", "resume ||||", "cancel x||||", "retry |all|||",
+                    #"add /\xff\x0a|["d"]|k|["A_b": "c"]|true"#,
+                ])
+        }
+    }
+
+    @Test("names are as in the manual")
+    func names() async throws {
+        try await withLine { line in
+            let (status, headers, text) = try await line.ask("GET", "/v1/uploads/01JD3K")
+            #expect(status == 200)
+            #expect(headers["content-type"] == "application/json")
+            #expect(text.contains(#""settled_by":"lease""#))
+            // What a person named is not renamed.
+            #expect(text.contains(#""context":{"Camera_Name":"door"}"#))
+        }
+    }
+
+    @Test(
+        "a refusal has its status on the wire and is the same at the other end",
+        arguments: [
+            (Refusal.Code.notFound, 404), (.ambiguous, 409), (.conflict, 409), (.duplicate, 409), (.sourceMissing, 409),
+            (.badRequest, 400), (.forbidden, 403), (.unavailable, 503),
+        ])
+    func refusals(_ code: Refusal.Code, _ status: Int) async throws {
+        try await withLine { line in
+            let refusal = Refusal(code, "not so: “ü”", id: "01JD")
+            line.daemon.refuse(refusal)
+            let reply = try await line.ask("POST", "/v1/uploads/01JD/pause")
+            #expect(reply.status == status)
+            let error = await #expect(throws: Refusal.self) { try await line.client.status() }
+            #expect(error == refusal)
+        }
+    }
+
+    @Test("an error that nobody foresaw is told, without secrets")
+    func fault() async throws {
+        struct Odd: Error, CustomStringConvertible { let description = "GET https://a:b@h/ failed" }
+        try await withLine { line in
+            line.daemon.state.withLock { $0.fault = Odd() }
+            let (status, _, text) = try await line.ask("GET", "/v1/status")
+            #expect(status == 500)
+            #expect(text == #"{"error":{"code":"internal","message":"GET https://***@h/ failed"}}"# + "\n")
+            await #expect(throws: ControlError.protocolFault("GET https://***@h/ failed")) {
+                try await line.client.status()
+            }
+        }
+    }
+
+    @Test(
+        "what makes no sense is refused and never reaches the daemon",
+        arguments: [
+            ("GET", "/", "", 404), ("GET", "/v1/nothing", "", 404), ("DELETE", "/v1/status", "", 405),
+            ("GET", "/v1/pause", "", 405), ("POST", "/v1/uploads/a/explode", "", 405),
+            ("POST", "/v1/uploads/a", "", 405),
+            ("POST", "/v1/pause", "{", 400), ("POST", "/v1/uploads", "{}", 400),
+            ("GET", "/v1/uploads?limit=0", "", 400),
+            ("GET", "/v1/uploads?list=all", "", 400), ("GET", "/v1/uploads?lsit=x", "", 400),
+            ("GET", "/v1/events?since=x", "", 400),
+        ])
+    func nonsense(_ method: String, _ target: String, _ body: String, _ status: Int) async throws {
+        try await withLine { line in
+            let reply = try await line.ask(method, target, body)
+            #expect(reply.status == status)
+            #expect(reply.text.hasPrefix(#"{"error":{"code":""#))
+            #expect(line.daemon.asked == [])
+        }
+    }
+
+    @Test("a verb on one upload answers with that upload, slashes in its key or not")
+    func item() async throws {
+        try await withLine { line in
+            let reply = try await line.ask(
+                "POST", "/v1/uploads/cam1%2F0001/pause", #"{"ids":[],"all":false,"duration":60}"#)
+            #expect(reply.status == 202)
+            #expect(reply.text.hasPrefix(#"{"attempt":1"#))
+            #expect(line.daemon.asked == ["pause cam1/0001||||60"])
+        }
+    }
+
+    @Test("only owner and group may connect")
+    func mode() async throws {
+        try await withLine { line in
+            let look = try FileLook(at: line.socket)
+            #expect(look.mode & 0o777 == 0o660)
+        }
+    }
+
+    @Test("whoever is neither root nor in the daemon's group may look and not touch")
+    func access() async throws {
+        let access = Access(user: 100, group: 200) { user, group in user == 300 && group == 200 }
+        #expect(await access.mayChange(.init(user: 0, group: 0)))
+        #expect(await access.mayChange(.init(user: 100, group: 1)))
+        #expect(await access.mayChange(.init(user: 5, group: 200)))
+        #expect(await access.mayChange(.init(user: 300, group: 1)))
+        #expect(await access.mayChange(.init(user: 301, group: 1)) == false)
+        #expect(await access.mayChange(.init(address: "127.0.0.1")) == false)
+
+        let daemon = FakeDaemon([.sample()])
+        let service = ControlService(daemon, access: access)
+        func status(_ method: String, _ path: String) async -> Int {
+            await service.reply(
+                to: .init(
+                    method: method, path: path, rawTarget: path, query: [:], headers: [:],
+                    peer: .init(user: 9, group: 9)),
+                body: .collected([])
+            ).status
+        }
+        #expect(await status("GET", "/v1/status") == 200)
+        #expect(await status("POST", "/v1/pause") == 403)
+        #expect(daemon.asked == ["status"])
+    }
+
+    @Test("a member of a group is known by the accounts of the machine")
+    func accounts() {
+        #expect(Accounts.isMember(0, of: 0))
+        #expect(!Accounts.isMember(0, of: 4_000_000_000))
+        #expect(!Accounts.isMember(4_000_000_000, of: 0))
+    }
+}
+
+@Suite("Without a daemon", .timeLimit(.minutes(1)))
+struct NotRunningTests {
+    @Test("the client says which socket it tried and what it found there")
+    func missing() async throws {
+        let folder = TemporaryFolder()
+        let transport = Transport()
+        let gone = folder.path.appending("none.sock")
+        await #expect(throws: ControlError.notRunning(socket: gone, reason: "there is no such socket")) {
+            try await ControlClient(socket: gone, transport: transport).status()
+        }
+        let dead = try folder.write("dead.sock", [])
+        await #expect(throws: ControlError.notRunning(socket: dead, reason: "the socket is there, but nobody listens"))
+        {
+            try await ControlClient(socket: dead, transport: transport).status()
+        }
+        await transport.stop()
+    }
+
+    @Test("a stopped server leaves no socket behind, and a new one may take its place")
+    func restart() async throws {
+        let line = try await Line()
+        await line.server.stop()
+        #expect(try FileLook.ifPresent(at: line.socket) == nil)
+        let next = try await ControlServer.start(socket: line.socket, operations: line.daemon)
+        #expect(try await line.client.status() == .sample)
+        await line.transport.stop()
+        await next.stop()
+    }
+}

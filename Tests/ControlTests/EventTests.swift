@@ -1,0 +1,168 @@
+import Core
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Control
+@testable import Daemon
+
+private func event(_ seq: Int64, _ type: String = "state", id: String = "01A") -> EventView {
+    EventView(seq: seq, ts: "2026-11-20T08:00:00.000Z", type: type, op: .sample(id, name: "z\u{2028}\n.mp4"))
+}
+
+@Suite("Events", .timeLimit(.minutes(1)))
+struct EventTests {
+    @Test("arrive in order, as they happen, and resume behind the last one")
+    func follow() async throws {
+        try await withLine { line in
+            for seq in 1...3 as ClosedRange<Int64> { line.daemon.emit(event(seq)) }
+            var seen: [EventView] = []
+            for try await next in line.client.events(since: 1) {
+                seen.append(next)
+                if seen.count == 2 { line.daemon.emit(event(4, "completed")) }
+                if seen.count == 3 { break }
+            }
+            #expect(seen == [event(2), event(3), event(4, "completed")])
+            #expect(line.daemon.asked == ["events 1"])
+            try await eventually("the daemon sees its reader go") {
+                line.daemon.emit(event(5))
+                return line.daemon.state.withLock { $0.gone } == 1
+            }
+        }
+    }
+
+    @Test("are written as the standard for server-sent events says")
+    func wire() async throws {
+        try await withLine(heartbeat: .milliseconds(20)) { line in
+            line.daemon.emit(event(8))
+            line.daemon.emit(event(9))
+            let got = Mutex<[UInt8]>([])
+            let request = Request(
+                "GET", "http://sluice/v1/events?since=1", headers: [("Last-Event-ID", "8")], unixSocket: line.socket,
+                onBody: { piece in
+                    got.withLock {
+                        $0 += piece
+                        return !String(decoding: $0, as: UTF8.self).contains("\n: \n")
+                    }
+                })
+            _ = try? await line.transport.send(request)  // ends by its own wish, after the first comment
+            let text = got.withLock { String(decoding: $0, as: UTF8.self) }
+            let data = try JSON.text(event(9))
+            #expect(text.hasPrefix("retry: 3000\n\nid: 9\nevent: state\ndata: \(data)\n\n: \n\n"))
+            // The header is newer than the address, which a browser repeats.
+            #expect(line.daemon.asked == ["events 8"])
+        }
+    }
+
+    @Test("have the headers of a stream that nobody keeps")
+    func headers() async throws {
+        try await withLine { line in
+            let reply = try await line.ask("HEAD", "/v1/events")
+            #expect(reply.status == 200)
+            #expect(reply.headers["content-type"] == "text/event-stream")
+            #expect(reply.headers["cache-control"] == "no-store")
+        }
+    }
+
+    @Test("end when the daemon stops, and the client says so")
+    func stop() async throws {
+        let line = try await Line()
+        line.daemon.emit(event(1))
+        let stream = line.client.events(since: 0)
+        var iterator = stream.makeAsyncIterator()
+        #expect(try await iterator.next() == event(1))
+        await line.server.stop()
+        await #expect(throws: ControlError.self) { try await iterator.next() }
+        await line.transport.stop()
+    }
+
+    @Test("a refused stream throws the refusal")
+    func refused() async throws {
+        try await withLine { line in
+            line.daemon.refuse(Refusal(.unavailable, "starting"))
+            await #expect(throws: Refusal(.unavailable, "starting")) {
+                for try await _ in line.client.events(since: nil) {}
+            }
+        }
+    }
+
+    @Test("a reader that does not read costs a bounded queue, keeps the newest progress, and is then sent away")
+    func slowReader() async throws {
+        let queue = EventQueue(capacity: 10)
+        for seq in 1...1000 as ClosedRange<Int64> {
+            let isTaken = queue.put(event(seq, "progress", id: "01A"))
+            #expect(isTaken)
+        }
+        #expect(queue.put(event(1001, "progress", id: "01B")))
+        var taken = 7
+        while queue.put(event(Int64(2000 - taken), "state")) { taken -= 1 }
+        #expect(taken == 0)  // `retry`, two of progress and seven of state are ten
+        #expect(!queue.put(event(3000)))
+        var parser = EventParser()
+        var seen: [EventView] = []
+        while let piece = await queue.next() { seen += try parser.take(piece) }
+        #expect(seen.map(\.seq).prefix(2) == [1000, 1001])
+        #expect(seen.last?.type == "overflow")
+        #expect(seen.count == 10)
+    }
+
+    @Test("a client that was too slow asks again from its last event and misses none")
+    func overflow() async throws {
+        try await withLine { line in
+            line.daemon.emit(event(1))
+            line.daemon.emit(EventView(seq: 1, ts: "", type: "overflow"))
+            line.daemon.emit(event(2))
+            var seen: [Int64] = []
+            for try await next in line.client.events(since: 0) {
+                seen.append(next.seq)
+                if seen.count == 2 { break }
+            }
+            #expect(seen == [1, 2])
+            #expect(line.daemon.asked == ["events 0", "events 1"])
+        }
+    }
+
+    @Test("one reader that stands still holds up neither the daemon nor another reader")
+    func standstill() async throws {
+        try await withLine { line in
+            // Asks, and never reads a byte of the answer.
+            let wire = try Wire(unix: line.socket)
+            try await wire.send("GET /v1/events HTTP/1.1\r\nHost: sluice\r\n\r\n")
+            try await eventually("it is let in", holds: { line.daemon.asked.count == 1 })
+            let stream = line.client.events(since: 0)
+            try await eventually("the other too", holds: { line.daemon.asked.count == 2 })
+            for seq in 1...3000 as ClosedRange<Int64> { line.daemon.emit(event(seq)) }
+            var last: Int64 = 0
+            for try await next in stream {
+                #expect(next.seq == last + 1)
+                last = next.seq
+                if last == 3000 { break }
+            }
+            withExtendedLifetime(wire) {}
+        }
+    }
+
+    @Test("filters by type, destination and id, and never hides trouble with the stream")
+    func filter() {
+        let filter = EventFeed.Filter(["types": "completed,failed", "destination": "archive", "id": "01A"])
+        #expect(filter.lets(event(1, "completed")))
+        #expect(!filter.lets(event(1, "progress")))
+        #expect(!filter.lets(event(1, "completed", id: "01B")))
+        #expect(filter.lets(EventView(seq: 1, ts: "", type: "reset")))
+        #expect(EventFeed.Filter([:]).lets(event(1)))
+    }
+
+    @Test("are put together from pieces cut anywhere", arguments: [1, 2, 7, 100_000])
+    func pieces(_ size: Int) throws {
+        let text = Array("retry: 3000\n\n: \n\n".utf8) + (try event(1).lines()) + (try event(2).lines())
+        var parser = EventParser()
+        var seen: [EventView] = []
+        for start in stride(from: 0, to: text.count, by: size) {
+            seen += try parser.take(Array(text[start..<min(start + size, text.count)]))
+        }
+        #expect(seen == [event(1), event(2)])
+    }
+}

@@ -1,0 +1,127 @@
+import Core
+import Synchronization
+
+@testable import Daemon
+
+/// Operations that remember what they were asked, and answer what a test puts in.
+final class FakeDaemon: Operations {
+    struct State {
+        var asked: [String] = []
+        var uploads: [UploadView] = []
+        var refusal: Refusal?
+        var fault: (any Error)?
+        var events: [EventView] = []
+        var followers: [AsyncStream<EventView>.Continuation] = []
+        var gone = 0
+    }
+
+    let state = Mutex(State())
+
+    var asked: [String] { state.withLock { $0.asked } }
+
+    init(_ uploads: [UploadView] = []) { state.withLock { $0.uploads = uploads } }
+
+    func refuse(_ refusal: Refusal?) { state.withLock { $0.refusal = refusal } }
+
+    private func note(_ what: String) throws -> [UploadView] {
+        try state.withLock { state in
+            state.asked.append(what)
+            if let refusal = state.refusal { throw refusal }
+            if let fault = state.fault { throw fault }
+            return state.uploads
+        }
+    }
+
+    private func note(_ verb: String, _ selection: Selection) throws -> [UploadView] {
+        let parts = [
+            selection.ids.joined(separator: ","), selection.all ? "all" : "", selection.folder ?? "",
+            selection.destination ?? "", selection.duration.map(String.init) ?? "",
+        ]
+        return try note("\(verb) \(parts.joined(separator: "|"))")
+    }
+
+    func list(_ query: ListQuery) async throws -> UploadPage {
+        let parts = [query.list, query.state, query.destination, query.folder, query.text, query.after]
+        let uploads = try note("list \(parts.map { $0 ?? "" }.joined(separator: "|"))|\(query.limit)")
+        return UploadPage(uploads: uploads, counts: Counts(ongoing: uploads.count), seq: 7, next: nil)
+    }
+
+    func show(_ reference: String) async throws -> UploadDetail {
+        let uploads = try note("show \(reference)")
+        guard let upload = uploads.first else { throw Refusal(.notFound, "no upload `\(reference)`", id: reference) }
+        return UploadDetail(upload: upload, attempts: [])
+    }
+
+    func add(_ request: AddRequest) async throws -> [UploadView] {
+        let path = FilePath(bytes: bytes(hexadecimal: request.path) ?? []).display
+        return try note("add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)")
+    }
+
+    func pause(_ selection: Selection) async throws -> [UploadView] { try note("pause", selection) }
+    func resume(_ selection: Selection) async throws -> [UploadView] { try note("resume", selection) }
+    func cancel(_ selection: Selection) async throws -> [UploadView] { try note("cancel", selection) }
+    func retry(_ selection: Selection) async throws -> [UploadView] { try note("retry", selection) }
+
+    func status() async throws -> StatusView {
+        _ = try note("status")
+        return .sample
+    }
+
+    func events(since: Int64?) async throws -> AsyncStream<EventView> {
+        _ = try note("events \(since.map(String.init) ?? "now")")
+        let (stream, out) = AsyncStream.makeStream(of: EventView.self)
+        out.onTermination = { _ in self.state.withLock { $0.gone += 1 } }
+        state.withLock { state in
+            if let since { for event in state.events where event.seq > since { out.yield(event) } }
+            state.followers.append(out)
+        }
+        return stream
+    }
+
+    /// Something happens: stored, and told to whoever follows.
+    func emit(_ event: EventView) {
+        let followers = state.withLock { state in
+            state.events.append(event)
+            return state.followers
+        }
+        for follower in followers { follower.yield(event) }
+    }
+
+}
+
+extension UploadView {
+    static func sample(
+        _ id: String = "01JD3K8QXW0000000000000001", name: String = "a.mp4", state: String = "uploading",
+        holds: [HoldView] = [], error: ErrorView? = nil
+    ) -> UploadView {
+        UploadView(
+            id: id, key: "cam1/0001", context: ["Camera_Name": "door"], folder: "front", destination: "archive",
+            path: "/srv/front/\(name)", name: name, size: 118_000_000, sha256: String(repeating: "ab", count: 32),
+            settledBy: "lease", state: state, list: state == "failed" ? "failed" : "ongoing", holds: holds, priority: 0,
+            progress: ProgressView(
+                fraction: 0.42, acked: 49_560_000, sent: 50_000_000, total: 118_000_000, rate: 1_250_000, eta: 57),
+            attempt: 1, generation: 1, nextAttemptAt: nil, error: error, warnings: [],
+            remote: RemoteView(id: "/files/1", url: nil, verifiedBy: nil), sourceAction: "delete",
+            sourceState: "pending", remoteDelete: nil, createdAt: "2026-11-20T08:00:00.000Z",
+            startedAt: "2026-11-20T08:00:01.000Z", finishedAt: nil)
+    }
+}
+
+extension StatusView {
+    static let sample = StatusView(
+        version: "0.1.0", pid: 77, startedAt: "2026-11-20T07:00:00.000Z", starting: false,
+        counts: Counts(ongoing: 3, completed: 120, failed: 1, cancelled: 0), filesTotal: 20, filesDone: 12,
+        bytesTotal: 3_400_000_000, bytesDone: 1_200_000_000, rate: 11_000_000, eta: 200,
+        paused: [PauseView(scope: "folder", name: "back", since: "2026-11-20T07:30:00.000Z", until: nil)],
+        folders: [FolderView(name: "front", path: "/srv/front", state: "watching", settling: 2)],
+        destinations: [
+            DestinationView(
+                name: "archive", type: "tus", state: "destination",
+                hold: HoldView(
+                    kind: "destination", since: "2026-11-20T07:59:00.000Z", until: "2026-11-20T08:05:00.000Z",
+                    text: "nas.example does not answer"), running: 0, waiting: 3, sentToday: 1_200_000_000)
+        ],
+        staging: StagingView(
+            path: "/var/lib/sluice/staging", used: 1_000_000, free: 300_000_000_000, cap: 200_000_000_000, hold: nil),
+        warnings: ["staging is on a memory file system"], seq: 41)
+}

@@ -1,0 +1,211 @@
+import Core
+import Testing
+
+@Suite("Settling")
+struct SettlingTests {
+    typealias Evidence = Settling<String>.Evidence
+
+    static func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: Int64(seconds * 1e9)) }
+
+    static func look(_ version: Int64 = 0, size: Int64 = 100) -> FileLook {
+        FileLook(device: 1, inode: 7, size: size, modified: version, changed: version, born: nil, mode: 0o100644)
+    }
+
+    struct Row: CustomTestStringConvertible, Sendable {
+        let evidence: Evidence
+        let writer: OpenWriter
+        var quietFor: Duration?
+        /// Seconds.
+        let quiet: Double
+        let by: SettledBy
+        var testDescription: String { "\(evidence), writer \(writer), quiet_for \(quietFor.map { "\($0)" } ?? "-")" }
+    }
+
+    /// The ladder of the manual.
+    static let rungs = [
+        Row(evidence: .closed, writer: .nobody, quiet: 1, by: .lease),
+        Row(evidence: .closed, writer: .unknown, quiet: 10, by: .closed),
+        Row(evidence: .heard, writer: .nobody, quiet: 10, by: .quiet),
+        Row(evidence: .heard, writer: .unknown, quiet: 10, by: .quiet),
+        Row(evidence: .found, writer: .nobody, quiet: 30, by: .quiet),
+        Row(evidence: .found, writer: .unknown, quiet: 30, by: .quiet),
+        Row(evidence: .closed, writer: .nobody, quietFor: .seconds(5), quiet: 5, by: .lease),
+        Row(evidence: .closed, writer: .unknown, quietFor: .seconds(5), quiet: 5, by: .closed),
+        Row(evidence: .heard, writer: .nobody, quietFor: .seconds(5), quiet: 5, by: .quiet),
+        Row(evidence: .found, writer: .unknown, quietFor: .seconds(5), quiet: 5, by: .quiet),
+        Row(evidence: .closed, writer: .nobody, quietFor: .zero, quiet: 0, by: .lease),
+    ]
+
+    @Test("waits as long as what is known demands, and not longer", arguments: rungs)
+    func ladder(_ row: Row) {
+        var settling = Settling<String>()
+        settling.note("a", row.evidence, look: Self.look(), quietFor: row.quietFor, at: Self.at(100))
+        var result: (by: SettledBy, at: MonotonicTime)?
+        while result == nil, let next = settling.next {
+            for place in settling.due(at: next) {
+                guard let by = settling.looked(at: place, Self.look(), writer: row.writer, at: next) else { continue }
+                result = (by, next)
+            }
+        }
+        #expect(result?.by == row.by)
+        #expect(result?.at == Self.at(100 + row.quiet))
+        #expect(settling.count == 0)
+    }
+
+    @Test("a change seen at a look starts the time afresh, and shows as growing")
+    func change() {
+        var settling = Settling<String>()
+        settling.note("a", .closed, look: Self.look(1), at: Self.at(0))
+        #expect(settling.due(at: Self.at(0.999)).isEmpty)
+        #expect(settling.due(at: Self.at(1)) == ["a"])
+        #expect(settling.looked(at: "a", Self.look(2), writer: .nobody, at: Self.at(1)) == nil)
+        #expect(settling.all["a"]?.isGrowing == true)
+        #expect(settling.due(at: Self.at(1.9)).isEmpty)
+        #expect(settling.due(at: Self.at(2)) == ["a"])
+        #expect(settling.looked(at: "a", Self.look(2), writer: .nobody, at: Self.at(2)) == .lease)
+    }
+
+    @Test(
+        "size, either time and inode each count as a change",
+        arguments: [
+            FileLook(device: 1, inode: 7, size: 101, modified: 0, changed: 0, born: nil, mode: 0o100644),
+            FileLook(device: 1, inode: 7, size: 100, modified: 1, changed: 0, born: nil, mode: 0o100644),
+            FileLook(device: 1, inode: 7, size: 100, modified: 0, changed: -1, born: nil, mode: 0o100644),
+            FileLook(device: 1, inode: 8, size: 100, modified: 0, changed: 0, born: nil, mode: 0o100644),
+        ])
+    func changes(_ other: FileLook) {
+        var settling = Settling<String>()
+        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
+        #expect(settling.due(at: Self.at(5)) == ["a"])
+        #expect(settling.looked(at: "a", other, writer: .nobody, at: Self.at(5)) == nil)
+    }
+
+    @Test("an event starts the time afresh, a scan that saw no change does not")
+    func events() {
+        var settling = Settling<String>()
+        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
+        settling.note("a", .closed, look: Self.look(), at: Self.at(0.5))
+        settling.note("a", .found, look: Self.look(), at: Self.at(0.9))
+        #expect(settling.due(at: Self.at(1.4)).isEmpty)
+        #expect(settling.due(at: Self.at(1.5)) == ["a"])
+    }
+
+    @Test("a close hurries a file that a scan had found")
+    func hurried() {
+        var settling = Settling<String>()
+        settling.note("a", .found, look: Self.look(), at: Self.at(0))
+        settling.note("a", .closed, look: Self.look(), at: Self.at(5))
+        #expect(settling.due(at: Self.at(6)) == ["a"])
+        #expect(settling.looked(at: "a", Self.look(), writer: .nobody, at: Self.at(6)) == .lease)
+        #expect(settling.due(at: Self.at(100)).isEmpty)
+    }
+
+    @Test("asks about an open file after 1, 2, 4, 8, 10, 10 seconds; a close asks sooner")
+    func busy() {
+        var settling = Settling<String>()
+        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
+        var now = 1.0
+        for wait in [1.0, 2, 4, 8, 10, 10] {
+            #expect(settling.due(at: Self.at(now)) == ["a"])
+            #expect(settling.looked(at: "a", Self.look(), writer: .somebody, at: Self.at(now)) == nil)
+            #expect(settling.due(at: Self.at(now + wait - 0.001)).isEmpty)
+            now += wait
+        }
+        settling.note("a", .closed, look: Self.look(9), at: Self.at(now))
+        #expect(settling.due(at: Self.at(now + 1)) == ["a"])
+        #expect(settling.looked(at: "a", Self.look(9), writer: .nobody, at: Self.at(now + 1)) == .lease)
+    }
+
+    @Test("a file that grows for ever delays no other")
+    func independent() {
+        var settling = Settling<String>()
+        settling.note("quiet", .closed, look: Self.look(), at: Self.at(0))
+        for tick in 0..<9 {
+            settling.note("busy", .closed, look: Self.look(Int64(tick)), at: Self.at(Double(tick) / 10))
+        }
+        #expect(settling.due(at: Self.at(1)) == ["quiet"])
+    }
+
+    @Test("a forgotten file is not due; one of the same name starts anew")
+    func forgotten() {
+        var settling = Settling<String>()
+        settling.note("a", .closed, look: Self.look(), at: Self.at(0))
+        settling.forget("a")
+        #expect(settling.count == 0)
+        #expect(settling.due(at: Self.at(1)).isEmpty)
+        settling.note("a", .heard, look: Self.look(), at: Self.at(2))
+        #expect(settling.due(at: Self.at(11.9)).isEmpty)
+        #expect(settling.due(at: Self.at(12)) == ["a"])
+    }
+
+    @Test("takes no more than there is room for; the rest stays due")
+    func limited() {
+        var settling = Settling<Int>()
+        for file in 0..<10 { settling.note(file, .closed, look: Self.look(), at: Self.at(0)) }
+        #expect(settling.due(at: Self.at(1), limit: 4).count == 4)
+        #expect(settling.due(at: Self.at(1), limit: 100).count == 6)
+    }
+
+    @Test("nothing is ever accepted within its quiet time of a change", arguments: 0..<60)
+    func property(_ seed: UInt64) {
+        var chance = Chances(state: seed)
+        var settling = Settling<Int>()
+        let quiet = QuietTimes()
+        var versions = [Int64](repeating: 0, count: 5)
+        var changedAt = [MonotonicTime](repeating: Self.at(0), count: 5)
+        var isClosed = [Bool](repeating: false, count: 5)
+        var isOpen = [Bool](repeating: false, count: 5)
+        var accepted = 0
+        var now = Self.at(0)
+        for _ in 0..<2_000 {
+            now = now.advanced(by: .milliseconds(Int64(chance.next() % 1_500)))
+            let file = Int(chance.next() % 5)
+            switch chance.next() % 10 {
+            case 0, 1:  // a write that no event tells of
+                versions[file] += 1
+                changedAt[file] = now
+                isOpen[file] = true
+            case 2:
+                isOpen[file] = false
+                settling.note(file, .closed, look: Self.look(versions[file]), at: now)
+                isClosed[file] = true
+            case 3:
+                settling.note(file, .found, look: Self.look(versions[file]), at: now)
+            case 4:
+                settling.note(file, .heard, look: Self.look(versions[file]), at: now)
+            case 5:
+                settling.forget(file)
+                isClosed[file] = false
+            default: break
+            }
+            for place in settling.due(at: now) {
+                let writer: OpenWriter =
+                    chance.next() % 4 == 0 ? .unknown : isOpen[place] ? .somebody : .nobody
+                guard let by = settling.looked(at: place, Self.look(versions[place]), writer: writer, at: now) else {
+                    continue
+                }
+                accepted += 1
+                let least = by == .lease ? quiet.closed : quiet.unsure
+                #expect(now.since(changedAt[place]) >= least)
+                #expect(writer != .somebody)
+                #expect(by == .quiet || isClosed[place])
+                isClosed[place] = false
+            }
+        }
+        #expect(accepted > 0)
+        // Whatever is left comes up again: nothing is lost track of.
+        for file in 0..<5 where settling.contains(file) { settling.note(file, .heard, look: Self.look(), at: now) }
+        #expect(Set(settling.due(at: now.advanced(by: .seconds(60)))) == Set(settling.all.keys))
+    }
+
+    struct Chances {
+        var state: UInt64
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15  // splitmix64
+            var z = state
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            return z ^ (z >> 31)
+        }
+    }
+}

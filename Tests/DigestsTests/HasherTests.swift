@@ -1,0 +1,75 @@
+import Core
+import Digests
+import TestKit
+import Testing
+
+@Suite("Hasher")
+struct HasherTests {
+    typealias Algorithm = Digests.Hasher.Algorithm
+
+    /// FIPS 180-4 and RFC 1321: the examples of the standards.
+    @Test(
+        "agrees with the standards' own examples",
+        arguments: [
+            (Algorithm.sha256, "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+            (.sha256, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+            (.sha1, "abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+            (.md5, "abc", "900150983cd24fb0d6963f7d28e17f72"),
+        ])
+    func examples(_ algorithm: Algorithm, _ text: String, _ expected: String) {
+        #expect(hexadecimal(Hasher.digest(algorithm, of: Array(text.utf8))) == expected)
+    }
+
+    @Test("the cuts between the pieces do not matter", arguments: Algorithm.allCases, [1, 63, 64, 65, 4096])
+    func pieces(_ algorithm: Algorithm, _ size: Int) {
+        let bytes = noise(10_000)
+        let hasher = Hasher(algorithm)
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            hasher.update(Array(bytes[start..<min(start + size, bytes.count)]))
+        }
+        #expect(hasher.finish() == Hasher.digest(algorithm, of: bytes))
+    }
+
+    @Test("a copy goes its own way, and a finished hasher is as new")
+    func copies() {
+        let hasher = Hasher(.sha256)
+        hasher.update(Array("ab".utf8))
+        let other = Hasher(copying: hasher)
+        other.update(Array("x".utf8))
+        hasher.update(Array("c".utf8))
+        #expect(hasher.finish() == Hasher.digest(.sha256, of: Array("abc".utf8)))
+        #expect(other.finish() == Hasher.digest(.sha256, of: Array("abx".utf8)))
+        #expect(hasher.finish() == Hasher.digest(.sha256, of: []))
+    }
+}
+
+@Suite("HMAC")
+struct HMACTests {
+    /// RFC 4231, cases 1, 2 and 6 (a key longer than a block).
+    @Test(
+        "agrees with RFC 4231",
+        arguments: [
+            (
+                [UInt8](repeating: 0x0B, count: 20), "Hi There",
+                "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"
+            ),
+            (
+                Array("Jefe".utf8), "what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+            ),
+            (
+                [UInt8](repeating: 0xAA, count: 131), "Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+            ),
+        ])
+    func examples(_ key: [UInt8], _ message: String, _ expected: String) {
+        #expect(hexadecimal(HMAC.sha256(key: key, Array(message.utf8))) == expected)
+    }
+
+    @Test(
+        "secrets are the same only when every byte is",
+        arguments: [("", "", true), ("a", "a", true), ("a", "b", false), ("a", "aa", false)])
+    func secrets(_ a: String, _ b: String, _ same: Bool) {
+        #expect(isSameSecret(Array(a.utf8), Array(b.utf8)) == same)
+    }
+}

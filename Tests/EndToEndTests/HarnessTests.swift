@@ -1,0 +1,123 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// The harness itself: a crash test is worth what its kills are worth.
+@Suite("the harness")
+struct HarnessTests {
+    let folder = TemporaryFolder()
+
+    private func shell(_ script: String, environment: [String: String] = [:]) throws -> Child {
+        try Child(
+            "/bin/sh", ["-c", script], environment: environment, output: folder.path.appending("out"),
+            errors: folder.path.appending("err"))
+    }
+
+    @Test("a child's end is told apart: status and signal")
+    func endings() async throws {
+        #expect(try await shell("exit 7").end(within: .seconds(10)) == .status(7))
+        #expect(try await shell("kill -TERM $$").end(within: .seconds(10)) == .signal(SIGTERM))
+        #expect(try shell("exec sleep 60").end(with: SIGKILL) == .signal(SIGKILL))
+    }
+
+    @Test("both outputs are kept, and a line is found once it is whole")
+    func outputs() async throws {
+        let child = try shell(
+            "printf 'listening on http://'; echo '127.0.0.1:1/files/'; echo trouble >&2; exec sleep 60")
+        #expect(try await child.line(after: "listening on ") == "http://127.0.0.1:1/files/")
+        try await eventually("stderr came") { try child.complained() == "trouble\n" }
+        #expect(child.ended == nil)
+    }
+
+    @Test("a child that ends before its line says why")
+    func endedEarly() async throws {
+        let child = try shell("echo 'no such folder' >&2; exit 66")
+        let error = await #expect(throws: Child.Ended.self) { try await child.line(after: "listening") }
+        #expect(error?.how == .status(66))
+        #expect(error?.errors == "no such folder\n")
+    }
+
+    @Test("no signal is inherited blocked or ignored, and the environment is the caller's")
+    func clean() async throws {
+        let child = try shell("echo $GIVEN; grep -E 'Sig(Blk|Ign)' /proc/self/status", environment: ["GIVEN": "yes"])
+        #expect(try await child.end(within: .seconds(10)) == .status(0))
+        let lines = try child.printed().split(separator: "\n")
+        #expect(lines.first == "yes")
+        for line in lines.dropFirst() {
+            let mask = try #require(line.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) }, "\(line)")
+            // Signals 32 and 33 are glibc's own, and its posix_spawn leaves them ignored.
+            #expect(mask & 0x7FFF_FFFF == 0, "\(line)")
+        }
+        #expect(lines.count == 3)
+    }
+
+    @Test("a child does not outlive its last reference")
+    func noOrphans() throws {
+        let pid = try shell("exec sleep 60").pid
+        #expect(kill(pid, 0) == -1)
+        #expect(errno == ESRCH)
+    }
+
+    @Test("waiting in vain names what was waited for")
+    func overdue() async {
+        let error = await #expect(throws: Overdue.self) {
+            try await eventually("pigs fly", within: .milliseconds(20)) { false }
+        }
+        #expect(error?.description.contains("pigs fly") == true)
+    }
+
+    @Test("the same seed rolls the same, another one does not")
+    func dice() {
+        func rolls(_ seed: UInt64) -> [Int] {
+            var dice = Dice(seed: seed)
+            return (0..<10).map { _ in Int.random(in: 0..<1000, using: &dice) }
+        }
+        #expect(rolls(7) == rolls(7))
+        #expect(rolls(7) != rolls(8))
+    }
+
+    @Test("clips differ in name and, from eight bytes on, in content")
+    func clips() {
+        var dice = Dice(seed: 3)
+        let clips = (0..<200).map { Clip(number: $0, dice: &dice) }
+        #expect(Set(clips.map(\.relative)).count == clips.count)
+        #expect(clips.allSatisfy { $0.content.count == $0.size })
+        let long = clips.filter { $0.size >= 8 }
+        #expect(Set(long.map { $0.content.prefix(64) }).count == long.count)
+        #expect(clips.contains { $0.relative.text == nil })
+        #expect(clips.allSatisfy { $0.relative.name.bytes.count <= 255 })
+    }
+
+    @Test("the outcome of a test that is not finished says what is missing, strange or left over")
+    func outcome() throws {
+        let fixture = try DaemonFixture(source: .move, binary: "/bin/false")
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        let right = Clip(number: 0, size: 10, relative: "right.mp4")
+        let wrong = Clip(number: 1, size: 10, relative: "wrong.mp4")
+        try camera.drop(right)
+        let outcome = Outcome(fixture: fixture, clips: [right, wrong])
+        for folder in [fixture.received, fixture.done] {
+            try fixture.folder.write(
+                folder.appending("right.mp4").relative(to: fixture.folder.path) ?? "", right.content)
+        }
+        try fixture.folder.write("received/wrong.mp4", Array("else".utf8))
+        try fixture.folder.write("received/stray", [1])
+        try fixture.folder.write("staging/x.part", [1])
+        #expect(
+            try outcome.problems() == [
+                "received: other content in wrong.mp4", "received: nobody asked for stray",
+                "source: nobody asked for right.mp4", "moved: missing wrong.mp4 (10 bytes)", "still staged: x.part",
+            ])
+        #expect(try !outcome.looksDone())
+    }
+
+    @Test("a database is found by what it begins with and asked for its health")
+    func ledger() throws {
+        try folder.write("state/lock", [])
+        #expect(try Ledger.integrity(of: folder.path.appending("state")) == [])
+        try folder.write("state/queue.db", Array("SQLite format 3\0 but nothing more".utf8))
+        #expect(try Ledger.integrity(of: folder.path.appending("state")) != ["ok"])
+    }
+}

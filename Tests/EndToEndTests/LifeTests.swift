@@ -1,0 +1,73 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// The daemon as its machine has it: told to stop, started again, started again much later.
+@Suite("a daemon's life")
+struct LifeTests {
+    @Test("200 days later a kept source is neither staged nor sent again", .timeLimit(.minutes(3)))
+    func muchLater() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        for number in 0..<5 {
+            try camera.drop(Clip(number: number, size: 50_000, relative: FilePath("old \(number).mp4")))
+        }
+        try await Outcome(fixture: fixture, clips: camera.clips).wait()
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(200 * 86_400)"])
+        // A newcomer that arrives shows that the scan is over and the whole path is alive.
+        try camera.drop(Clip(number: 5, size: 50_000, relative: "new.mp4"))
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait()
+        #expect(try outcome.problems() == [])
+        // The history may have forgotten the old ones by now; what counts is that none of them began anew.
+        let list = try #require(try await fixture.ask("list", ["--json"]))
+        #expect(list.contains("new.mp4"))
+        let status = try #require(try await fixture.status())
+        #expect(status.counts.completed <= camera.clips.count)
+        #expect(status.counts.failed == 0)
+    }
+
+    @Test(
+        "SIGTERM in the middle of an upload ends it within two seconds, and the next start goes on",
+        .timeLimit(.minutes(3)))
+    func leaves() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 1, size: 48 << 20, relative: "large.mp4"))
+        try await eventually("the receiver has bytes of it", within: .seconds(30)) {
+            try Outcome.files(in: fixture.received, hidden: true).contains {
+                try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size > 0 } ?? false
+            }
+        }
+        let (ending, took) = try #require(try await fixture.stopDaemon())
+        #expect(ending == .status(0), "\(fixture.lastWords())")
+        #expect(took < .seconds(2))
+        try fixture.startDaemon()
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait()
+        try await outcome.check()
+    }
+
+    @Test("a second daemon on the same state folder is refused", .timeLimit(.minutes(1)))
+    func alone() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("the daemon answers", every: .milliseconds(50)) { try await fixture.status() != nil }
+        let second = try Child(
+            Setting.binary(), ["run", "--config", fixture.config.display],
+            output: fixture.folder.path.appending("2.out"),
+            errors: fixture.folder.path.appending("2.err"))
+        // sysexits.h: EX_TEMPFAIL, the state is locked.
+        #expect(try await second.end(within: .seconds(20)) == .status(75))
+        #expect(fixture.daemon?.ended == nil)
+    }
+}

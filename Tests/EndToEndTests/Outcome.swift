@@ -1,0 +1,107 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+
+/// What the world looks like when everything has gone as promised, and what is wrong with it when not.
+struct Outcome {
+    let fixture: DaemonFixture
+    let clips: [Clip]
+
+    /// Cheap, for a loop: as many files received as dropped, nothing staged, no source left that should be gone.
+    func looksDone() throws -> Bool {
+        try Self.files(in: fixture.received, hidden: false).count >= clips.count
+            && Self.files(in: fixture.staging, hidden: true).isEmpty
+            && Self.files(in: fixture.drop, hidden: true).count == (fixture.source == .keep ? clips.count : 0)
+    }
+
+    /// Waits until it looks done and the daemon says that nothing is under way.
+    func wait(within limit: Duration = .seconds(120)) async throws {
+        do {
+            try await eventually("every file is delivered", within: limit, every: .milliseconds(100)) {
+                guard try looksDone() else { return false }
+                guard let status = try await fixture.status() else { return false }
+                return !status.starting && status.counts.ongoing == 0
+            }
+        } catch let overdue as Overdue {
+            throw Failed(
+                problems: ["\(overdue)"] + (try problems()), lastWords: fixture.lastWords())
+        }
+    }
+
+    /// Every promise that is broken, in words. Empty when all is well.
+    func problems() throws -> [String] {
+        var problems = try compare(fixture.received, with: clips, "received", hidden: false)
+        problems += try compare(fixture.drop, with: fixture.source == .keep ? clips : [], "source", hidden: true)
+        problems += try compare(fixture.done, with: fixture.source == .move ? clips : [], "moved", hidden: true)
+        problems += try Self.files(in: fixture.staging, hidden: true).map { "still staged: \($0)" }
+        return problems
+    }
+
+    /// The same, and what the daemon itself says.
+    func check() async throws {
+        var problems = try problems()
+        if let counts = try await fixture.status()?.counts {
+            let expected = Status.Counts(ongoing: 0, completed: clips.count, failed: 0, cancelled: 0)
+            if counts != expected { problems.append("status says \(counts) and not \(expected)") }
+        } else {
+            problems.append("the daemon does not answer")
+        }
+        if !problems.isEmpty { throw Failed(problems: problems, lastWords: fixture.lastWords()) }
+    }
+
+    struct Failed: Error, CustomStringConvertible {
+        let problems: [String]
+        let lastWords: String
+        var description: String {
+            "\(problems.count) broken promises:\n\(problems.prefix(40).joined(separator: "\n"))\n\(lastWords)"
+        }
+    }
+
+    /// Each of `clips` is in `folder` once, under its name, with its content; and nothing else is.
+    private func compare(_ folder: FilePath, with clips: [Clip], _ what: String, hidden: Bool) throws -> [String] {
+        var found = Set(try Self.files(in: folder, hidden: hidden))
+        var problems: [String] = []
+        for clip in clips {
+            if found.remove(clip.relative) == nil {
+                problems.append("\(what): missing \(clip.relative) (\(clip.size) bytes)")
+            } else if try Files.read(folder.appending(clip.relative), limit: 64 << 20) != clip.content {
+                problems.append("\(what): other content in \(clip.relative)")
+            }
+        }
+        return problems + found.sorted().map { "\(what): nobody asked for \($0)" }
+    }
+
+    /// Paths of all files below `root`, in any order, relative to it.
+    ///
+    /// - Parameter hidden: Also those below a name that begins with a dot, where the receiver keeps unfinished uploads.
+    static func files(in root: FilePath, hidden: Bool) throws -> [FilePath] {
+        var found: [FilePath] = []
+        var folders: [FilePath] = [""]
+        while let folder = folders.popLast() {
+            for name in try Files.names(in: root.appending(folder)) {
+                if !hidden && name.bytes.first == UInt8(ascii: ".") { continue }
+                let relative = folder.appending(name)
+                // A file may go while the folder is read; then it is not there.
+                guard let look = try FileLook.ifPresent(at: root.appending(relative)) else { continue }
+                if look.isDirectory { folders.append(relative) } else { found.append(relative) }
+            }
+        }
+        return found
+    }
+}
+
+/// The part of `sluice status --json` that these tests read.
+struct Status: Decodable {
+    struct Counts: Decodable, Equatable { var ongoing, completed, failed, cancelled: Int }
+    var counts: Counts
+    var starting: Bool
+}
+
+extension DaemonFixture {
+    /// `nil` when the daemon does not answer (yet).
+    func status() async throws -> Status? {
+        guard let text = try await ask("status", ["--json"]) else { return nil }
+        return try JSONDecoder().decode(Status.self, from: Data(text.utf8))
+    }
+}

@@ -1,0 +1,44 @@
+import Core
+import Glibc
+import Linux
+
+/// What the caller of the tests may set in the environment.
+enum Setting {
+    /// SIGKILLs over all variants of the crash test; `make crash KILLS=1000` sets it.
+    static var kills: Int { number("SLUICE_KILLS") ?? 50 }
+
+    /// The seed of everything that a test rolls; a failure names it, so that it can be had again.
+    static var seed: UInt64 {
+        number("SLUICE_SEED").map { UInt64($0) } ?? Chance.bytes(4).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// Where `scripts/test-python` put the programs of other people; `nil` when nobody said.
+    static var pythonTools: FilePath? { text("SLUICE_TEST_PYTHON").map { FilePath($0) } }
+
+    /// The program under test: `SLUICE_BINARY`, else the one that was built beside this test.
+    ///
+    /// - Throws: ``NoBinary`` when there is none: these tests fail then, they are not skipped.
+    static func binary() throws -> FilePath {
+        if let given = text("SLUICE_BINARY") { return FilePath(given) }
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = buffer.withUnsafeMutableBytes { buffer in
+            buffer.baseAddress.map { readlink("/proc/self/exe", $0, buffer.count) } ?? -1
+        }
+        let beside = FilePath(bytes: buffer.prefix(max(0, count))).parent.appending("sluice")
+        guard try FileLook.ifPresent(at: beside) != nil else { throw NoBinary(place: beside) }
+        return beside
+    }
+
+    struct NoBinary: Error, CustomStringConvertible {
+        let place: FilePath
+        var description: String {
+            "no program at \(place): run `swift build --build-tests`, or name one in SLUICE_BINARY"
+        }
+    }
+
+    /// An empty variable counts as none, so that a caller can take one back.
+    private static func text(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+    private static func number(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
+}

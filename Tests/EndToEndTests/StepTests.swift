@@ -1,0 +1,97 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// SIGKILL exactly behind each durable step.
+///
+/// `SLUICE_TEST_CRASH=STEP:N` makes the daemon kill itself when it has passed `STEP` for the Nth time.
+/// One at a time: thirty daemons at once would test the machine's patience and not the steps.
+@Suite("killed behind a durable step", .serialized)
+struct StepTests {
+    struct Kill: CustomTestStringConvertible, Sendable {
+        let step: String
+        let source: DaemonFixture.Source
+        var testDescription: String { "\(step), source \(source.rawValue)" }
+    }
+
+    /// In the order in which a file meets them.
+    static let onTheWay = [
+        "arrived", "copied", "renamed", "staged", "claimed", "opening", "opened", "accepted", "verified", "completed",
+    ]
+    static let release = ["release-begun", "release-renamed", "release-done", "tombstoned"]
+
+    static let all =
+        onTheWay.map { Kill(step: $0, source: .delete) } + released
+    static let released = release.flatMap { step in
+        [DaemonFixture.Source.delete, .move].map { Kill(step: step, source: $0) }
+    }
+
+    @Test("the next start goes on from there", .timeLimit(.minutes(3)), arguments: all)
+    func goesOn(_ kill: Kill) async throws {
+        let fixture = try DaemonFixture(source: kill.source, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver()
+        for number in 0..<4 {
+            try camera.drop(Clip(number: number, size: 100_000, relative: FilePath("clip \(number).mp4")))
+        }
+        try await runUntilKilled(fixture, at: kill.step)
+        try fixture.startDaemon()
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        try await outcome.check()
+    }
+
+    @Test(
+        "a new file under the source's name survives and is delivered too", .timeLimit(.minutes(3)),
+        arguments: released + [Kill(step: "completed", source: .delete), Kill(step: "verified", source: .move)])
+    func newcomer(_ kill: Kill) async throws {
+        let fixture = try DaemonFixture(source: kill.source, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver()
+        let name: FilePath = "clip.mp4"
+        let first = Clip(number: 1, size: 100_000, relative: name)
+        let second = Clip(number: 2, size: 100_000, relative: name)
+        try camera.drop(first)
+        try await runUntilKilled(fixture, at: kill.step)
+        try camera.drop(second)
+        try fixture.startDaemon()
+        // The names are the receiver's and the template's business here: no content may be missing or be there twice.
+        try await expect([first, second], in: [fixture.received], hidden: false, of: fixture)
+        // Until the release has taken the first one away under another name, the second has taken its place for good.
+        let sources = ["verified", "completed", "release-begun"].contains(kill.step) ? [second] : [first, second]
+        switch kill.source {
+        case .delete, .keep: try await expect([], in: [fixture.drop, fixture.done], hidden: true, of: fixture)
+        // A source whose target name is taken may have stayed where it was.
+        case .move: try await expect(sources, in: [fixture.drop, fixture.done], hidden: true, of: fixture)
+        }
+        try await expect([], in: [fixture.staging], hidden: true, of: fixture)
+    }
+
+    private func runUntilKilled(_ fixture: DaemonFixture, at step: String) async throws {
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(step):1"])
+        let ending = try await #require(fixture.daemon).end(within: .seconds(20))
+        try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(fixture.lastWords())")
+    }
+
+    /// Waits until `folders` together hold exactly the contents of `clips`, under whatever names.
+    private func expect(_ clips: [Clip], in folders: [FilePath], hidden: Bool, of fixture: DaemonFixture) async throws {
+        let wanted = Set(clips.map(\.content))
+        let names = folders.map { $0.name.display }.joined(separator: " and ")
+        var seen: [FilePath] = []
+        do {
+            try await eventually("\(names): \(clips.count) files", within: .seconds(60), every: .milliseconds(50)) {
+                seen = try folders.flatMap { folder in
+                    try Outcome.files(in: folder, hidden: hidden).map { folder.appending($0) }
+                }
+                guard seen.count == clips.count else { return false }
+                // One that is moved between the look and the reading is read at the next try.
+                return try Set(seen.filter { try FileLook.ifPresent(at: $0) != nil }.map { try Files.read($0) })
+                    == wanted
+            }
+        } catch let overdue as Overdue {
+            Issue.record(overdue, "there are \(seen); \(fixture.lastWords())")
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Linux
+
+@Suite("FileSystems")
+struct FileSystemsTests {
+    static let table = """
+        22 28 0:21 / /proc rw,nosuid - proc proc rw
+        28 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+        31 28 0:26 / /tmp rw master:2 propagate_from:1 - tmpfs tmpfs rw
+        36 28 8:17 / /media/EOS\\040DIGITAL rw - vfat /dev/sdb1 rw
+        40 28 0:50 / /srv/nas rw - nfs4 nas:/export/a\\134b rw
+        damaged line
+        """
+
+    @Test(
+        "names a file system by what survives a reboot",
+        arguments: [
+            (28, "ext4:/dev/vda"), (31, "tmpfs:/tmp"), (36, "vfat:/dev/sdb1"), (40, "nfs4:nas:/export/a\\x5cb"),
+        ])
+    func fallback(_ number: UInt64, _ name: String) throws {
+        let mount = try #require(Mount.parse(Array(Self.table.utf8)).first { $0.number == number })
+        #expect(mount.fallbackName == name)
+    }
+
+    @Test("reads places with spaces, and device numbers")
+    func places() throws {
+        let mount = try #require(Mount.parse(Array(Self.table.utf8)).first { $0.type == "vfat" })
+        #expect(mount.point == "/media/EOS DIGITAL")
+        #expect(mount.device == 8 << 8 | 17)
+    }
+
+    @Test("says the same of two files of one file system, and never a device number")
+    func same() throws {
+        let folder = TemporaryFolder()
+        let path = try folder.write("a/b", [1])
+        let device = try FileLook(at: path).device
+        let all = FileSystems()
+        let first = try #require(all.identity(at: path, device: device))
+        all.forget()
+        #expect(all.identity(at: folder.path, device: device) == first)
+        #expect(!first.name.contains("\(device)"))
+    }
+
+    @Test("tells /proc from where files are")
+    func proc() throws {
+        let look = try FileLook(at: "/proc")
+        let identity = try #require(FileSystems().identity(at: "/proc", device: look.device))
+        #expect(identity.name == "proc:/proc")
+        #expect(!identity.keepsInodes)
+    }
+}

@@ -1,0 +1,80 @@
+import Core
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@Suite("Log")
+struct LogTests {
+    final class Lines: Sendable {
+        private let kept = Mutex<[String]>([])
+        var all: [String] { kept.withLock { $0 } }
+        func add(_ bytes: [UInt8]) { kept.withLock { $0.append(String(decoding: bytes, as: UTF8.self)) } }
+    }
+
+    func line(_ format: Log.Format, _ write: (Log) -> Void) -> String {
+        let lines = Lines()
+        write(Log(level: .info, format: format, clocks: ManualClocks()) { lines.add($0) })
+        return lines.all.joined()
+    }
+
+    @Test(
+        "writes one fact a line in every format",
+        arguments: [
+            (Log.Format.journal, "<4>held destination=nas reason=\"no route\" size=12\n"),
+            (.plain, "2026-11-20T08:00:00.000Z warning held destination=nas reason=\"no route\" size=12\n"),
+            (
+                .json,
+                #"{"ts":"2026-11-20T08:00:00.000Z","level":"warning","event":"held","destination":"nas","#
+                    + #""reason":"no route","size":"12"}"# + "\n"
+            ),
+        ])
+    func formats(_ format: Log.Format, _ expected: String) {
+        let written = line(format) {
+            $0.warning("held", ["destination": "nas", "key": nil, "reason": "no route", "size": "\(12)"])
+        }
+        #expect(written == expected)
+    }
+
+    @Test("shows local time on a terminal, and the level only where it says something")
+    func terminal() {
+        let clock = LocalTime(ManualClocks().wall()).clock
+        #expect(
+            line(.terminal(colour: false)) { $0.info("uploaded", ["name": "a.mp4"]) }
+                == "\(clock) uploaded name=a.mp4\n")
+        #expect(line(.terminal(colour: false)) { $0.error("gone") } == "\(clock) error gone\n")
+        #expect(line(.terminal(colour: true)) { $0.error("gone") }.contains("\u{1B}[31merror"))
+    }
+
+    @Test("lets no name break a line or colour a terminal")
+    func control() {
+        #expect(line(.journal) { $0.info("seen", ["name": "a\nb\u{1B}"]) } == "<6>seen name=a\\x0ab\\x1b\n")
+        #expect(line(.json) { $0.info("seen", ["name": "a\u{9B}\"\\"]) }.contains(#""name":"a\u009b\"\\""#))
+    }
+
+    @Test("quotes values whose end would not be seen")
+    func quotes() {
+        #expect(
+            line(.journal) { $0.info("e", ["a": "", "b": "x=y", "c": "say \"hi\""]) }
+                == #"<6>e a="" b="x=y" c="say \"hi\"""# + "\n")
+    }
+
+    @Test("never shows a secret, by its name or by its look")
+    func secrets() {
+        let written = line(.json) {
+            $0.info("asked", ["token": "abc", "url": "https://a:b@h/?sig=xyz", "key": "cam/1"])
+        }
+        #expect(written.contains(#""token":"***","url":"https://***@h/?sig=***","key":"cam/1""#))
+    }
+
+    @Test("does not even make what its level leaves out")
+    func level() {
+        func fields() -> Log.Fields {
+            Issue.record("made")
+            return [:]
+        }
+        let written = line(.plain) { $0.debug("detail", fields()) }
+        #expect(written.isEmpty)
+    }
+}

@@ -1,0 +1,155 @@
+import Core
+import Testing
+
+@testable import Shell
+
+@Suite("Arguments")
+struct ArgumentTests {
+    @Test(
+        "what is wrong is named, with the nearest right word",
+        arguments: [
+            (["lsit"], "sluice: no verb `lsit`; did you mean `list`?\nSee `sluice help`.\n"),
+            (["frobnicate"], "sluice: no verb `frobnicate`\nSee `sluice help`.\n"),
+            (
+                ["list", "--jsno"],
+                "sluice list: no option `--jsno`; did you mean `--json`?\nSee `sluice list --help`.\n"
+            ),
+            (["list", "-x"], "sluice list: no option `-x`\nSee `sluice list --help`.\n"),
+            (
+                ["pause", "--destnation=a"],
+                "sluice pause: no option `--destnation`; did you mean `--destination`?\nSee `sluice pause --help`.\n"
+            ),
+            (["list", "--json=1"], "sluice list: --json takes no value\nSee `sluice list --help`.\n"),
+            (["list", "--limit"], "sluice list: --limit needs a value: --limit N\nSee `sluice list --help`.\n"),
+            (["list", "--limit="], "sluice list: --limit needs a value: --limit N\nSee `sluice list --help`.\n"),
+            (["list", "--limit", "0"], "sluice list: --limit is from 1 to 1000, not `0`\nSee `sluice list --help`.\n"),
+            (
+                ["list", "--limit", "1", "--limit", "2"],
+                "sluice list: --limit may stand only once\nSee `sluice list --help`.\n"
+            ),
+            (["list", "a"], "sluice list: `a` is one word too many\nSee `sluice list --help`.\n"),
+            (["show"], "sluice show: ID|KEY|PATH is missing\nSee `sluice show --help`.\n"),
+            (["add"], "sluice add: PATH... is missing\nSee `sluice add --help`.\n"),
+            (
+                ["add", "a", "b", "--key", "k"],
+                "sluice add: --key names one upload, and there are 2 files\nSee `sluice add --help`.\n"
+            ),
+            (
+                ["add", "a", "--context", "x"],
+                "sluice add: --context takes NAME=VALUE, not `x`\nSee `sluice add --help`.\n"
+            ),
+            (
+                ["add", "a", "--context", "x=1", "--context", "x=2"],
+                "sluice add: --context names `x` twice\nSee `sluice add --help`.\n"
+            ),
+            (
+                ["pause", "--for", "soon"],
+                "sluice pause: --for takes a length of time like 30m or 2h, not `soon`\nSee `sluice pause --help`.\n"
+            ),
+            (
+                ["cancel"],
+                "sluice cancel: name an ID, a folder or a destination, or say --all\nSee `sluice cancel --help`.\n"
+            ),
+            (
+                ["retry"],
+                "sluice retry: name an ID, a folder or a destination, or say --all\nSee `sluice retry --help`.\n"
+            ),
+            (
+                ["events", "--since", "-1"],
+                "sluice events: --since takes the number of an event, not `-1`\nSee `sluice events --help`.\n"
+            ),
+            (["help", "lits"], "sluice help: no verb `lits`; did you mean `list`?\n"),
+            (["--json"], "sluice: `--json` comes without a verb\nSee `sluice help`.\n"),
+            (["li\u{1B}st"], "sluice: no verb `li\\x1bst`; did you mean `list`?\nSee `sluice help`.\n"),
+        ])
+    func wrong(_ words: [String], _ message: String) async {
+        let screen = Screen()
+        #expect(await Shell.run(words.map { FilePath($0) }, console: screen.console(), signals: nil) == .usage)
+        #expect(screen.errors == message)
+        #expect(screen.output.isEmpty)
+    }
+
+    @Test("options may stand anywhere, with = or without, and -- ends them")
+    func anywhere() throws {
+        let arguments = try Arguments(
+            ["a", "--to=x", "--again", "--to", "y", "--key", "k=1", "--", "--json", "-"], of: .add)
+        #expect(arguments.operands == ["a", "--json", "-"])
+        #expect(arguments.texts("to") == ["x", "y"])
+        #expect(arguments.text("key") == "k=1")
+        #expect(arguments.has("again") && !arguments.has("json"))
+    }
+
+    @Test("names keep their bytes")
+    func bytes() throws {
+        let name = FilePath(bytes: [0xFF, 0x0A, 0x80])
+        let config = FilePath(bytes: Array("--config=/".utf8) + [0xFE])
+        let arguments = try Arguments([name, config], of: .add)
+        #expect(arguments.operands == [name])
+        #expect(arguments.path("config") == FilePath(bytes: [0x2F, 0xFE]))
+    }
+
+    @Test("without a verb the verbs are shown, as an error")
+    func nothing() async {
+        let screen = Screen()
+        #expect(await Shell.run([], console: screen.console(), signals: nil) == .usage)
+        #expect(screen.errors.contains("Verbs:\n"))
+    }
+
+    @Test("options that all verbs share may stand before the verb")
+    func before() async {
+        let screen = Screen()
+        #expect(await Shell.run(["--config", "list", "version"], console: screen.console(), signals: nil) == .ok)
+        #expect(screen.output == "sluice \(sluiceVersion)\n")
+    }
+
+    @Test("--version is the verb of that name", arguments: [["--version"], ["version"]])
+    func version(_ words: [FilePath]) async {
+        let screen = Screen()
+        #expect(await Shell.run(words, console: screen.console(), signals: nil) == .ok)
+        #expect(screen.output == "sluice \(sluiceVersion)\n")
+    }
+}
+
+@Suite("Help")
+struct HelpTests {
+    @Test("of each verb says how it is used and shows an example", arguments: Shell.verbs.map(\.name))
+    func each(_ name: String) async throws {
+        let screen = Screen()
+        #expect(await Shell.run([FilePath(name), "--help"], console: screen.console(), signals: nil) == .ok)
+        let verb = try #require(Shell.verbs.first { $0.name == name })
+        #expect(screen.output.hasPrefix("usage: sluice \(name)"))
+        #expect(screen.output.contains("\nExamples:\n  "))
+        for option in verb.options { #expect(screen.output.contains("--\(option.name)")) }
+        // An example that the parser refuses is none.
+        for example in verb.examples {
+            let words = example.command.split(separator: " ").drop { $0 != "sluice" }.dropFirst()
+            guard words.first.map(String.init) == name else { continue }
+            _ = try Arguments(words.dropFirst().map { FilePath(String($0)) }, of: verb)
+        }
+    }
+
+    @Test("fits the width", arguments: [40, 80, 120])
+    func width(_ width: Int) {
+        for text in [generalHelp(Shell.verbs, width: width)] + Shell.verbs.map({ $0.help(width: width) }) {
+            for line in text.split(separator: "\n") where !line.hasPrefix("usage:") && !line.contains("sluice ") {
+                #expect(displayWidth(String(line)) <= width, "\(line)")
+            }
+        }
+    }
+
+    @Test("names every exit status")
+    func statuses() {
+        let text = generalHelp(Shell.verbs, width: 80)
+        for status in ExitCode.allCases { #expect(text.contains("  \(status.rawValue) ")) }
+    }
+
+    @Test("every verb that may print for programs can, and all know --config")
+    func options() {
+        for verb in Shell.verbs where verb.name != "help" {
+            let names = verb.options.map(\.name)
+            #expect(names.contains("config"))
+            #expect(verb.name == "run" || verb.name == "receive" || names.contains("json"))
+            #expect(Set(names).count == names.count)
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import Shell
+import Synchronization
+
+/// A console that keeps what is written.
+final class Screen: Sendable {
+    private let kept = Mutex<(out: [UInt8], err: [UInt8])>(([], []))
+    /// After so many writes nobody reads any more.
+    private let patience: Mutex<Int>
+
+    init(patience: Int = .max) { self.patience = Mutex(patience) }
+
+    var output: String { kept.withLock { String(decoding: $0.out, as: UTF8.self) } }
+    var errors: String { kept.withLock { String(decoding: $0.err, as: UTF8.self) } }
+
+    func console(width: Int = 120, colour: Bool = false, environment: [String: String] = [:]) -> Console {
+        Console(isTerminal: colour, width: width, colour: colour, environment: { environment[$0] }) { bytes, isError in
+            let isRead = self.patience.withLock { left in
+                left -= 1
+                return left >= 0
+            }
+            if isRead { self.kept.withLock { if isError { $0.err += bytes } else { $0.out += bytes } } }
+            return isRead
+        }
+    }
+}

@@ -1,0 +1,261 @@
+import Core
+import Dispatch
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Watch
+
+/// Whole folders: odd names, several rules, folders that come and go, limits.
+@Suite("Watcher and folders", .timeLimit(.minutes(2)))
+struct FolderTests {
+    let folder = TemporaryFolder()
+    let scene = Scene()
+    var watched: FilePath { folder.path.appending("in") }
+
+    init() throws { try Files.makeFolders(watched) }
+
+    func rule(_ name: String = "cam", at path: FilePath = "in") -> WatchRule {
+        WatchRule(name: name, path: folder.path.appending(path))
+    }
+
+    static let hostile: [FilePath] = [
+        "new\nline.mp4", FilePath(bytes: [0xFF, 0xFE, 0x2E, 0x6D]), FilePath(String(repeating: "n", count: 255)),
+        "-rf", "a b", "u\u{308}.mp4", "\u{FC}.mp4", "*", "x..", "\u{1B}[2J",
+    ]
+
+    @Test("names are bytes, at the start and in events")
+    func hostileNames() async throws {
+        for name in Self.hostile { try folder.write(FilePath("in/before").appending(name), [1]) }
+        try await scene.watch([rule()]) { _ in
+            for name in Self.hostile { try folder.write(FilePath("in").appending(name).appending(name), [1]) }
+            let count = 2 * Self.hostile.count
+            try await scene.wait("\(count) files") { $0.settled.count == count }
+            let expected = Self.hostile.map { FilePath("before").appending($0) } + Self.hostile.map { $0.appending($0) }
+            #expect(Set(scene.heard.settled.map(\.relative)) == Set(expected))
+        }
+    }
+
+    @Test("links, FIFOs, sockets and temporary names are no files")
+    func special() async throws {
+        try folder.write("out/target.mp4", [1])
+        @Sendable func make(_ name: String) throws {
+            try Files.makeFolders(watched.appending(FilePath(name)))
+            let base = watched.appending(FilePath(name))
+            #expect(base.appending("pipe").withCString { mkfifo($0, 0o600) } == 0)
+            for (from, to) in [
+                ("../../out/target.mp4", "file"), ("../../out", "folder"), ("..", "loop"), ("x", "none"),
+            ] {
+                #expect(
+                    from.withCString { from in base.appending(FilePath(to)).withCString { symlink(from, $0) } } == 0)
+            }
+            #expect(base.appending("socket").withCString { mknod($0, S_IFSOCK | 0o600, 0) } == 0)
+            try folder.write(FilePath("in/\(name)/a.mp4.part"), [1])
+            try folder.write(FilePath("in/\(name)/.sluice-release-1"), [1])
+            try folder.write(FilePath("in/\(name)/@eaDir/thumb.jpg"), [1])
+        }
+        try make("before")
+        try await scene.watch([rule()]) { watcher in
+            try make("after")
+            try folder.write("in/last.mp4", [1])
+            try await scene.settled("last.mp4")
+            watcher.rescan()
+            try folder.write("in/before/z.mp4", [1])
+            try await scene.settled("last.mp4", "before/z.mp4")
+            #expect(watcher.settlingFiles().allSatisfy { ["last.mp4", "z.mp4"].contains($0.path.name) })
+        }
+    }
+
+    @Test("a download counts from its rename on")
+    func download() async throws {
+        try await scene.watch([rule()]) { _ in
+            let path = try folder.write("in/a.mp4.part", [1])
+            try folder.write("in/b.mp4", [1])
+            try await scene.settled("b.mp4")
+            try Files.rename(path, to: watched.appending("a.mp4"))
+            try await scene.settled("a.mp4", "b.mp4")
+        }
+    }
+
+    @Test("the first rule that takes a name gets the file, also where folders lie in each other")
+    func rules() async throws {
+        var video = rule("video")
+        video.include = ["*.mp4"]
+        var top = rule("top")
+        top.recursive = false
+        let inner = rule("inner", at: "in/x")
+        let rest = rule("rest")
+        try Files.makeFolders(watched.appending("x/y"))
+        try await scene.watch([video, top, inner, rest]) { _ in
+            for name in ["a.mp4", "a.txt", "x/a.mp4", "x/a.txt", "x/y/b.txt", "z/c.txt"] {
+                try folder.write(FilePath("in/\(name)"), [1])
+            }
+            try await scene.wait("6 files") { $0.settled.count >= 6 }
+            let taken = scene.heard.settled.map { "\($0.folder):\($0.relative.display)" }.sorted()
+            #expect(
+                taken == ["inner:a.txt", "inner:y/b.txt", "rest:z/c.txt", "top:a.txt", "video:a.mp4", "video:x/a.mp4"])
+        }
+    }
+
+    @Test("a folder that is not there is absent, and taken up when it appears")
+    func absent() async throws {
+        try await scene.watch([rule(), rule("card", at: "card")], absent: ["card"]) { watcher in
+            try await state(watcher, 1) { if case .absent = $0 { true } else { false } }
+            try folder.write("staged/DCIM/a.mp4", [1])
+            try Files.rename(folder.path.appending("staged"), to: folder.path.appending("card"))
+            try await scene.settled("DCIM/a.mp4")
+            try folder.write("card/DCIM/b.mp4", [1])
+            try await scene.settled("DCIM/a.mp4", "DCIM/b.mp4")
+            try await state(watcher, 1) { $0 == .watching }
+        }
+    }
+
+    @Test("a folder that is replaced by another of its name is watched again")
+    func replaced() async throws {
+        try await scene.watch([rule()]) { watcher in
+            try Files.rename(watched, to: folder.path.appending("away"))
+            try await state(watcher, 0) { if case .absent = $0 { true } else { false } }
+            try folder.write("away/not-ours.mp4", [1])
+            try folder.write("in/x/a.mp4", [1])
+            try await scene.settled("x/a.mp4")
+            try folder.write("in/b.mp4", [1])
+            try await scene.settled("b.mp4", "x/a.mp4")
+        }
+    }
+
+    func state(_ watcher: Watcher, _ index: Int, _ isIt: (WatchState.Condition) -> Bool) async throws {
+        let limit = ContinuousClock.now + .seconds(10)
+        while !isIt(watcher.states()[index].condition) {
+            try #require(ContinuousClock.now < limit, "\(watcher.states())")
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    @Test("directories beyond the watch limit are scanned from time to time, and that is said once")
+    func watchLimit() async throws {
+        for name in 0..<10 { try Files.makeFolders(watched.appending(FilePath("d\(name)"))) }
+        var pace = WatchPace.quick
+        pace.watches = 4
+        try await scene.watch([rule()], pace: pace) { watcher in
+            for name in 0..<10 { try folder.write(FilePath("in/d\(name)/deeper/a.mp4"), [1]) }
+            try await scene.settled((0..<10).map { "d\($0)/deeper/a.mp4" })
+            #expect(scene.heard.log.count == 1)
+            #expect(scene.heard.log.first?.contains("fs.inotify.max_user_watches") == true)
+            #expect(watcher.states()[0].unwatched > 0)
+        }
+    }
+
+    @Test("a directory that cannot be opened is said once; the rest goes on")
+    func unreadable() async throws {
+        // A tree that is deeper than a path may be long, which stops root too. It is put together from two.
+        func tower(_ name: String) -> FilePath {
+            FilePath(repeatElement(String(repeating: name, count: 200), count: 12).joined(separator: "/"))
+        }
+        let lower = watched.appending(tower("d"))
+        let upper = folder.path.appending(tower("e").components[0])
+        try Files.makeFolders(lower)
+        try folder.write(tower("e").appending("a.mp4"), [1])
+        try await scene.watch([rule()]) { watcher in
+            let target = lower.appending(upper.name)
+            try Files.rename(upper, to: target)
+            defer { #expect(throws: Never.self) { try Files.rename(target, to: upper) } }
+            try await scene.wait("a complaint") { !$0.log.isEmpty }
+            watcher.rescan()
+            try folder.write("in/b.mp4", [1])
+            try await scene.settled("b.mp4")
+            watcher.rescan()
+            try folder.write("in/c.mp4", [1])
+            try await scene.settled("b.mp4", "c.mp4")
+            #expect(scene.heard.log.count == 1)
+            #expect(scene.heard.log.first?.contains("cannot look into a directory") == true)
+        }
+    }
+
+    /// `nil` where the queue is too long to be filled in a test.
+    static let queue: Int? = {
+        let text = (try? Files.read("/proc/sys/fs/inotify/max_queued_events")).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+        return text.flatMap { Int($0.dropLast()) }.flatMap { $0 <= 65_536 ? $0 : nil }
+    }()
+
+    @Test("after the kernel lost events, everything is found all the same", .enabled(if: queue != nil))
+    func overflow() async throws {
+        // Two events a file.
+        let count = try #require(Self.queue) / 2 + 500
+        // The watching thread stands still in its log while more happens than the kernel keeps.
+        let gate = Gate()
+        try Files.makeFolders(folder.path.appending("card"))
+        try await scene.watch(
+            [rule(), rule("card", at: "card")], onLog: { if $0.contains("card is there") { gate.pass() } }
+        ) { watcher in
+            try Files.makeFolders(folder.path.appending("gone"))
+            try Files.rename(folder.path.appending("card"), to: folder.path.appending("gone/card"))
+            try await state(watcher, 1) { if case .absent = $0 { true } else { false } }
+            gate.shut()
+            try Files.makeFolders(folder.path.appending("card"))
+            gate.waitForArrival()
+            for name in 0..<count { try folder.write(FilePath("in/f\(name)"), [1]) }
+            gate.open()
+            try await scene.wait("\(count) files") { $0.settled.count >= count }
+            #expect(Set(scene.heard.settled.map(\.relative)).count == count)
+            #expect(watcher.overflows() > 0)
+            #expect(scene.heard.log.filter { $0.contains("lost events") }.count == 1)
+        }
+    }
+}
+
+extension FolderTests {
+    @Test("hands on no more than a batch at once, and waits for it to be taken")
+    func batches() async throws {
+        var pace = WatchPace.quick
+        pace.batch = 50
+        pace.candidates = 200
+        let taking = Mutex(0)
+        for name in 0..<700 { try folder.write(FilePath("in/old/f\(name)"), [1]) }
+        try await scene.watch(
+            [rule()], pace: pace,
+            onSettled: {
+                taking.withLock {
+                    $0 += 1
+                    #expect($0 == 1)
+                }
+                await Task.yield()
+                taking.withLock { $0 -= 1 }
+            }
+        ) { watcher in
+            for name in 0..<700 { try folder.write(FilePath("in/new/f\(name)"), [1]) }
+            try await scene.wait("1400 files") { $0.settled.count >= 1_400 }
+            let heard = scene.heard
+            #expect(heard.settled.count == 1_400)
+            #expect(heard.batches.allSatisfy { (1...50).contains($0) })
+        }
+    }
+
+    @Test("what the daemon throws ends the watcher, which passes it on")
+    func thrown() async throws {
+        struct Full: Error {}
+        try folder.write("in/a.mp4", [1])
+        let watcher = Watcher(
+            rules: [rule()], pace: .quick, clocks: SystemClocks(), isKnown: { $0.map { _ in false } }, log: { _ in })
+        await #expect(throws: Full.self) { try await watcher.run(onSettled: { _ in throw Full() }) }
+    }
+}
+
+/// Where the watching thread can be made to stand still.
+private final class Gate: Sendable {
+    private let isShut = Mutex(false)
+    private let arrived = DispatchSemaphore(value: 0)
+    private let opened = DispatchSemaphore(value: 0)
+
+    func shut() { isShut.withLock { $0 = true } }
+    func open() { opened.signal() }
+    func waitForArrival() { arrived.wait() }
+
+    func pass() {
+        guard isShut.withLock({ $0 }) else { return }
+        arrived.signal()
+        opened.wait()
+    }
+}

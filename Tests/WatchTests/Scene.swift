@@ -1,0 +1,150 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Watch
+
+/// A watched folder in a test: what the watcher said, and a way to wait for it.
+final class Scene: Sendable {
+    struct Heard: Sendable {
+        var settled: [SettledFile] = []
+        /// What a daemon would have on record.
+        var known: Set<StoredIdentity> = []
+        var skipped: [SettledFile] = []
+        var scanned: [String] = []
+        var log: [String] = []
+        /// Sizes of the batches.
+        var batches: [Int] = []
+        var asked = 0
+    }
+
+    struct TimeLimit: Error, CustomStringConvertible { let description: String }
+
+    private struct Waiter {
+        let id: UInt64
+        let isMet: @Sendable (Heard) -> Bool
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private let content = Mutex<(heard: Heard, waiters: [Waiter], next: UInt64)>((Heard(), [], 0))
+
+    var heard: Heard { content.withLock { $0.heard } }
+    var names: [String] { heard.settled.map(\.relative.display).sorted() }
+
+    func note(_ change: @Sendable (inout Heard) -> Void) {
+        let met = content.withLock { content in
+            change(&content.heard)
+            let heard = content.heard
+            let met = content.waiters.filter { $0.isMet(heard) }
+            content.waiters.removeAll { waiter in met.contains { $0.id == waiter.id } }
+            return met
+        }
+        for waiter in met { waiter.continuation.resume() }
+    }
+
+    /// Returns when `isMet`; throws after 20 seconds.
+    func wait(_ what: String, until isMet: @escaping @Sendable (Heard) -> Bool) async throws {
+        let id = content.withLock { content in
+            content.next += 1
+            return content.next
+        }
+        let limit = Task {
+            try await Task.sleep(for: .seconds(20))
+            let late = content.withLock { content in
+                defer { content.waiters.removeAll { $0.id == id } }
+                return content.waiters.filter { $0.id == id }
+            }
+            for waiter in late { waiter.continuation.resume(throwing: TimeLimit(description: "\(what): \(heard)")) }
+        }
+        defer { limit.cancel() }
+        try await withCheckedThrowingContinuation { continuation in
+            let isNow = content.withLock { content in
+                if isMet(content.heard) { return true }
+                content.waiters.append(Waiter(id: id, isMet: isMet, continuation: continuation))
+                return false
+            }
+            if isNow { continuation.resume() }
+        }
+    }
+
+    func settled(_ names: String...) async throws { try await settled(names) }
+
+    /// Waits until exactly these have been handed on.
+    func settled(_ names: [String]) async throws {
+        let wanted = names.sorted()
+        do {
+            try await wait("settled") { heard in heard.settled.map(\.relative.display).sorted() == wanted }
+        } catch {
+            let heard = heard
+            let got = heard.settled.map(\.relative.display).sorted()
+            let difference = got.difference(from: wanted).map { "\($0)" }
+            throw TimeLimit(description: "settled \(got.count) of \(wanted.count): \(difference) \(heard.log)")
+        }
+    }
+
+    /// Watches while `body` runs, which begins when every folder that is there has been scanned once.
+    ///
+    /// - Parameter known: `nil` leaves the answer to what has been handed on.
+    func watch(
+        _ rules: [WatchRule], skipExisting: Set<String> = [], pace: WatchPace = .quick, absent: Set<String> = [],
+        known: @escaping @Sendable (StoredIdentity) -> Bool? = { _ in nil },
+        onLog: @escaping @Sendable (String) -> Void = { _ in }, onSettled: @escaping @Sendable () async -> Void = {},
+        _ body: @Sendable (Watcher) async throws -> Void
+    ) async throws {
+        let watcher = Watcher(
+            rules: rules, skipExisting: skipExisting, pace: pace, clocks: SystemClocks(),
+            isKnown: { [self] identities in
+                note { $0.asked += identities.count }
+                let record = heard.known
+                return identities.map { known($0) ?? record.contains($0) }
+            },
+            log: { [self] line in
+                note { $0.log.append(line) }
+                onLog(line)
+            })
+        let running = Task {
+            try await watcher.run(
+                onSettled: { [self] files in
+                    note {
+                        $0.settled += files
+                        $0.known.formUnion(files.map(\.identity))
+                        $0.batches.append(files.count)
+                    }
+                    await onSettled()
+                },
+                onSkipped: { [self] files in
+                    note {
+                        $0.skipped += files
+                        $0.known.formUnion(files.map(\.identity))
+                    }
+                },
+                onScanned: { [self] folder in note { $0.scanned.append(folder) } })
+        }
+        do {
+            let there = rules.map(\.name).filter { !absent.contains($0) }.sorted()
+            try await wait("first scans") { $0.scanned.sorted() == there }
+            try await body(watcher)
+        } catch {
+            running.cancel()
+            _ = await running.result
+            throw error
+        }
+        running.cancel()
+        try await running.value
+    }
+}
+
+extension WatchPace {
+    /// Short enough to wait for, long enough to tell one from the other.
+    static var quick: WatchPace {
+        var pace = WatchPace()
+        pace.quiet.closed = .milliseconds(40)
+        pace.quiet.unsure = .milliseconds(160)
+        pace.quiet.unheard = .milliseconds(240)
+        pace.quiet.busyFirst = .milliseconds(20)
+        pace.quiet.busyMost = .milliseconds(80)
+        pace.poll = .milliseconds(100)
+        pace.absent = .milliseconds(50)
+        return pace
+    }
+}

@@ -1,0 +1,233 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+import Watch
+
+@Suite("Watcher", .timeLimit(.minutes(2)))
+struct WatcherTests {
+    let folder = TemporaryFolder()
+    let scene = Scene()
+
+    /// The watched folder, and another one on the same file system.
+    var watched: FilePath { folder.path.appending("in") }
+    var outside: FilePath { folder.path.appending("out") }
+
+    init() throws {
+        try Files.makeFolders(watched)
+        try Files.makeFolders(outside)
+    }
+
+    func rule(_ name: String = "cam") -> WatchRule { WatchRule(name: name, path: watched) }
+
+    @Test("hands on a file that was written and closed, with the lease as the reason")
+    func closed() async throws {
+        try await scene.watch([rule()]) { _ in
+            let path = try folder.write("in/a.mp4", noise(5000))
+            try await scene.settled("a.mp4")
+            let file = try #require(scene.heard.settled.first)
+            #expect(file.settledBy == .lease)
+            #expect(file.path == path)
+            #expect(try file.look == FileLook(at: path))
+            #expect(file.identity.size == 5000)
+            #expect(file.identity.fileSystem != nil)
+        }
+    }
+
+    @Test("hands on an empty file, whose fate is for others to decide")
+    func empty() async throws {
+        try await scene.watch([rule()]) { _ in
+            try folder.write("in/empty.mp4", [])
+            try await scene.settled("empty.mp4")
+        }
+    }
+
+    @Test("takes a rename into the folder for a close")
+    func renamedIn() async throws {
+        let path = try folder.write("out/a", noise(10))
+        try await scene.watch([rule()]) { _ in
+            try Files.rename(path, to: watched.appending("b.mp4"))
+            try await scene.settled("b.mp4")
+            #expect(scene.heard.settled.first?.settledBy == .lease)
+        }
+    }
+
+    @Test("finds files published by a hard link, of which no close tells")
+    func linkedIn() async throws {
+        let path = try folder.write("out/a", noise(10))
+        try await scene.watch([rule()]) { _ in
+            let target = watched.appending("linked.mp4")
+            #expect(path.withCString { from in target.withCString { link(from, $0) } } == 0)
+            try await scene.settled("linked.mp4")
+            #expect(scene.heard.settled.first?.settledBy == .quiet)
+        }
+    }
+
+    @Test("finds a nameless file that is linked into place")
+    func nameless() async throws {
+        try await scene.watch([rule()]) { _ in
+            let number = watched.withCString { open($0, O_WRONLY | 0o20000000 | O_DIRECTORY, 0o600) }
+            try #require(number >= 0)
+            let file = Descriptor(adopting: number)
+            try file.write(noise(100), named: "nameless")
+            let target = watched.appending("made.mp4")
+            let linked = "/proc/self/fd/\(number)".withCString { from in
+                target.withCString { linkat(AT_FDCWD, from, AT_FDCWD, $0, AT_SYMLINK_FOLLOW) }
+            }
+            #expect(linked == 0)
+            try file.close(named: target)
+            try await scene.settled("made.mp4")
+        }
+    }
+
+    @Test("waits for a writer that renamed before it was done")
+    func renamedWhileOpen() async throws {
+        let source = outside.appending("a")
+        try await scene.watch([rule()]) { watcher in
+            let file = try Descriptor.open(source, for: .creating)
+            try file.write(noise(10), named: source)
+            try Files.rename(source, to: watched.appending("b.mp4"))
+            try await busy(watcher, "b.mp4")
+            try file.write(noise(10), named: source)
+            try file.close(named: source)
+            try await scene.settled("b.mp4")
+            #expect(scene.heard.settled.first?.look.size == 20)
+        }
+    }
+
+    @Test("waits for the second of two writers, and lets other files pass meanwhile")
+    func twoWriters() async throws {
+        let path = watched.appending("a.mp4")
+        try await scene.watch([rule()]) { watcher in
+            let first = try Descriptor.open(path, for: .creating)
+            let second = try Descriptor.open(path, for: .updating)
+            try first.write(noise(10), named: path)
+            try first.close(named: path)
+            try await busy(watcher, "a.mp4")
+            try folder.write("in/other.mp4", noise(1))
+            try await scene.settled("other.mp4")
+            try second.write(noise(30), named: path)
+            try second.close(named: path)
+            try await scene.settled("a.mp4", "other.mp4")
+            #expect(scene.heard.settled.last?.look.size == 30)
+        }
+    }
+
+    /// Waits until the watcher has found a writer of the file.
+    func busy(_ watcher: Watcher, _ name: FilePath) async throws {
+        let limit = ContinuousClock.now + .seconds(10)
+        while !watcher.settlingFiles().contains(where: { $0.path.name == name && $0.isBusy }) {
+            try #require(ContinuousClock.now < limit, "\(watcher.settlingFiles())")
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    @Test("sees every file of a tree that is made faster than it can be watched")
+    func deepTree() async throws {
+        try await scene.watch([rule()]) { _ in
+            var expected: [String] = []
+            for tree in 0..<20 {
+                var relative = "t\(tree)"
+                for depth in 0..<25 {
+                    expected.append("\(relative)/f.mp4")
+                    try folder.write(FilePath("in/\(relative)/f.mp4"), [1])
+                    relative += "/d\(depth)"
+                }
+            }
+            try await scene.settled(expected)
+        }
+    }
+
+    @Test("sees what a moved-in directory brings, and what comes into it later")
+    func movedInDirectory() async throws {
+        try folder.write("out/trip/day/a.mp4", noise(10))
+        try await scene.watch([rule()]) { _ in
+            try Files.rename(outside.appending("trip"), to: watched.appending("trip"))
+            try await scene.settled("trip/day/a.mp4")
+            try folder.write("in/trip/day/b.mp4", noise(10))
+            try await scene.settled("trip/day/a.mp4", "trip/day/b.mp4")
+        }
+    }
+
+    @Test("follows a directory that is renamed while files in it settle")
+    func renamedDirectory() async throws {
+        try Files.makeFolders(watched.appending("old/deep"))
+        try await scene.watch([rule()]) { _ in
+            try folder.write("in/old/deep/a.mp4", noise(10))
+            try Files.rename(watched.appending("old"), to: watched.appending("new"))
+            try await scene.settled("new/deep/a.mp4")
+            try folder.write("in/new/deep/b.mp4", noise(10))
+            try await scene.settled("new/deep/a.mp4", "new/deep/b.mp4")
+        }
+    }
+
+    @Test("forgets a directory that leaves, and takes it back when it returns")
+    func leavingDirectory() async throws {
+        try Files.makeFolders(watched.appending("d"))
+        try await scene.watch([rule()]) { _ in
+            try Files.rename(watched.appending("d"), to: outside.appending("d"))
+            try folder.write("out/d/a.mp4", noise(10))
+            try folder.write("in/b.mp4", noise(10))
+            try await scene.settled("b.mp4")
+            try Files.rename(outside.appending("d"), to: watched.appending("d"))
+            try await scene.settled("b.mp4", "d/a.mp4")
+            try folder.write("in/d/c.mp4", noise(10))
+            try await scene.settled("b.mp4", "d/a.mp4", "d/c.mp4")
+        }
+    }
+
+    @Test("a file that is removed while it settles is not handed on")
+    func removed() async throws {
+        try await scene.watch([rule()]) { _ in
+            let path = try folder.write("in/a.mp4", noise(10))
+            try Files.remove(path)
+            try folder.write("in/b.mp4", noise(10))
+            try await scene.settled("b.mp4")
+        }
+    }
+
+    @Test("files present at the start settle without events")
+    func present() async throws {
+        try folder.write("in/a.mp4", noise(10))
+        try folder.write("in/x/y/b.mp4", noise(10))
+        try await scene.watch([rule()]) { _ in
+            try await scene.settled("a.mp4", "x/y/b.mp4")
+            #expect(scene.heard.settled.allSatisfy { $0.settledBy == .quiet })
+        }
+    }
+
+    @Test("what is known does not settle again")
+    func known() async throws {
+        try folder.write("in/old.mp4", noise(10))
+        try await scene.watch([rule()], known: { $0.relative == "old.mp4" ? true : nil }) { watcher in
+            watcher.rescan()
+            try folder.write("in/new.mp4", noise(10))
+            try await scene.settled("new.mp4")
+            try await scene.wait("asked at both scans and for the new one") { $0.asked >= 3 }
+            #expect(scene.names == ["new.mp4"])
+        }
+    }
+
+    @Test("with existing: skip, old files are reported and new ones go on")
+    func skipExisting() async throws {
+        try folder.write("in/old.mp4", noise(10))
+        try folder.write("in/x/older.mp4", noise(10))
+        try await scene.watch([rule()], skipExisting: ["cam"]) { _ in
+            #expect(scene.heard.skipped.map(\.relative.display).sorted() == ["old.mp4", "x/older.mp4"])
+            try folder.write("in/x/new.mp4", noise(10))
+            try folder.write("in/old.mp4", noise(20))
+            try await scene.settled("old.mp4", "x/new.mp4")
+        }
+    }
+
+    @Test("a file that the daemon found changing settles again")
+    func reconsidered() async throws {
+        try await scene.watch([rule()], known: { _ in false }) { watcher in
+            try folder.write("in/x/a.mp4", noise(10))
+            try await scene.settled("x/a.mp4")
+            watcher.reconsider(folder: "cam", relative: "x/a.mp4")
+            try await scene.settled("x/a.mp4", "x/a.mp4")
+        }
+    }
+}
