@@ -272,9 +272,9 @@ struct TusDialect: OffsetDialect {
 
 /// The digest of `range` of a file; waits for the disk.
 private func digestOfPiece(
-    _ algorithm: PieceDigest.Algorithm, _ path: FilePath, _ range: Range<Int64>
+    _ algorithm: Hasher.Algorithm, _ path: FilePath, _ range: Range<Int64>
 ) throws(SystemError) -> [UInt8] {
-    let digest = PieceDigest(algorithm)
+    let digest = Hasher(algorithm)
     let file = try Descriptor.open(path, for: .reading)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
@@ -285,7 +285,7 @@ private func digestOfPiece(
         let got = try file.read(into: wanted, at: at, named: path)
         // The transport will notice that the file has become shorter.
         if got == 0 { break }
-        digest.take(UnsafeRawBufferPointer(rebasing: wanted[..<got]))
+        digest.update(UnsafeRawBufferPointer(rebasing: wanted[..<got]))
         at += Int64(got)
     }
     return digest.finish()
