@@ -125,6 +125,8 @@ package final class Exchange {
     private var mustInvite: Bool
     package private(set) var isAnswered = false
     fileprivate var isCut = false
+    /// The body ended because the peer reset the connection.
+    package private(set) var wasReset = false
     /// The peer took no more.
     package private(set) var isGone = false
 
@@ -166,7 +168,10 @@ package final class Exchange {
         var got: [UInt8] = []
         while got.count < count, bodyLeft > 0 {
             if rest.isEmpty {
-                guard let more = Self.receive(connection, min(256 << 10, count - got.count)) else { break }
+                guard let more = Self.receive(connection, min(256 << 10, count - got.count)) else {
+                    wasReset = errno == ECONNRESET
+                    break
+                }
                 rest = more
             }
             let taken = rest.prefix(min(bodyLeft, count - got.count))
@@ -237,6 +242,7 @@ package final class Exchange {
 
     private static func receive(_ connection: CInt, _ count: Int) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: count)
+        errno = 0
         let got = recv(connection, &buffer, count, 0)
         return got > 0 ? Array(buffer[..<got]) : nil
     }

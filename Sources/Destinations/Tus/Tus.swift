@@ -6,7 +6,7 @@ internal import Transport
 /// What a person set for a tus server, with defaults filled in.
 struct TusSettings: Sendable {
     var isASCII: Bool
-    var checksum: PieceDigest.Algorithm?
+    var checksum: Hasher.Algorithm?
     /// Limits of a request that carries bytes of the file.
     var sending: Limits
 }
@@ -121,8 +121,8 @@ extension Tus {
                 headers.append(.init(name, source))
             }
         }
-        var checksum: PieceDigest.Algorithm?
-        if case .text(let word)? = values["checksum"] { checksum = PieceDigest.Algorithm(rawValue: word) }
+        var checksum: Hasher.Algorithm?
+        if case .text(let word)? = values["checksum"] { checksum = Hasher.Algorithm(rawValue: word) }
         var chunk = checksum == nil ? Self.defaultChunk : Self.defaultCheckedChunk
         if case .bytes(let size)? = values["chunk_size"] { chunk = size == 0 ? .max : size }
         var settings = TusSettings(isASCII: false, checksum: checksum, sending: Limits())

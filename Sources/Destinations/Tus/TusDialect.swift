@@ -176,7 +176,7 @@ struct TusDialect: OffsetDialect {
         switch verdict(.PATCH, response) {
         case .success: return .accepted(response.headers["Upload-Offset"].flatMap { plainInteger($0) })
         case .moved:
-            guard let url = try redirected(answer) else { return .failed(refusal(.misconfigured)) }
+            guard let url = redirected(answer) else { return .failed(refusal(.misconfigured)) }
             checkpoint["url"] = url
             // Asked there, the upload has not moved: that is one sending for nothing.
             return .look(refusal(.again(after: nil)), again: 3)
@@ -194,7 +194,7 @@ struct TusDialect: OffsetDialect {
         var answer = try await replies { try await asking.ask(request, spent: spent) }
         for _ in 0..<5 {
             guard answer.response.status == 307 || answer.response.status == 308 else { return answer }
-            guard let url = try redirected(answer) else { break }
+            guard let url = redirected(answer) else { break }
             request.url = url
             let next = request
             answer = try await replies { try await asking.ask(next, spent: spent) }
@@ -203,10 +203,10 @@ struct TusDialect: OffsetDialect {
     }
 
     /// - Returns: `nil` for a redirect that is not followed: away from the origin it came from, as portals do.
-    private func redirected(_ answer: Asking.Answer) throws -> String? {
-        guard let location = answer.response.headers["Location"],
-            let target = try? TusLocation.resolve(location, base: answer.url, endpoint: endpoint).url  // not followed then
-        else { return nil }
+    private func redirected(_ answer: Asking.Answer) -> String? {
+        guard let location = answer.response.headers["Location"] else { return nil }
+        let target: String
+        do { target = try TusLocation.resolve(location, base: answer.url, endpoint: endpoint).url } catch { return nil }
         return WebAddress(target).origin == WebAddress(answer.url).origin ? target : nil
     }
 
@@ -272,9 +272,9 @@ struct TusDialect: OffsetDialect {
 
 /// The digest of `range` of a file; waits for the disk.
 private func digestOfPiece(
-    _ algorithm: PieceDigest.Algorithm, _ path: FilePath, _ range: Range<Int64>
+    _ algorithm: Hasher.Algorithm, _ path: FilePath, _ range: Range<Int64>
 ) throws(SystemError) -> [UInt8] {
-    let digest = PieceDigest(algorithm)
+    let digest = Hasher(algorithm)
     let file = try Descriptor.open(path, for: .reading)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
@@ -285,7 +285,7 @@ private func digestOfPiece(
         let got = try file.read(into: wanted, at: at, named: path)
         // The transport will notice that the file has become shorter.
         if got == 0 { break }
-        digest.take(UnsafeRawBufferPointer(rebasing: wanted[..<got]))
+        digest.update(UnsafeRawBufferPointer(rebasing: wanted[..<got]))
         at += Int64(got)
     }
     return digest.finish()

@@ -1,0 +1,58 @@
+import Synchronization
+import TestKit
+
+/// A tus server with one upload at `/u`, whose answers a test replaces.
+final class Script: Sendable {
+    struct State {
+        var held: [UInt8] = []
+        var length: Int64 = 0
+        var exists = false
+        var times: [String: Int] = [:]
+    }
+
+    let state = Mutex(State())
+
+    /// How often this was asked for before, from 0.
+    func time(_ what: String) -> Int {
+        state.withLock { state in
+            defer { state.times[what, default: 0] += 1 }
+            return state.times[what, default: 0]
+        }
+    }
+
+    func serve(_ exchange: Exchange) {
+        switch exchange.method {
+        case "OPTIONS":
+            exchange.reply(204, [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination")])
+        case "POST":
+            state.withLock { state in
+                state.held = []
+                state.length = exchange.header("upload-length").flatMap { Int64($0) } ?? -1
+                state.exists = true
+            }
+            exchange.reply(201, [("Location", "/u"), ("Tus-Resumable", "1.0.0")])
+        case "HEAD":
+            let (held, length, exists) = state.withLock { ($0.held.count, $0.length, $0.exists) }
+            if !exists { return exchange.reply(404, [("Tus-Resumable", "1.0.0")]) }
+            exchange.reply(200, [("Upload-Offset", "\(held)"), ("Upload-Length", "\(length)")])
+        case "PATCH":
+            let body = exchange.body()
+            let offset = exchange.header("upload-offset").flatMap { Int($0) } ?? -1
+            let now: Int? = state.withLock { state in
+                guard state.held.count == offset else { return nil }
+                state.held += body
+                return state.held.count
+            }
+            guard let now else { return exchange.reply(409) }
+            exchange.reply(204, [("Upload-Offset", "\(now)")])
+        default: exchange.reply(405)
+        }
+    }
+
+    var held: [UInt8] { state.withLock { $0.held } }
+}
+
+/// The requests of an upload in their order, OPTIONS left out.
+func verbs(_ server: FakeServer) -> [String] {
+    server.seen.map { String($0.prefix { $0 != " " }) }.filter { $0 != "OPTIONS" }
+}

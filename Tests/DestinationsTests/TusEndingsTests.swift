@@ -1,0 +1,231 @@
+import Core
+import Credentials
+import Destinations
+import Dispatch
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+/// How an upload ends, or is stopped, at servers that forget, lose, hang or send elsewhere.
+@Suite("tus, endings and detours", .timeLimit(.minutes(2)))
+struct TusEndingsTests {
+    let script = Script()
+
+    @Test("finished uploads that the server forgets are completed by their acknowledgement")
+    func forgets() async throws {
+        let server = try await TusProcess.tussi()
+        let journey = try Journey(server.url, size: 2500, chunk: 1000)
+        let object = try await journey.attempt()
+        #expect(object.verifiedBy == "acknowledgement")
+        let done = server.folder.path.appending("done")
+        let names = try Files.names(in: done)
+        #expect(try names.contains { try FileLook(at: done.appending($0)).size == 2500 })
+        // The attempt that follows a crash right after the last acknowledgement finds nothing, and knows.
+        let again = try await journey.attempt()
+        #expect(again.verifiedBy == "acknowledgement")
+    }
+
+    @Test("gone after the last byte left: sent once more and said so, or as configured")
+    func unknownOutcome() async throws {
+        func server(_ script: Script) throws -> FakeServer {
+            try FakeServer { exchange in
+                guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
+                _ = exchange.body()
+                script.state.withLock { $0.exists = false }
+                exchange.cut()
+            }
+        }
+        let again = try server(script)
+        let (object, errors) = try await Journey(again.url + "/files").arrive()
+        #expect(errors.count == 1)
+        #expect(object.warnings.contains { $0.contains("twice") })
+
+        let assumed = Script()
+        let assuming = try server(assumed)
+        let journey = try Journey(assuming.url + "/files", values: ["gone": .text("assume_complete")])
+        #expect(try await journey.arrive().object.verifiedBy == "assumption")
+
+        let held = Script()
+        let holding = try server(held)
+        let waiting = try Journey(holding.url + "/files", values: ["gone": .text("hold")])
+        _ = try await waiting.failedAttempt()
+        let error = try await waiting.failedAttempt()
+        #expect(error.failure.code == "outcome_unknown")
+        #expect(error.remedy == .giveUp)
+    }
+
+    @Test("a path that keeps nothing of cut requests gets shorter ones")
+    func keepsNothing() async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH", (exchange.header("content-length").flatMap { Int($0) } ?? 0) > 16 << 20
+            else { return script.serve(exchange) }
+            _ = exchange.body(8 << 20)
+            exchange.cut()
+        }
+        let journey = try Journey(server.url + "/files", size: 20 << 20)
+        let (_, errors) = try await journey.arrive()
+        #expect(errors.count == 2)
+        #expect(script.held == journey.content)
+    }
+
+    @Test("a peer that stops reading, and one that never answers, are noticed", arguments: [true, false])
+    func stalls(_ reads: Bool) async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            _ = exchange.body(reads ? .max : 1000)
+            exchange.hang()
+        }
+        let short = SettingValue.duration(.milliseconds(200))
+        let journey = try Journey(
+            server.url + "/files", size: reads ? 1000 : 32 << 20,
+            values: reads ? ["reply_timeout": short] : ["stall_timeout": short])
+        let error = try await journey.failedAttempt()
+        #expect(error.remedy == .holdDestination(after: nil))
+        #expect(error.failure.code == "no_reply")
+        #expect(journey.ledger.last?["url"] == server.url + "/u")
+    }
+
+    @Test("cancelling stops at once, and what was recorded is good for the next time")
+    func cancels() async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
+            let body = exchange.body(1 << 20)
+            script.state.withLock { $0.held += body }
+            exchange.hang()
+        }
+        let journey = try Journey(server.url + "/files", size: 32 << 20)
+        let task = Task { try await journey.attempt() }
+        try await eventually("bytes are under way") { script.held.count >= 1 << 20 ? true : nil }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        _ = try await journey.attempt()
+        #expect(script.held == journey.content)
+        #expect(verbs(server) == ["POST", "PATCH", "HEAD", "PATCH", "HEAD"])
+    }
+
+    @Test("a staged copy that changed is staged again, and never mixed", arguments: [999, 1001, 0])
+    func changed(_ size: Int) async throws {
+        let server = try FakeServer { [script] in script.serve($0) }
+        let journey = try Journey(server.url + "/files")
+        try journey.folder.write("staged", noise(size))
+        let error = try await journey.failedAttempt()
+        #expect(error.remedy == .restage)
+        #expect(error.failure.code == "staged_changed")
+        #expect(server.seen.isEmpty)
+    }
+
+    @Test("a staged copy that is cut while it is sent ends the attempt")
+    func truncated() async throws {
+        let folder = TemporaryFolder()
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            _ = exchange.body()
+        }
+        let path = try folder.write("staged", noise(100_000))
+        let ledger = Ledger(onRecord: { checkpoint in
+            if checkpoint["final_bytes_sent"] != nil { try folder.write("staged", noise(50_000)) }
+        })
+        var order = try Journey(server.url + "/files", size: 100_000, ledger: ledger)
+        let staged = StagedFile(path: path, size: 100_000, sha256: [1])
+        let moved = UploadOrder(
+            id: "x", generation: 1, file: staged, name: "a", mediaType: "a/b", modified: 0, metadata: [:],
+            checkpoint: nil)
+        let error = await #expect(throws: UploadError.self) {
+            try await order.destination.upload(moved, notes: ledger)
+        }
+        order = try Journey(server.url + "/files")
+        #expect(error?.remedy == .restage)
+        #expect(ledger.last?["final_bytes_sent"] == nil)
+    }
+
+    @Test("an upload on another host gets its bytes there, and never the credentials")
+    func otherOrigin() async throws {
+        let seen = Mutex<[[String]]>([])
+        let store = Script()
+        let storage = try FakeServer { exchange in
+            seen.withLock { $0.append(exchange.headerNames) }
+            store.serve(exchange)
+        }
+        store.state.withLock { state in
+            state.exists = true
+            state.length = 1000
+        }
+        let front = try FakeServer { exchange in
+            exchange.reply(201, [("Location", storage.url + "/u?signature=secret")])
+        }
+        let journey = try Journey(
+            front.url + "/files",
+            values: ["token": .secret(.literal("hunter2")), "headers": .map(["X-Key": .literal("hunter3")])])
+        _ = try await journey.attempt()
+        #expect(store.held == journey.content)
+        #expect(storage.seen.first == "PATCH /u?signature=secret")
+        for names in seen.withLock({ $0 }) {
+            #expect(!names.contains("authorization"))
+            #expect(!names.contains("x-key"))
+        }
+    }
+
+    @Test("a lasting redirect of the upload is followed on its own host, and remembered")
+    func moved() async throws {
+        let server = try FakeServer { [script] exchange in
+            if exchange.target == "/old", exchange.method == "PATCH" || exchange.method == "HEAD" {
+                if exchange.method == "PATCH" { _ = exchange.body() }
+                return exchange.reply(308, [("Location", "/u")])
+            }
+            script.serve(exchange)
+        }
+        script.state.withLock { state in
+            state.exists = true
+            state.length = 1000
+        }
+        let journey = try Journey(
+            server.url + "/files", checkpoint: Checkpoint(["url": server.url + "/old", "offset": "0"]))
+        _ = try await journey.attempt()
+        #expect(script.held == journey.content)
+        #expect(journey.ledger.last?["url"] == server.url + "/u")
+    }
+
+    @Test(
+        "header floods, endless answers and garbage end as faults of the server",
+        arguments: ["flood", "garbage", "endless"])
+    func garbage(_ kind: String) async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            _ = exchange.body()
+            switch kind {
+            case "flood":
+                exchange.raw(
+                    "HTTP/1.1 204 OK\r\n"
+                        + String(repeating: "X-A: \(String(repeating: "a", count: 900))\r\n", count: 100))
+            case "garbage": exchange.raw("\u{1}\u{2}\u{3} nonsense\r\n\r\n")
+            default: exchange.raw("HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "a", count: 2 << 20))
+            }
+            exchange.cut()
+        }
+        let error = try await Journey(server.url + "/files").failedAttempt()
+        #expect(error.remedy == .holdDestination(after: nil) || error.remedy == .misconfigured)
+        #expect(error.failure.retryable)
+    }
+
+    @Test("the check says what is wrong in words")
+    func checks() async throws {
+        let slash = try FakeServer { exchange in
+            exchange.reply(
+                exchange.target == "/files/" ? 204 : 404, exchange.target == "/files/" ? [("Tus-Version", "1.0.0")] : []
+            )
+        }
+        let hint = await (try Journey(slash.url + "/files")).destination.check()
+        #expect(hint.verdict == .failed)
+        #expect(hint.detail.contains("/files/"))
+        let old = try FakeServer { $0.reply(204, [("Tus-Version", "0.2.2")]) }
+        #expect(await (try Journey(old.url)).destination.check().detail.contains("0.2.2"))
+        let silent = try FakeServer { $0.reply(200) }
+        #expect(await (try Journey(silent.url)).destination.check().verdict == .warning)
+        let secretless = try Journey(silent.url, values: ["token": .secret(.environment("SLUICE_NO_SUCH"))])
+        let result = await secretless.destination.check()
+        #expect(result.verdict == .failed)
+        #expect(result.detail.contains("SLUICE_NO_SUCH"))
+    }
+}
