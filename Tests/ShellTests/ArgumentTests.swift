@@ -1,6 +1,7 @@
 import Core
-@testable import Shell
 import Testing
+
+@testable import Shell
 
 @Suite("Arguments")
 struct ArgumentTests {
@@ -9,7 +10,10 @@ struct ArgumentTests {
         arguments: [
             (["lsit"], "sluice: no verb `lsit`; did you mean `list`?\nSee `sluice help`.\n"),
             (["frobnicate"], "sluice: no verb `frobnicate`\nSee `sluice help`.\n"),
-            (["list", "--jsno"], "sluice list: no option `--jsno`; did you mean `--json`?\nSee `sluice list --help`.\n"),
+            (
+                ["list", "--jsno"],
+                "sluice list: no option `--jsno`; did you mean `--json`?\nSee `sluice list --help`.\n"
+            ),
             (["list", "-x"], "sluice list: no option `-x`\nSee `sluice list --help`.\n"),
             (
                 ["pause", "--destnation=a"],
