@@ -61,8 +61,8 @@ let package = Package(
         room(
             "Shell",
             [
-                "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Transport",
-                "WebServer",
+                "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Store",
+                "Transport", "WebServer",
             ]),
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
@@ -80,9 +80,14 @@ let package = Package(
         tests("ShellTests", ["Core", "Linux", "Daemon", "Control", "Shell"]),
         tests("DigestsTests", ["Core", "Digests"]),
         tests("WebServerTests", ["Core", "Linux", "WebServer"]),
+        tests("ReceiverTests", ["Core", "Digests", "Linux", "Receiver", "WebServer"]),
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
+        tests("StoreTests", ["Core", "Store"]),
+        tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
+        tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
+        tests("DestinationsTests", ["Destinations", "Transport", "Credentials", "Core", "Linux"]),
     ],
     swiftLanguageModes: [.v6]
 )

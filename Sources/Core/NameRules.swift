@@ -95,16 +95,16 @@ package struct NameRules: Hashable, Sendable {
     ///   - folder: The path below the rule's folder that the name is in; empty at the top.
     package func takes(_ name: UnsafeBufferPointer<UInt8>, in folder: FilePath) -> Bool {
         if TemporaryNames.contains(name, allowsHidden: allowsHidden) { return false }
-        let path = needsPath && !folder.isEmpty ? folder.bytes + [UInt8(ascii: "/")] + Array(name) : Array()
-        return path.withUnsafeBufferPointer { path in
-            let path = path.isEmpty ? name : path
-            func matches(_ glob: Glob) -> Bool { glob.matches(glob.isForPaths ? path : name) }
-            // Not `contains(where:)`: these loops run for every name of a scan.
-            for glob in exclude where matches(glob) { return false }
-            if include.isEmpty { return true }
-            for glob in include where matches(glob) { return true }
-            return false
-        }
+        if !needsPath || folder.isEmpty { return takes(name, path: name) }
+        return (folder.bytes + [UInt8(ascii: "/")] + Array(name)).withUnsafeBufferPointer { takes(name, path: $0) }
+    }
+
+    private func takes(_ name: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>) -> Bool {
+        // Not `contains(where:)`: these loops run for every name of a scan.
+        for glob in exclude where glob.matches(glob.isForPaths ? path : name) { return false }
+        if include.isEmpty { return true }
+        for glob in include where glob.matches(glob.isForPaths ? path : name) { return true }
+        return false
     }
 
     package func takes(_ relative: FilePath) -> Bool {

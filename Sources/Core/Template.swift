@@ -21,6 +21,11 @@ package struct Template: Hashable, Sendable {
         /// Characters from the start, from 0.
         package let offset: Int
         package let problem: String
+
+        package init(offset: Int, problem: String) {
+            self.offset = offset
+            self.problem = problem
+        }
     }
 
     package init(_ source: String) throws(Mistake) {

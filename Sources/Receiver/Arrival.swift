@@ -193,12 +193,14 @@ final class Arrival: Sendable {
         if let modified = metadata.text("mtime").flatMap({ Int64($0) }) { try file.setModified(modified, named: path) }
         try file.sync(named: path)
         try file.close(named: path)
-        let name = try Delivery(shelf: shelf, arrival: self).place(digest: digest) { name, inode, isOurs in
+        let name = try Delivery(shelf: shelf, arrival: self).place(digest: digest) { name, look, isOurs in
             try note(on: shelf) { record in
                 record.offset = length
                 record.digest = digest
                 record.name = name
-                record.inode = inode
+                record.inode = look.inode
+                record.modified = look.modified
+                record.born = look.born
                 record.isOurs = isOurs
             }
         }

@@ -13,16 +13,16 @@ struct Delivery {
 
     /// Puts the data in place. A name that is held by the same content is done; held by anything else, `name (2)` and so on.
     ///
-    /// - Parameter commit: Makes durable which name, and which inode, it will be.
+    /// - Parameter commit: Makes durable which name, and which file, it will be.
     /// - Returns: The path below the receiver's folder.
-    func place(digest: String, commit: (_ name: String, _ inode: UInt64, _ isOurs: Bool) throws -> Void) throws
+    func place(digest: String, commit: (_ name: String, _ look: FileLook, _ isOurs: Bool) throws -> Void) throws
         -> FilePath
     {
         var path = FilePath("")
         let folder = try openFolder(&path)
         let own = try Descriptor.open(shelf.folder, for: .folder)
         let data = shelf.data(of: arrival.id)
-        let inode = try FileLook(at: data).inode
+        let dataLook = try FileLook(at: data)
         var number = 1
         // A bound, so that a folder full of the same name is an error and not an endless search.
         while number < 10_000 {
@@ -30,7 +30,7 @@ struct Delivery {
             let full = path.appending(name)
             if let look = try Self.look(at: name, in: folder) {
                 if try isSame(name, look, in: folder, digest: digest) {
-                    try commit(PercentCoding.encode(full.bytes, keeping: "/"), look.inode, false)
+                    try commit(PercentCoding.encode(full.bytes, keeping: "/"), look, false)
                     try Files.removeIfPresent(data)
                     try own.sync(named: shelf.folder)
                     return full
@@ -38,7 +38,7 @@ struct Delivery {
                 number += 1
                 continue
             }
-            try commit(PercentCoding.encode(full.bytes, keeping: "/"), inode, true)
+            try commit(PercentCoding.encode(full.bytes, keeping: "/"), dataLook, true)
             CrashPoint.reached("receiver-named")
             do { try Files.renameNoReplace(data.name, in: own, to: name, in: folder) } catch {
                 // Somebody was faster: look again at what stands there now.
@@ -71,7 +71,9 @@ struct Delivery {
         var folder = try Descriptor.open(shelf.root, for: .folder)
         for part in path.parent.components { folder = try Files.openFolder(part, in: folder) }
         let look = try FileLook(at: path.name, in: folder)
-        guard look.inode == record.inode, look.size == record.length else { return false }
+        guard look.inode == record.inode, look.size == record.length, look.modified == record.modified,
+            look.born == record.born
+        else { return false }
         try Files.remove(path.name, in: folder)
         try folder.sync(named: path.parent)
         return true

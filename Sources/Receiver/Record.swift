@@ -23,8 +23,10 @@ struct Record: Codable, Sendable {
     /// Percent-coded path below the receiver's folder. Written before the data gets this name; so a record with a name
     /// and without data is a finished upload.
     var name: String?
-    /// The delivered file's inode.
+    /// By which to tell the delivered file from one that was put in its place: a removed file's inode is soon another's.
     var inode: UInt64?
+    var modified: Int64?
+    var born: Int64?
     /// Whether the file under `name` came from this upload; else it was there before, with the same content.
     var isOurs: Bool?
 

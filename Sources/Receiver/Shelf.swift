@@ -37,6 +37,7 @@ final class Shelf: Sendable {
         self.log = log
         folder = root.appending(FinalName.ownFolder)
         try Files.makeFolders(folder)
+        try Files.syncFolder(root)
         let path = folder.appending("lock")
         let file = try Descriptor.open(path, for: .updating)
         guard try file.tryLock(named: path) else {

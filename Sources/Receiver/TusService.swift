@@ -149,19 +149,19 @@ final class TusService: WebService {
         do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
         let shelf = shelf
         do {
-            let (arrival, isNew) = try await blocking {
+            let arrival = try await blocking {
                 let free = try Space(at: shelf.folder).free
                 let (arrival, isNew) = try shelf.create(length: length, metadata: metadata, wish: wish)
-                if isNew && free < length {
+                // One megabyte stays for the records, without which no upload can be finished.
+                if isNew && free - (1 << 20) < length {
                     try arrival.delete(from: shelf)
                     throw Full(free: free, length: length)
                 }
                 if isNew { shelf.log("created \(wish.display), \(length) bytes, upload \(arrival.shownID)") }
                 // An empty upload is finished as soon as it is there.
                 if length == 0, case .refused(let why) = try arrival.settle(on: shelf) { throw ReceiverError(why) }
-                return (arrival, isNew)
+                return arrival
             }
-            _ = isNew
             return WebReply(status: 201, headers: [Self.version, ("Location", "/files/\(arrival.id)")])
         } catch is Shelf.Busy {
             return no(503, "this upload is being created by another request", [("Retry-After", "1")])

@@ -24,7 +24,9 @@ struct ConfigurationFile: Sendable {
     func load(disk: DiskChecks = .checked) async throws -> LoadedSettings {
         let path = path
         do {
-            return try await blocking { try Settings.load(path, types: DestinationTable.builtIn.map(\.type), disk: disk) }
+            return try await blocking {
+                try Settings.load(path, types: DestinationTable.builtIn.map(\.type), disk: disk)
+            }
         } catch let errors as ConfigErrors {
             throw CommandError(.config, "\(errors)")
         }

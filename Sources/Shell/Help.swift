@@ -20,7 +20,7 @@ extension Verb {
 
 /// What `sluice help` prints.
 func generalHelp(_ verbs: [Verb], width: Int) -> String {
-    let statuses = ExitStatus.allCases.map { ("\($0.rawValue)", $0.meaning) }
+    let statuses = ExitCode.allCases.map { ("\($0.rawValue)", $0.meaning) }
     return [
         "usage: sluice VERB [OPTION...] [ARGUMENT...]",
         wrapped(
@@ -34,7 +34,8 @@ func generalHelp(_ verbs: [Verb], width: Int) -> String {
 
 /// Two columns: a word, and what it means, wrapped.
 private func twoColumns(_ rows: [(word: String, meaning: String)], _ width: Int) -> String {
-    let column = min(26, (rows.map { displayWidth($0.word) }.max() ?? 0) + 4)
+    // On a narrow screen the meaning goes below the word.
+    let column = width < 60 ? 6 : min(26, (rows.map { displayWidth($0.word) }.max() ?? 0) + 4)
     return rows.map { row in
         let lines = wrapped(row.meaning, width: width, indent: column).split(separator: "\n")
         let word = "  " + row.word

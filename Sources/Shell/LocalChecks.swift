@@ -36,7 +36,8 @@ enum LocalChecks {
         case .move(let target):
             if let error = denied(path, W_OK | X_OK) {
                 return CheckResult(
-                    .failed, "sources cannot be moved out of \(path.display): \(error.reason); " + remedy(error, "write"))
+                    .failed,
+                    "sources cannot be moved out of \(path.display): \(error.reason); " + remedy(error, "write"))
             }
             let prefix = FilePath(target.literalPrefix)
             let goal = prefix.bytes.last == UInt8(ascii: "/") ? prefix : prefix.parent
@@ -57,11 +58,13 @@ enum LocalChecks {
         if space.isMemory {
             return CheckResult(
                 .warning,
-                "is on a memory file system: a power cut loses files that exist nowhere else; set staging.path to a disk")
+                "is on a memory file system: a power cut loses files that exist nowhere else; set staging.path to a disk"
+            )
         }
         if space.free <= settings.keepFree {
             return CheckResult(
-                .warning, "\(free) free, of which \(Units.bytes(settings.keepFree)) are to stay free: nothing will be staged")
+                .warning,
+                "\(free) free, of which \(Units.bytes(settings.keepFree)) are to stay free: nothing will be staged")
         }
         return CheckResult(.ok, result.detail + ", \(free) free")
     }
@@ -114,7 +117,9 @@ enum LocalChecks {
 
     private static func remedy(_ error: SystemError, _ right: String) -> String {
         if error.isReadOnly { return "mount it writable; under systemd, name it in ReadWritePaths= of the unit" }
-        if error.isDenied { return "give the daemon's user the right to \(right) there, or run this check as that user" }
+        if error.isDenied {
+            return "give the daemon's user the right to \(right) there, or run this check as that user"
+        }
         if error.isMissing { return "make it, or mount what belongs there" }
         return "look at the disk"
     }

@@ -1,33 +1,50 @@
 internal import Control
 package import Core
 internal import Daemon
+internal import Glibc
 package import Linux
 
 /// The command line: words in, exit status out. Everything that `sluice` does begins here.
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .runDaemon, .check, .status, .list, .show, .events, .add, .pause, .resume, .cancel, .retry, .version,
+        .runDaemon, .check, .receive, .status, .list, .show, .events, .add, .pause, .resume, .cancel, .retry, .version,
         .help,
     ]
 
+    /// The process: reads its words, runs their verb, and exits.
+    ///
+    /// Not an `async` main: libdispatch parks the main thread of one in sigsuspend(2) with no signal blocked, and
+    /// SIGTERM would end the process there and then. Here that thread waits by itself and keeps its signals blocked.
+    package static func main() -> Never {
+        let words = words
+        let signals: Signals?
+        do { signals = try holdSignals(for: words) } catch {
+            Console.standard.error("sluice: \(error)")
+            exit(ExitCode.failed.rawValue)
+        }
+        // Detached on purpose: it is the whole program, and ends by ending the process.
+        Task.detached { exit(await run(words, console: .standard, signals: signals).rawValue) }
+        while true { pause() }
+    }
+
     /// The words of this process's command line behind the program's name. Bytes, because file names are.
-    package static var words: [FilePath] {
+    private static var words: [FilePath] {
         (1..<max(1, Int(CommandLine.argc))).compactMap { index in
-            CommandLine.unsafeArgv[index].map { FilePath(bytes: UnsafeRawBufferPointer(start: $0, count: length($0))) }
+            CommandLine.unsafeArgv[index].map { FilePath(bytes: UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
         }
     }
 
-    /// Takes over the signals that the verb answers itself. Called in `main`, before any other thread exists.
+    /// Takes over the signals that the verb answers itself, before any other thread exists.
     ///
     /// - Returns: `nil` for verbs that a signal may simply end.
-    package static func holdSignals(for words: [FilePath]) throws(SystemError) -> Signals? {
+    private static func holdSignals(for words: [FilePath]) throws(SystemError) -> Signals? {
         Signals.ignoreNuisances()
         guard let verb = split(words).verb, verb == "run" || verb == "receive" else { return nil }
         return try Signals()
     }
 
-    package static func run(_ words: [FilePath], console: Console, signals: Signals?) async -> ExitStatus {
+    package static func run(_ words: [FilePath], console: Console, signals: Signals?) async -> ExitCode {
         do {
             return try await dispatch(words, console, signals)
         } catch is Console.Closed {
@@ -43,7 +60,7 @@ package enum Shell {
     }
 
     private static func dispatch(_ words: [FilePath], _ console: Console, _ signals: Signals?) async throws
-        -> ExitStatus
+        -> ExitCode
     {
         let (name, rest) = split(words)
         guard let name else {
@@ -88,18 +105,12 @@ package enum Shell {
         return (nil, before)
     }
 
-    private static func explain(_ error: any Error) -> (ExitStatus, String, String?) {
+    private static func explain(_ error: any Error) -> (ExitCode, String, String?) {
         switch error {
         case let error as CommandError: (error.status, error.message, error.remedy)
-        case let refusal as Refusal: (ExitStatus(refusal.code), refusal.message, nil)
-        case let error as ControlError: (ExitStatus(error), error.description, error.remedy)
+        case let refusal as Refusal: (ExitCode(refusal.code), refusal.message, nil)
+        case let error as ControlError: (ExitCode(error), error.description, error.remedy)
         default: (.failed, redacted(printable("\(error)")), nil)
         }
-    }
-
-    private static func length(_ text: UnsafeMutablePointer<CChar>) -> Int {
-        var count = 0
-        while text[count] != 0 { count += 1 }
-        return count
     }
 }

@@ -94,7 +94,10 @@ func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String 
         default: break
         }
     }
-    let skipped: Set = event.type == "state" ? ["from", "to"] : []
-    let rest = event.detail.filter { !skipped.contains($0.key) }.sorted { $0.key < $1.key }
+    // The type says where it went already.
+    let skipped: Set = ["from", "to"]
+    let rest = event.detail.filter { !$0.value.isEmpty && (event.op == nil || !skipped.contains($0.key)) }.sorted {
+        $0.key < $1.key
+    }
     return text + rest.map { "  \($0.key)=\(printable($0.value))" }.joined()
 }

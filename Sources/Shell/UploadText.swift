@@ -23,7 +23,7 @@ func uploadTable(_ uploads: [UploadView], now: WallTime) -> Table {
         Table.Column(title: "RATE", isRight: true, expendable: 3),
         Table.Column(title: "LEFT", isRight: true, expendable: 2),
         Table.Column(title: "TO", minimum: 6, shrinks: true, expendable: 5),
-        Table.Column(title: "FILE", minimum: 10, shrinks: true),
+        Table.Column(title: "FILE", minimum: 8, shrinks: true),
     ])
     let length = distinctLength(uploads.map(\.id))
     table.rows = uploads.map { upload in

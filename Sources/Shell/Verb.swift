@@ -15,12 +15,12 @@ package struct Verb: Sendable {
     package let options: [Option]
     /// Each with what it does.
     package let examples: [(command: String, does: String)]
-    let run: @Sendable (Invocation) async throws -> ExitStatus
+    let run: @Sendable (Invocation) async throws -> ExitCode
 
     init(
         _ name: String, _ summary: String, operands: String = "", count: ClosedRange<Int> = 0...0,
         details: [String] = [], options: [Option] = [], examples: [(command: String, does: String)],
-        run: @escaping @Sendable (Invocation) async throws -> ExitStatus
+        run: @escaping @Sendable (Invocation) async throws -> ExitCode
     ) {
         self.name = name
         self.summary = summary

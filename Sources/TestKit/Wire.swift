@@ -1,4 +1,5 @@
 package import Core
+internal import Dispatch
 internal import Glibc
 internal import Linux
 internal import Synchronization
@@ -21,6 +22,8 @@ package final class Wire: Sendable {
     }
 
     private let socket: CInt
+    /// Waits here and not on the threads that everybody shares: many tests wait at once.
+    private let queue = DispatchQueue(label: "wire")
     private let unread = Mutex<[UInt8]>([])
 
     package init(port: Int) throws {
@@ -62,7 +65,7 @@ package final class Wire: Sendable {
 
     /// Throws `EPIPE` or `ECONNRESET` when the other side takes no more.
     package func send(_ bytes: [UInt8]) async throws {
-        try await blocking { [socket] in
+        try await waiting { [socket] in
             var done = 0
             while done < bytes.count {
                 done += try systemCall("send", on: "a test's connection") {
@@ -140,8 +143,14 @@ package final class Wire: Sendable {
         return Reply(status: status, headers: headers, body: body)
     }
 
+    private func waiting<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result(catching: body)) }
+        }
+    }
+
     private func readMore() async throws -> Bool {
-        let more = try await blocking { [socket] in
+        let more = try await waiting { [socket] in
             var buffer = [UInt8](repeating: 0, count: 64 << 10)
             let got = try systemCall("recv", on: "a test's connection") { recv(socket, &buffer, buffer.count, 0) }
             return Array(buffer.prefix(got))

@@ -98,7 +98,7 @@ private func ready(
     _ context: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<CChar>?, _: UnsafeMutablePointer<CChar>?, _: CInt,
     _ localPort: CInt
 ) -> CInt {
-    transfer(context)?.connected(from: Int(localPort))
+    guard let this = transfer(context), this.connected(from: Int(localPort)) else { return CInt(CURL_PREREQFUNC_ABORT) }
     return CInt(CURL_PREREQFUNC_OK)
 }
 

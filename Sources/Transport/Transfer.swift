@@ -31,6 +31,8 @@ final class Transfer: @unchecked Sendable {
     private var moved = ContinuousClock.now
     private var isConnected = false
     private var sent: Int64 = 0
+    /// `sent` falls back to 0 when libcurl begins again; what has left has left.
+    private var mostSent: Int64 = 0
     private var hasAnswered = false
 
     init(_ request: Request) {
@@ -58,20 +60,32 @@ final class Transfer: @unchecked Sendable {
     }
 
     func error(_ kind: TransportError.Kind, _ code: Int32, _ detail: String) -> TransportError {
-        TransportError(kind: kind, code: code, detail: detail, url: request.url, bytesSent: sent)
+        TransportError(kind: kind, code: code, detail: detail, url: request.url, bytesSent: mostSent)
     }
 
     // What happens on the way; called by the callbacks.
 
-    func connected(from port: Int) {
+    /// The request is about to leave.
+    ///
+    /// - Returns: `false` to stop it: libcurl sends a request again by itself when a kept connection turns out to be
+    ///   closed, and what the server made of the first one is unknown. A second creation leaves an orphan, and bytes
+    ///   go nowhere before the server was asked where it stands; so only what changes nothing is repeated.
+    func connected(from port: Int) -> Bool {
+        if isConnected, !hasAnswered, !["GET", "HEAD", "OPTIONS", "DELETE"].contains(request.method) {
+            objection = (.reset, "the connection was closed without an answer")
+            return false
+        }
         localPort = port
         isConnected = true
+        hasAnswered = false
         moved = .now
+        return true
     }
 
     func progressed(sent now: Int64) {
         guard now != sent else { return }
         sent = now
+        mostSent = max(mostSent, now)
         moved = .now
         request.onSent?(now)
     }
@@ -119,7 +133,7 @@ final class Transfer: @unchecked Sendable {
         guard status >= 200 else { return .failure(error(.reset, 0, "the connection ended without an answer")) }
         return .success(
             Response(
-                status: status, headers: answer.headers, body: answer.body, url: request.url, bytesSent: sent))
+                status: status, headers: answer.headers, body: answer.body, url: request.url, bytesSent: mostSent))
     }
 
     private func kind(of code: CURLcode) -> TransportError.Kind {

@@ -1,17 +1,54 @@
 internal import Core
 internal import Linux
 
-/// A directory that is being listed, and how far.
-struct Cursor {
+/// A directory that is being listed, and how far. A class, because it is looked at for every name.
+final class Cursor {
     let directory: Directory
     let origin: Origin
     let stream: FolderStream
     /// The path below the root, and the state of the tree that it was computed in.
-    var relative: FilePath
-    var moves: Int
+    private(set) var relative: FilePath
+    private var moves: Int
     /// Of the directory; files nearly always share them.
     let device: UInt64
     let fileSystem: FileSystemIdentity?
+
+    init(
+        _ directory: Directory, _ origin: Origin, _ stream: FolderStream, relative: FilePath, moves: Int,
+        device: UInt64, fileSystem: FileSystemIdentity?
+    ) {
+        self.directory = directory
+        self.origin = origin
+        self.stream = stream
+        self.relative = relative
+        self.moves = moves
+        self.device = device
+        self.fileSystem = fileSystem
+    }
+
+    /// Directories may have moved since the last step.
+    ///
+    /// - Returns: Whether this one is still in the tree.
+    func refresh(after moves: Int) -> Bool {
+        if self.moves == moves { return true }
+        guard !directory.isGone, let relative = directory.relative else { return false }
+        self.relative = relative
+        self.moves = moves
+        return true
+    }
+
+    /// The path of a name below the root, made in one go: a scan does it a million times.
+    func relative(of name: FilePath) -> FilePath {
+        let folder = relative.bytes
+        if folder.isEmpty { return name }
+        return FilePath(
+            fromKernel: Array(unsafeUninitializedCapacity: folder.count + 1 + name.bytes.count) { buffer, count in
+                _ = buffer[..<folder.count].initialize(fromContentsOf: folder)
+                buffer.initializeElement(at: folder.count, to: UInt8(ascii: "/"))
+                _ = buffer[(folder.count + 1)...].initialize(fromContentsOf: name.bytes)
+                count = buffer.count
+            })
+    }
 }
 
 /// A file that a scan came across.
@@ -53,8 +90,7 @@ extension Lookout {
                 left -= 10
                 continue
             }
-            left -= 1
-            step()
+            left -= step(atMost: left)
         }
     }
 
@@ -71,8 +107,8 @@ extension Lookout {
             directory.hasComplained = directory.hasComplained && directory.watch == nil
             generation += 1
             cursor = Cursor(
-                directory: directory, origin: origin, stream: stream, relative: relative, moves: moves,
-                device: look.device, fileSystem: fileSystems.identity(at: path, device: look.device))
+                directory, origin, stream, relative: relative, moves: moves, device: look.device,
+                fileSystem: fileSystems.identity(at: path, device: look.device))
         } catch {
             miss(directory, path, error)
             endVisit(directory)
@@ -112,25 +148,27 @@ extension Lookout {
         root.condition = condition
     }
 
-    private func step() {
-        guard var cursor, refresh(&cursor) else { return close(isWhole: false) }
+    /// - Returns: How many names were read, at least 1.
+    private func step(atMost most: Int) -> Int {
+        guard let cursor, cursor.refresh(after: moves) else {
+            close(isWhole: false)
+            return 1
+        }
+        var read = 0
         do {
-            let more: Void? = try cursor.stream.next { name, kind in take(name, kind, cursor) }
-            if more == nil { close(isWhole: true) }
+            while read < most && hasRoom {
+                read += 1
+                let more: Void? = try cursor.stream.next { name, kind in take(name, kind, cursor) }
+                if more == nil {
+                    close(isWhole: true)
+                    break
+                }
+            }
         } catch {
             log("cannot list a directory to its end (\(error)); it is tried again with the next scan")
             close(isWhole: false)
         }
-    }
-
-    /// Directories may have moved since the last step.
-    private func refresh(_ cursor: inout Cursor) -> Bool {
-        if cursor.moves == moves { return true }
-        guard !cursor.directory.isGone, let relative = cursor.directory.relative else { return false }
-        cursor.relative = relative
-        cursor.moves = moves
-        self.cursor = cursor
-        return true
+        return max(read, 1)
     }
 
     /// - Parameter isWhole: Everything was listed, so what was not come across is no longer there.
@@ -178,9 +216,7 @@ extension Lookout {
             settling.note(place, .found, group: rule, look: look, quietFor: settings.quietFor, at: now)
             return
         }
-        let folder = cursor.relative.bytes
-        let relative =
-            folder.isEmpty ? place.name : FilePath(fromKernel: folder + [UInt8(ascii: "/")] + place.name.bytes)
+        let relative = cursor.relative(of: place.name)
         let fileSystem =
             look.device == cursor.device
             ? cursor.fileSystem

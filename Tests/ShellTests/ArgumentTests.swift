@@ -140,7 +140,7 @@ struct HelpTests {
     @Test("names every exit status")
     func statuses() {
         let text = generalHelp(Shell.verbs, width: 80)
-        for status in ExitStatus.allCases { #expect(text.contains("  \(status.rawValue) ")) }
+        for status in ExitCode.allCases { #expect(text.contains("  \(status.rawValue) ")) }
     }
 
     @Test("every verb that may print for programs can, and all know --config")

@@ -14,11 +14,12 @@ final class Screen: Sendable {
 
     func console(width: Int = 120, colour: Bool = false, environment: [String: String] = [:]) -> Console {
         Console(isTerminal: colour, width: width, colour: colour, environment: { environment[$0] }) { bytes, isError in
-            self.kept.withLock { if isError { $0.err += bytes } else { $0.out += bytes } }
-            return self.patience.withLock { left in
+            let isRead = self.patience.withLock { left in
                 left -= 1
                 return left >= 0
             }
+            if isRead { self.kept.withLock { if isError { $0.err += bytes } else { $0.out += bytes } } }
+            return isRead
         }
     }
 }

@@ -97,6 +97,29 @@ struct FaultTests {
         #expect(error?.kind == .reset)
     }
 
+    @Test(
+        "a kept connection that closes without an answer: what changes nothing is asked again, the rest never",
+        arguments: [("HEAD", 3), ("DELETE", 3), ("POST", 2), ("PATCH", 2)])
+    func keptConnection(_ method: String, _ requests: Int) async throws {
+        let server = try FakeServer { exchange in
+            if exchange.number == 2 {
+                _ = exchange.body()
+                return exchange.cut()
+            }
+            exchange.reply(200)
+        }
+        _ = try await transport.send(Request("GET", server.url))
+        let body: Request.Body = method == "PATCH" ? .bytes(noise(100)) : .none
+        do {
+            _ = try await transport.send(Request(method, server.url, body: body))
+            #expect(requests == 3)
+        } catch {
+            #expect(error.kind == .reset)
+            #expect(error.bytesSent == body.count, "what left has left, whatever libcurl began afterwards")
+        }
+        #expect(server.seen.count == requests)
+    }
+
     @Test("a header without end is cut off")
     func headerFlood() async throws {
         let server = try FakeServer { exchange in
@@ -155,7 +178,8 @@ struct FaultTests {
         task.cancel()
         let error = await #expect(throws: TransportError.self) { try await task.value }
         #expect(error?.kind == .cancelled)
-        #expect(ContinuousClock.now - start < .seconds(1))
+        // By itself it would end after a minute; the machine may be busy.
+        #expect(ContinuousClock.now - start < .seconds(10))
         gate.signal()
         try await eventually("the server sees the end") { received.withLock { $0.ended } ? true : nil }
         // A closing that is not abortive delivers what the kernel holds, several megabytes.

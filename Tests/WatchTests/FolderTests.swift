@@ -206,6 +206,43 @@ struct FolderTests {
     }
 }
 
+extension FolderTests {
+    @Test("hands on no more than a batch at once, and waits for it to be taken")
+    func batches() async throws {
+        var pace = WatchPace.quick
+        pace.batch = 50
+        pace.candidates = 200
+        let taking = Mutex(0)
+        for name in 0..<700 { try folder.write(FilePath("in/old/f\(name)"), [1]) }
+        try await scene.watch(
+            [rule()], pace: pace,
+            onSettled: {
+                taking.withLock {
+                    $0 += 1
+                    #expect($0 == 1)
+                }
+                await Task.yield()
+                taking.withLock { $0 -= 1 }
+            }
+        ) { watcher in
+            for name in 0..<700 { try folder.write(FilePath("in/new/f\(name)"), [1]) }
+            try await scene.wait("1400 files") { $0.settled.count >= 1_400 }
+            let heard = scene.heard
+            #expect(heard.settled.count == 1_400)
+            #expect(heard.batches.allSatisfy { (1...50).contains($0) })
+        }
+    }
+
+    @Test("what the daemon throws ends the watcher, which passes it on")
+    func thrown() async throws {
+        struct Full: Error {}
+        try folder.write("in/a.mp4", [1])
+        let watcher = Watcher(
+            rules: [rule()], pace: .quick, clocks: SystemClocks(), isKnown: { $0.map { _ in false } }, log: { _ in })
+        await #expect(throws: Full.self) { try await watcher.run(onSettled: { _ in throw Full() }) }
+    }
+}
+
 /// Where the watching thread can be made to stand still.
 private final class Gate: Sendable {
     private let isShut = Mutex(false)

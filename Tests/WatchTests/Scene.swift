@@ -83,9 +83,11 @@ final class Scene: Sendable {
     }
 
     /// Watches while `body` runs, which begins when every folder that is there has been scanned once.
+    ///
+    /// - Parameter known: `nil` leaves the answer to what has been handed on.
     func watch(
         _ rules: [WatchRule], skipExisting: Set<String> = [], pace: WatchPace = .quick, absent: Set<String> = [],
-        known: (@Sendable (StoredIdentity) -> Bool)? = nil,
+        known: @escaping @Sendable (StoredIdentity) -> Bool? = { _ in nil },
         onLog: @escaping @Sendable (String) -> Void = { _ in }, onSettled: @escaping @Sendable () async -> Void = {},
         _ body: @Sendable (Watcher) async throws -> Void
     ) async throws {
@@ -94,7 +96,7 @@ final class Scene: Sendable {
             isKnown: { [self] identities in
                 note { $0.asked += identities.count }
                 let record = heard.known
-                return identities.map { known?($0) ?? record.contains($0) }
+                return identities.map { known($0) ?? record.contains($0) }
             },
             log: { [self] line in
                 note { $0.log.append(line) }

@@ -200,7 +200,7 @@ struct WatcherTests {
     @Test("what is known does not settle again")
     func known() async throws {
         try folder.write("in/old.mp4", noise(10))
-        try await scene.watch([rule()], known: { $0.relative == "old.mp4" }) { watcher in
+        try await scene.watch([rule()], known: { $0.relative == "old.mp4" ? true : nil }) { watcher in
             watcher.rescan()
             try folder.write("in/new.mp4", noise(10))
             try await scene.settled("new.mp4")

@@ -9,8 +9,13 @@ final class ChunkSize: Sendable {
     /// So many requests in a row without trouble, and twice as much is tried.
     private static let cleanRun = 8
 
+    /// After so many, a size that was refused once is tried again: proxies get new limits.
+    private static let forgivingRun = 64
+
     private struct State {
         var cap: Int64
+        /// The smallest size that was refused.
+        var refused = Int64.max
         var clean = 0
     }
 
@@ -31,7 +36,7 @@ final class ChunkSize: Sendable {
     func refused(_ size: Int64) -> Bool {
         state.withLock { state in
             guard size > Self.floor else { return false }
-            state = State(cap: min(state.cap, max(size / 2, Self.floor)))
+            state = State(cap: min(state.cap, max(size / 2, Self.floor)), refused: min(size, state.refused))
             return true
         }
     }
@@ -40,7 +45,7 @@ final class ChunkSize: Sendable {
     func keptNothing() {
         state.withLock { state in
             let next = Self.cautious.first { $0 < state.cap } ?? min(state.cap, Self.cautious.last ?? state.cap)
-            state = State(cap: next)
+            state = State(cap: next, refused: state.refused)
         }
     }
 
@@ -49,8 +54,11 @@ final class ChunkSize: Sendable {
         state.withLock { state in
             guard state.cap < configured, size >= state.cap else { return }
             state.clean += 1
-            if state.clean >= Self.cleanRun {
-                state = State(cap: state.cap > configured / 2 ? configured : state.cap * 2)
+            let next = state.cap > configured / 2 ? configured : state.cap * 2
+            if next < state.refused && state.clean >= Self.cleanRun {
+                state = State(cap: next, refused: state.refused)
+            } else if state.clean >= Self.forgivingRun {
+                state = State(cap: next)
             }
         }
     }

@@ -27,7 +27,7 @@ extension Verb {
             throw Arguments.usage("--key names one upload, and there are \(paths.count) files", .add)
         }
         return try await call.withClient { client in
-            var status = ExitStatus.ok
+            var status = ExitCode.ok
             for path in paths {
                 let request = AddRequest(
                     path: hexadecimal(try absolute(path).bytes), to: call.arguments.texts("to"),
@@ -36,8 +36,9 @@ extension Verb {
                     try report("added", try await client.add(request), call)
                 } catch let refusal as Refusal {
                     // One file that is refused keeps nobody else waiting; the first one's status is told.
-                    call.console.error("sluice add: \(path.display): \(refusal.message)")
-                    if status == .ok { status = ExitStatus(refusal.code) }
+                    let about = refusal.message.contains(path.display) ? "" : "\(path.display): "
+                    call.console.error("sluice add: \(about)\(refusal.message)")
+                    if status == .ok { status = ExitCode(refusal.code) }
                 }
             }
             return status

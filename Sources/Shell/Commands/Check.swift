@@ -25,9 +25,12 @@ extension Verb {
         let file = ConfigurationFile(call.arguments, call.console)
         let loaded = try await file.load()
         var findings = loaded.warnings.map {
-            Finding(about: "config", name: $0.place, CheckResult(.warning, ($0.key.isEmpty ? "" : "\($0.key): ") + $0.text))
+            Finding(
+                about: "config", name: $0.place, CheckResult(.warning, ($0.key.isEmpty ? "" : "\($0.key): ") + $0.text))
         }
-        if findings.isEmpty { findings.append(Finding(about: "config", name: file.path.display, CheckResult(.ok, "valid"))) }
+        if findings.isEmpty {
+            findings.append(Finding(about: "config", name: file.path.display, CheckResult(.ok, "valid")))
+        }
         let settings = loaded.settings
         findings += try await blocking { LocalChecks.all(settings) }
         findings += await destinationFindings(settings)
@@ -103,11 +106,14 @@ func findingLines(_ findings: [Finding], _ console: Console) -> [String] {
             case .warning: .yellow
             case .failed: .red
             }
-        let head = console.styled(filled(finding.verdict.rawValue, to: 7), style) + "  " + filled(finding.about, to: about)
+        let head =
+            console.styled(filled(finding.verdict.rawValue, to: 7), style) + "  " + filled(finding.about, to: about)
             + "  " + filled(finding.name, to: name)
         let indent = 7 + 2 + about + 2 + name + 2
         let detail = printable(finding.detail)
-        if displayWidth(finding.name) <= name, indent + displayWidth(detail) <= console.width { return [head + "  " + detail] }
+        if displayWidth(finding.name) <= name, indent + displayWidth(detail) <= console.width {
+            return [head + "  " + detail]
+        }
         return [head] + wrapped(detail, width: console.width, indent: 9).split(separator: "\n").map(String.init)
     }
 }

@@ -61,7 +61,7 @@ private func serve(_ agent: Agent, _ notify: Notify, _ log: Log, _ signals: Sign
             case .interrupt, .terminate:
                 stops += 1
                 // Every step is durable before the next: an abrupt end is what start-up is made for.
-                if stops > 1 { _exit(ExitStatus.failed.rawValue) }
+                if stops > 1 { _exit(ExitCode.failed.rawValue) }
                 log.notice("stopping", ["signal": "\(signal)"])
                 notify.stopping()
                 work.cancel()

@@ -101,7 +101,7 @@ extension Selection {
 private func act(
     _ done: String, _ selection: Selection, _ call: Invocation,
     _ verb: (ControlClient, Selection) async throws -> [UploadView]
-) async throws -> ExitStatus {
+) async throws -> ExitCode {
     let uploads = try await call.withClient { try await verb($0, selection) }
     // A pause holds for what comes as well, so it is said even when nothing is there.
     if uploads.isEmpty && !call.json {

@@ -3,7 +3,7 @@ internal import Daemon
 
 /// What the process tells its caller, as in `sysexits.h` where one fits. The unit file relies on `usage` and `config`:
 /// systemd does not restart a daemon whose configuration a person has to mend first.
-package enum ExitStatus: Int32, Sendable, CaseIterable {
+package enum ExitCode: Int32, Sendable, CaseIterable {
     case ok = 0
     /// What has no number of its own.
     case failed = 1
@@ -37,13 +37,13 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
 
 /// Why a verb could not do its work, for the person who typed it.
 struct CommandError: Error, Sendable, CustomStringConvertible {
-    var status: ExitStatus
+    var status: ExitCode
     /// Place and problem, one or more lines.
     var message: String
     /// What to do about it.
     var remedy: String?
 
-    init(_ status: ExitStatus, _ message: String, remedy: String? = nil) {
+    init(_ status: ExitCode, _ message: String, remedy: String? = nil) {
         self.status = status
         self.message = message
         self.remedy = remedy
@@ -52,7 +52,7 @@ struct CommandError: Error, Sendable, CustomStringConvertible {
     var description: String { remedy.map { "\(message)\n\($0)" } ?? message }
 }
 
-extension ExitStatus {
+extension ExitCode {
     init(_ refusal: Refusal.Code) {
         self =
             switch refusal {

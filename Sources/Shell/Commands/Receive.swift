@@ -1,0 +1,103 @@
+internal import Core
+internal import Linux
+internal import Receiver
+internal import WebServer
+
+extension Verb {
+    static let receive: Verb = Verb(
+        "receive", "take uploads in: a tus server that stores into a folder",
+        details: [
+            "The other end of a camera and a store. A file appears in the folder under its sender's name when it is whole "
+                + "and on the disk; nothing is ever overwritten; what was acknowledged survives a power cut. Runs until "
+                + "SIGTERM or Ctrl-C. Says `listening on URL` on standard output when it is ready.",
+            "It speaks plain HTTP: beyond this machine, put a TLS proxy before it, and use --token-file.",
+        ],
+        options: [
+            Option("into", "DIR", "where files appear (needed); made when it is missing"),
+            Option("listen", "ADDR", "HOST:PORT or :PORT (127.0.0.1:1080); port 0 lets the system choose"),
+            Option("token-file", "FILE", "let in only those who bring the token in it (Authorization: Bearer)"),
+            Option("max-size", "SIZE", "refuse larger files: 20 GB, 500 MiB"),
+            .config, .logLevel, .logFormat,
+        ],
+        examples: [
+            ("sluice receive --into /srv/incoming", "For senders on this machine."),
+            (
+                "sluice receive --into /srv/incoming --listen :1080 --token-file /etc/sluice/receive.token",
+                "For senders on the network that know the token."
+            ),
+        ]
+    ) { call in
+        let arguments = call.arguments
+        let log = try Log(arguments, .receive)
+        guard let into = arguments.path("into") else { throw Arguments.usage("--into DIR is missing", .receive) }
+        let address = try listenAddress(arguments.text("listen") ?? "127.0.0.1:1080")
+        let limit = try arguments.text("max-size").map(readSize)
+        let token = try readToken(arguments.path("token-file"), log)
+        let receiver: Receiver
+        do {
+            receiver = try await Receiver.start(
+                into: try absolute(into), listen: .tcp(host: address.host, port: address.port), token: token,
+                maxSize: limit, log: { log.info($0) })
+        } catch let error as SystemError {
+            throw CommandError(.config, "\(error)", remedy: "Name a folder that this user may write to.")
+        } catch {
+            throw CommandError(.config, redacted(printable("\(error)")))
+        }
+        let host = address.host.contains(":") ? "[\(address.host)]" : address.host
+        let isOpen = token == nil && !["127.0.0.1", "::1", "localhost"].contains(address.host)
+        if isOpen { log.warning("anybody who reaches this address may upload; give --token-file", ["listen": host]) }
+        // Whoever started this may have gone away; that is no reason to stop.
+        try? call.console.line("listening on http://\(host):\(receiver.port)/files/")
+        await untilStopped(call, log)
+        await receiver.stop()
+        log.notice("stopped")
+        return .ok
+    }
+}
+
+private func untilStopped(_ call: Invocation, _ log: Log) async {
+    guard let signals = call.signals else { return }
+    for await signal in signals.stream where signal != .hangUp {
+        log.notice("stopping", ["signal": "\(signal)"])
+        return
+    }
+}
+
+/// `host:port`, `[::1]:port` or `:port`, which is every address of this machine.
+func listenAddress(_ text: String) throws -> (host: String, port: Int) {
+    guard let cut = text.lastIndex(of: ":"), let port = Int(text[cut...].dropFirst()), (0...65_535).contains(port)
+    else {
+        throw Arguments.usage("--listen takes HOST:PORT or :PORT, not `\(printable(text))`", .receive)
+    }
+    var host = String(text[..<cut])
+    if host.hasPrefix("[") && host.hasSuffix("]") {
+        host = String(host.dropFirst().dropLast())
+    } else if host.contains(":") {
+        throw Arguments.usage("--listen takes an IPv6 address in brackets: [\(printable(host))]:\(port)", .receive)
+    }
+    return (host.isEmpty ? "0.0.0.0" : host, port)
+}
+
+private func readSize(_ text: String) throws -> Int64 {
+    guard let bytes = Units.byteCount(text), bytes > 0 else {
+        throw Arguments.usage("--max-size takes a size like `20 GB` or `500 MiB`, not `\(printable(text))`", .receive)
+    }
+    return bytes
+}
+
+/// The content of the file without the line feed at its end.
+private func readToken(_ file: FilePath?, _ log: Log) throws -> [UInt8]? {
+    guard let file else { return nil }
+    do {
+        var token = try Files.read(file, limit: 4096)
+        if token.last == UInt8(ascii: "\n") { token.removeLast() }
+        if token.isEmpty { throw CommandError(.config, "\(file.display) is empty", remedy: "Put the token into it.") }
+        if try FileLook(at: file).mode & 0o044 != 0 {
+            log.warning("the token can be read by others; chmod 600 it", ["file": file.display])
+        }
+        return token
+    } catch let error as SystemError {
+        throw CommandError(
+            .config, "the token cannot be read: \(error)", remedy: "Name a file that this user may read.")
+    }
+}

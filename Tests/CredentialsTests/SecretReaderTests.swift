@@ -1,0 +1,138 @@
+import Core
+import Credentials
+import Glibc
+import TestKit
+import Testing
+
+@Suite("SecretReader")
+struct SecretReaderTests {
+    let folder = TemporaryFolder()
+    let reader = SecretReader(variable: { name in
+        ["TOKEN": "from the environment", "EMPTY": "", "PATH": "/usr/bin:/bin"][name]
+    })
+
+    private func problem(_ source: SecretSource, _ reader: SecretReader? = nil) async -> SecretError? {
+        await #expect(throws: SecretError.self) { try await (reader ?? self.reader).read(source) }
+    }
+
+    @Test(
+        "takes exactly one line feed off the end of a file, and nothing else",
+        arguments: [("abc\n", "abc"), ("abc", "abc"), ("abc\n\n", "abc\n"), (" abc \n", " abc "), ("a\nb\n", "a\nb")])
+    func file(_ content: String, _ secret: String) async throws {
+        let path = try folder.write("token", Array(content.utf8))
+        #expect(try await reader.read(.file(path)).reveal() == secret)
+    }
+
+    @Test("follows a link to the secret of the day")
+    func link() async throws {
+        let target = try folder.write("v2", Array("new".utf8))
+        let link = folder.path.appending("token")
+        #expect(symlink(target.display, link.display) == 0)
+        #expect(try await reader.read(.file(link)).reveal() == "new")
+    }
+
+    @Test("reads the environment, a command and the configuration itself")
+    func others() async throws {
+        #expect(try await reader.read(.environment("TOKEN")).reveal() == "from the environment")
+        #expect(try await reader.read(.literal("inline")).reveal() == "inline")
+        #expect(try await reader.read(.command(["echo", "a  $HOME `id`"])).reveal() == "a  $HOME `id`")
+    }
+
+    @Test("reads a systemd credential by its name, and no other file by way of it")
+    func credential() async throws {
+        try folder.write("token", Array("s\n".utf8))
+        let path = folder.path.display
+        let inside = SecretReader(variable: { $0 == "CREDENTIALS_DIRECTORY" ? path : nil })
+        #expect(try await inside.read(.credential("token")).reveal() == "s")
+        #expect(await problem(.credential("../token"), inside)?.problem == "that is no name of a credential")
+        #expect(await problem(.credential("token"))?.remedy.contains("LoadCredential=token") == true)
+    }
+
+    @Test("says what is wrong and what to do, and never the content")
+    func problems() async throws {
+        #expect(await problem(.file(folder.path.appending("no")))?.problem == "it is not there")
+        #expect(await problem(.file(try folder.write("empty", Array("\n".utf8))))?.problem == "it is empty")
+        #expect(await problem(.file(try folder.write("big", noise(70_000))))?.problem == "it is larger than 64 KiB")
+        let bytes = await problem(.file(try folder.write("bytes", [0x73, 0xFF, 0xFE])))
+        #expect(bytes?.problem == "it is no UTF-8 text")
+        #expect(await problem(.environment("MISSING"))?.problem == "it is not set")
+        #expect(await problem(.environment("EMPTY"))?.problem == "it is empty")
+        #expect(await problem(.file(folder.path)) != nil)
+    }
+
+    @Test("a command that fails is named without its arguments")
+    func commands() async throws {
+        let failed = await problem(.command(["sh", "-c", "echo hunter2; echo hunter2 >&2; exit 3"]))
+        #expect(failed?.problem == "it ended with status 3")
+        #expect(failed?.description.contains("hunter2") == false)
+        #expect(await problem(.command(["sluice-no-such-program"]))?.problem.contains("cannot be started") == true)
+        #expect(await problem(.command([])) != nil)
+        #expect(await problem(.command(["sh", "-c", "kill -9 $$"]))?.problem == "it was ended by signal 9")
+        #expect(await problem(.command(["head", "-c", "100000", "/dev/zero"]))?.problem.contains("more than") == true)
+    }
+
+    @Test("a command that does not end is ended, with everything that it started")
+    func hangs() async throws {
+        let hasty = SecretReader(variable: { $0 == "PATH" ? "/usr/bin:/bin" : nil }, patience: .milliseconds(200))
+        let marker = folder.path.appending("pid")
+        let error = await problem(.command(["sh", "-c", "sleep 1000 & echo $! >'\(marker.display)'; wait"]), hasty)
+        #expect(error?.problem == "it did not end in time")
+        let pid = try #require(Int32(String(decoding: try read(marker), as: UTF8.self).filter(\.isNumber)))
+        try await eventually("the grandchild is gone") { kill(pid, 0) == -1 || isZombie(pid) ? true : nil }
+    }
+
+    @Test("a command sees a small environment, nothing on standard input, and a child's own signals")
+    func environment() async throws {
+        let text = try await reader.read(.command(["sh", "-c", "env | cut -d= -f1 | sort; cat"])).reveal()
+        let names = Set(text.split(separator: "\n").map(String.init))
+        #expect(names.subtracting(["PWD", "SHLVL", "_", "OLDPWD"]) == ["PATH"])
+    }
+
+    @Test("a secret shows itself to nobody")
+    func hides() {
+        let secret = Secret("hunter2")
+        var dumped = ""
+        dump(secret, to: &dumped)
+        for text in ["\(secret)", String(reflecting: secret), "\([secret])", "\(Optional(secret) as Any)", dumped] {
+            #expect(!text.contains("hunter2"))
+        }
+    }
+
+    private func read(_ path: FilePath) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        guard let file = fopen(path.display, "r") else { return [] }
+        defer { fclose(file) }
+        while case let byte = fgetc(file), byte != EOF { bytes.append(UInt8(byte)) }
+        return bytes
+    }
+
+    /// Nobody may be there to take the exit status of a grandchild.
+    private func isZombie(_ pid: Int32) -> Bool {
+        guard let text = try? read(FilePath("/proc/\(pid)/stat")) else { return true }
+        return text.isEmpty || String(decoding: text, as: UTF8.self).contains(") Z ")
+    }
+}
+
+@Suite("CredentialProvider")
+struct CredentialProviderTests {
+    @Test("reads once, and again only when that very reading was refused")
+    func caches() async throws {
+        let folder = TemporaryFolder()
+        let path = try folder.write("token", Array("one".utf8))
+        let provider = CredentialProvider(
+            [.init("Authorization", prefix: "Bearer ", .file(path)), .init("X-Key", .literal("k"))],
+            reader: SecretReader())
+        let first = try await provider.current()
+        #expect(first.headers.map(\.0) == ["Authorization", "X-Key"])
+        #expect(first.headers.map(\.1) == ["Bearer one", "k"])
+        try folder.write("token", Array("two".utf8))
+        #expect(try await provider.current().headers.first?.1 == "Bearer one")
+        await provider.refused(first.reading)
+        let second = try await provider.current()
+        #expect(second.headers.first?.1 == "Bearer two")
+        // A slower upload hears of the old refusal now; the new secret stays.
+        try folder.write("token", Array("three".utf8))
+        await provider.refused(first.reading)
+        #expect(try await provider.current().headers.first?.1 == "Bearer two")
+    }
+}

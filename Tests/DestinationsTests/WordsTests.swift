@@ -1,0 +1,224 @@
+import Core
+import Testing
+import Transport
+
+@testable import Destinations
+
+@Suite("Addresses")
+struct AddressTests {
+    /// RFC 3986, section 5.4, without the fragments, which are never sent.
+    static let rfc: [(String, String)] = [
+        ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"),
+        ("//g", "http://g"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"), ("#s", "http://a/b/c/d;p?q"),
+        (";x", "http://a/b/c/;x"), ("", "http://a/b/c/d;p?q"), (".", "http://a/b/c/"), ("./", "http://a/b/c/"),
+        ("..", "http://a/b/"), ("../g", "http://a/b/g"), ("../..", "http://a/"), ("../../g", "http://a/g"),
+        ("../../../g", "http://a/g"), ("/./g", "http://a/g"), ("/../g", "http://a/g"), ("g.", "http://a/b/c/g."),
+        ("..g", "http://a/b/c/..g"), ("./g/.", "http://a/b/c/g/"), ("g/../h", "http://a/b/c/h"),
+        ("g;x=1/./y", "http://a/b/c/g;x=1/y"), ("http://x/y", "http://x/y"),
+    ]
+
+    @Test("resolve as RFC 3986 says", arguments: rfc)
+    func resolves(_ reference: String, _ target: String) {
+        #expect(WebAddress("http://a/b/c/d;p?q").resolving(reference).description == target)
+    }
+
+    @Test(
+        "an upload's address stays exactly as the server wrote it",
+        arguments: [
+            ("abc", "https://h:8/abc"), ("/files/a+b~c%2F?sig=x%3D&y", "https://h:8/files/a+b~c%2F?sig=x%3D&y"),
+            ("https://h:8/a//b/./c/", "https://h:8/a//b/./c/"), ("//other/x", "https://other/x"),
+            ("https://store.test/x", "https://store.test/x"), ("?id=7", "https://h:8/files?id=7"),
+        ])
+    func exact(_ location: String, _ url: String) throws {
+        let resolved = try TusLocation.resolve(location, base: "https://h:8/files", endpoint: "https://h:8/files")
+        #expect(resolved.url == url)
+        #expect(!resolved.isMended)
+    }
+
+    @Test(
+        "http behind https is mended for the same host, and refused for any other",
+        arguments: ["http://h/x", "http://h:80/x", "http://H/x"])
+    func mended(_ location: String) throws {
+        let resolved = try TusLocation.resolve(location, base: "https://h:8443/files", endpoint: "https://h:8443/files")
+        #expect(resolved.url == "https://h:8443/x")
+        #expect(resolved.isMended)
+    }
+
+    @Test(
+        "is refused",
+        arguments: [
+            "http://other/x", "http://h:8080/x", "ftp://h/x", "file:///etc/passwd", "https://me:pw@h/x", "https:///x",
+            "/a b", "/a\r\nX: y", "javascript:alert(1)", "/" + String(repeating: "a", count: 9000),
+        ])
+    func refused(_ location: String) {
+        #expect(throws: TusLocation.Refused.self) {
+            try TusLocation.resolve(location, base: "https://h/files", endpoint: "https://h/files")
+        }
+    }
+
+    @Test(
+        "an origin is scheme, host and port",
+        arguments: [
+            ("https://H/x", "https://h:443"), ("http://h", "http://h:80"), ("http://[::1]:81/", "http://[::1]:81"),
+            ("http://h:/x", "http://h:80"), ("http://u:p@h:9/x", "http://h:9"),
+        ])
+    func origins(_ url: String, _ origin: String) { #expect(WebAddress(url).origin == origin) }
+}
+
+@Suite("Words of HTTP")
+struct WordsTests {
+    @Test(
+        "numbers are digits only",
+        arguments: [
+            ("0", 0), ("7", 7), ("9223372036854775807", Int64.max), ("9223372036854775808", nil), ("+1", nil),
+            ("-1", nil),
+            ("1 2", nil), ("", nil), ("1.0", nil), ("00000000000000000001", nil), ("٣", nil),
+        ] as [(String, Int64?)])
+    func numbers(_ text: String, _ value: Int64?) { #expect(plainInteger(text) == value) }
+
+    @Test(
+        "dates are those of RFC 9110",
+        arguments: [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37.000Z"),
+            ("Thu, 29 Feb 2024 23:59:60 GMT", "2024-03-01T00:00:00.000Z"),
+            ("Thu, 01 Jan 1970 00:00:00 GMT", "1970-01-01T00:00:00.000Z"),
+            ("Sat, 31 Dec 2399 00:00:00 GMT", "2399-12-31T00:00:00.000Z"),
+        ])
+    func dates(_ text: String, _ time: String) { #expect(httpDate(text)?.description == time) }
+
+    @Test(
+        "other dates are not guessed at",
+        arguments: ["1994-11-06T08:49:37", "Sunday, 06-Nov-94 08:49:37 GMT", "", "Sun, 06 Nov 1994 08:49 GMT"])
+    func noDates(_ text: String) { #expect(httpDate(text) == nil) }
+
+    @Test(
+        "waits are between a second and an hour, and dates are held against the server's own clock",
+        arguments: [
+            ("5", nil, 5), ("0", nil, 1), ("86400", nil, 3600), ("soon", nil, nil), ("-5", nil, nil),
+            ("Sun, 06 Nov 1994 08:50:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 60),
+            ("Sun, 06 Nov 1994 08:48:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 1),
+            ("Thu, 01 Jan 1970 00:00:30 GMT", nil, 20),
+        ] as [(String, String?, Int64?)])
+    func waits(_ text: String, _ date: String?, _ seconds: Int64?) {
+        var headers = Headers([("retry-after", text)])
+        if let date { headers.append("Date", date) }
+        #expect(retryAfter(headers, now: WallTime(milliseconds: 10_000)) == seconds.map { .seconds($0) })
+    }
+
+    @Test("base 64 is that of RFC 4648", arguments: [0, 1, 2, 3, 4, 5, 100, 255, 256])
+    func base64s(_ count: Int) {
+        let content = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37) }
+        let text = base64(content)
+        #expect(decodeBase64(text) == content)
+        #expect(bytes(base64: text) == content)
+    }
+
+    @Test("what is no base 64 is nothing", arguments: ["a", "ab", "abc", "a===", "ab=c", "====", "ab c", "ab-_"])
+    func noBase64(_ text: String) { #expect(bytes(base64: text) == nil) }
+}
+
+@Suite("TusMetadata")
+struct TusMetadataTests {
+    private func order(_ name: FilePath, _ metadata: [String: String] = [:]) -> UploadOrder {
+        UploadOrder(
+            id: "01J", generation: 2, file: StagedFile(path: "/s", size: 1, sha256: [0xAB, 0xCD]), name: name,
+            mediaType: "video/mp4", modified: 5, metadata: metadata, checkpoint: nil)
+    }
+
+    private func header(_ order: UploadOrder, isASCII: Bool = false, isMinimal: Bool = false) -> String {
+        TusMetadata.header(order, isASCII: isASCII, isMinimal: isMinimal, isRepeat: false)
+    }
+
+    private func text(_ header: String, _ key: String) -> String? {
+        TusMetadata.values(header)[key].map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test("has no blank after a comma, and the two names that every server knows first")
+    func shape() {
+        let header = header(order("a/b.mp4", ["title": ""]))
+        #expect(!header.contains(", "))
+        #expect(header.hasPrefix("filename \(base64(Array("b.mp4".utf8))),filetype "))
+        #expect(header.hasSuffix(",title"), "an empty value is its key alone")
+        #expect(text(header, "sluiceId") == "01J.2")
+        #expect(text(header, "sha256") == "abcd")
+        #expect(text(header, "relativePath") == "a/b.mp4")
+    }
+
+    @Test("a name that is no text is written so that it can be read back")
+    func bytes() {
+        let header = header(order(FilePath(bytes: Array("d/a%".utf8) + [0xFF, 0x0A])))
+        #expect(text(header, "filename") == "a%25%FF\n")
+        #expect(text(header, "sluicePath") == "d/a%25%FF%0A")
+    }
+
+    @Test("plain names where a server wants them")
+    func ascii() {
+        #expect(text(header(order("ä b%.mp4"), isASCII: true), "filename") == "%C3%A4 b%25.mp4")
+        #expect(text(header(order("ä b%.mp4")), "filename") == "ä b%.mp4")
+    }
+
+    @Test("stays under 3 KiB whatever is asked, and drops what matters least")
+    func cap() {
+        let long = FilePath((0..<15).map { _ in String(repeating: "ü", count: 120) }.joined(separator: "/"))
+        let header = header(order(long, ["a": String(repeating: "x", count: 3000), "b": "y"]))
+        #expect(header.utf8.count <= 3 << 10)
+        #expect(text(header, "filename") == String(repeating: "ü", count: 120))
+        #expect(text(header, "sluiceId") == "01J.2")
+        #expect(text(header, "a") == nil)
+    }
+
+    @Test("keys are cleaned, and cannot replace the fixed ones")
+    func keys() {
+        let header = header(order("n", ["file name,": "1", "filename": "2", "§": "3"]))
+        #expect(text(header, "filename") == "n")
+        #expect(TusMetadata.values(header)["§"] == nil)
+    }
+
+    @Test("the least is the two names")
+    func minimal() {
+        #expect(Set(TusMetadata.values(header(order("n"), isMinimal: true)).keys) == ["filename", "filetype"])
+    }
+
+    @Test("is read with blanks anywhere, as servers echo it")
+    func reads() { #expect(Set(TusMetadata.values("a YQ== , b, c  ,d ####").keys) == ["a", "b", "c"]) }
+}
+
+@Suite("ChunkSize")
+struct ChunkSizeTests {
+    @Test("halves what was refused, down to 256 KiB")
+    func halves() {
+        let chunks = ChunkSize(64 << 20)
+        #expect(chunks.refused(4 << 20))
+        #expect(chunks.cap == 2 << 20)
+        #expect(chunks.refused(300 << 10))
+        #expect(chunks.cap == 256 << 10)
+        #expect(!chunks.refused(256 << 10))
+    }
+
+    @Test("steps down where nothing is kept, and up again after eight clean requests")
+    func steps() {
+        let chunks = ChunkSize(.max)
+        for cap: Int64 in [16 << 20, 4 << 20, 1 << 20, 1 << 20] {
+            chunks.keptNothing()
+            #expect(chunks.cap == cap)
+        }
+        for _ in 0..<7 { chunks.accepted(1 << 20) }
+        #expect(chunks.cap == 1 << 20)
+        chunks.accepted(1 << 20)
+        #expect(chunks.cap == 2 << 20)
+        chunks.accepted(5)
+        #expect(chunks.cap == 2 << 20)
+    }
+
+    @Test("does not try a refused size again for a long while, and never more than was set")
+    func remembers() {
+        let chunks = ChunkSize(4 << 20)
+        #expect(chunks.refused(2 << 20))
+        for _ in 0..<63 { chunks.accepted(1 << 20) }
+        #expect(chunks.cap == 1 << 20)
+        chunks.accepted(1 << 20)
+        #expect(chunks.cap == 2 << 20)
+        for _ in 0..<100 { chunks.accepted(chunks.cap) }
+        #expect(chunks.cap == 4 << 20)
+    }
+}

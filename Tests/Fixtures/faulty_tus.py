@@ -1,0 +1,106 @@
+"""A third-party tus server (the package resumable-upload) that misbehaves as it is told.
+
+    faulty_tus.py FOLDER [--max-chunk=BYTES] [VERB=STEP,STEP…]…
+
+Each request of VERB takes the next of its steps; without one it is served as usual. Steps:
+
+    pass        as usual
+    silent      does the work and closes without an answer: a lost acknowledgement
+    drop        closes before reading the body
+    cut:N       takes N bytes of the body, keeps them, and closes without an answer
+    CODE        answers with that status and does nothing; CODE:WAIT adds Retry-After
+
+Prints "ready PORT", then one line for each request: its verb, path, step and Upload-Offset.
+"""
+
+import io
+import os
+import socket
+import sys
+import threading
+from http.server import ThreadingHTTPServer
+
+from resumable_upload import SQLiteStorage, TusHTTPRequestHandler, TusServer
+
+folder = sys.argv[1]
+options = dict(word[2:].split("=", 1) for word in sys.argv[2:] if word.startswith("--"))
+plan = {
+    verb: steps.split(",")
+    for verb, steps in (word.split("=", 1) for word in sys.argv[2:] if not word.startswith("--"))
+}
+lock = threading.Lock()
+
+
+class FirstBytes(io.RawIOBase):
+    """A body that ends after some bytes, as if the client had gone."""
+
+    def __init__(self, source, count):
+        self.source, self.left = source, count
+
+    def read(self, count=-1):
+        wanted = self.left if count < 0 else min(count, self.left)
+        got = self.source.read(wanted) if wanted else b""
+        self.left -= len(got)
+        return got
+
+
+class Handler(TusHTTPRequestHandler):
+    def answer(self, verb, real):
+        with lock:
+            step = plan[verb].pop(0) if plan.get(verb) else "pass"
+            print("request", verb, self.path, step, self.headers.get("Upload-Offset", "-"), flush=True)
+        word, _, number = step.partition(":")
+        if word == "pass":
+            return real()
+        self.close_connection = True
+        if word in ("silent", "cut"):
+            wire, self.wfile = self.wfile, open(os.devnull, "wb")
+            whole = self.rfile
+            if word == "cut":
+                self.rfile = FirstBytes(whole, int(number))
+            try:
+                real()
+            finally:
+                self.rfile, self.wfile, self.close_connection = whole, wire, True
+        if word in ("silent", "cut", "drop"):
+            return self.connection.shutdown(socket.SHUT_RDWR)
+        self.send_response(int(word))
+        self.send_header("Tus-Resumable", "1.0.0")
+        self.send_header("Content-Length", "0")
+        self.send_header("Connection", "close")
+        if number:
+            self.send_header("Retry-After", number)
+        self.end_headers()
+
+    def do_OPTIONS(self):
+        self.answer("OPTIONS", super().do_OPTIONS)
+
+    def do_POST(self):
+        self.answer("POST", super().do_POST)
+
+    def do_HEAD(self):
+        self.answer("HEAD", super().do_HEAD)
+
+    def do_PATCH(self):
+        self.answer("PATCH", super().do_PATCH)
+
+    def do_DELETE(self):
+        self.answer("DELETE", super().do_DELETE)
+
+    def log_message(self, *arguments):
+        pass
+
+
+os.makedirs(f"{folder}/up", exist_ok=True)
+extra = {"max_chunk_size": int(options["max-chunk"])} if "max-chunk" in options else {}
+if "max-size" in options:
+    extra["max_size"] = int(options["max-size"])
+Handler.tus_server = TusServer(
+    storage=SQLiteStorage(db_path=f"{folder}/tus.db", upload_dir=f"{folder}/up"),
+    base_path="/files",
+    checksum_algorithms=("sha1", "sha256"),
+    **extra,
+)
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print("ready", server.server_address[1], flush=True)
+server.serve_forever()

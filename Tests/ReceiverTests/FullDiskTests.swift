@@ -1,0 +1,60 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// A file system of 4 MiB of its own, which only root may mount.
+private final class SmallDisk: Sendable {
+    let path: FilePath
+    private let folder = TemporaryFolder()
+
+    static var isPossible: Bool { (try? SmallDisk()) != nil }
+
+    init() throws {
+        let place = folder.path.appending("disk")
+        try Files.makeFolders(place)
+        let result = place.withCString { mount("sluice-test", $0, "tmpfs", 0, "size=4m,mode=700") }
+        guard result == 0 else { throw SystemError(call: "mount", subject: place.display, code: errno) }
+        path = place
+    }
+
+    deinit { _ = path.withCString { umount2($0, 2) } }
+}
+
+@Suite("Receiver on a full disk", .timeLimit(.minutes(1)), .enabled(if: SmallDisk.isPossible, "mounting needs root"))
+struct FullDiskTests {
+    @Test("what cannot fit is refused at once, and leaves nothing")
+    func announced() async throws {
+        let disk = try SmallDisk()
+        let inbox = Inbox(into: disk.path)
+        try await inbox.start()
+        let reply = try await inbox.create(5 << 20, ["filename": "a"])
+        #expect(reply.status == 507)
+        #expect(reply.text.contains("do not fit"))
+        #expect(try inbox.unfinished() == 0)
+        await inbox.stop()
+    }
+
+    @Test("a disk that fills up on the way keeps what arrived, and the upload goes on when there is room")
+    func filled() async throws {
+        let disk = try SmallDisk()
+        let inbox = Inbox(into: disk.path)
+        try await inbox.start()
+        let content = noise(2_500_000)
+        let location = try await inbox.made(content.count, ["filename": "a", "sha256": sha256(content)])
+        let hog = disk.path.appending("hog")
+        let file = try Descriptor.open(hog, for: .creating)
+        try file.write(noise(2_500_000), named: hog)
+        #expect(try await inbox.patch(location, at: 0, content).status == 507)
+        let offset = try #require(try await inbox.offset(location))
+        #expect(offset > 1_000_000 && offset < content.count)
+        #expect(try await inbox.patch(location, at: offset, Array(content[offset...])).status == 507)
+        try Files.remove(hog)
+        try file.close(named: hog)
+        let again = try #require(try await inbox.offset(location))
+        #expect(try await inbox.patch(location, at: again, Array(content[again...])).status == 204)
+        #expect(try inbox.content("a") == content)
+        await inbox.stop()
+    }
+}

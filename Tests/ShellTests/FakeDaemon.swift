@@ -1,0 +1,1 @@
+../ControlTests/FakeDaemon.swift

@@ -1,0 +1,201 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Daemon
+@testable import Shell
+
+private let now = ManualClocks().wall()
+
+private func screenOf(_ width: Int) -> Console { Screen().console(width: width) }
+
+@Suite("Table")
+struct TableTests {
+    static let uploads: [UploadView] = [
+        .sample("01JD3K8QXW0000000000000002", name: "2026-11-20 front door garden gate.mp4"),
+        .sample(
+            "01JD3K8QXW0100000000000001", name: "b.mp4", state: "waiting",
+            holds: [
+                HoldView(
+                    kind: "destination", since: "2026-11-20T07:59:00.000Z", until: nil,
+                    text: "nas.example does not answer")
+            ]),
+    ]
+
+    static let shown: [(Int, [String])] = [
+        (
+            120,
+            [
+                "ID            STATE      DONE    SIZE      RATE  LEFT  TO       FILE",
+                "01JD3K8QXW00  uploading   42%  118 MB  1.3 MB/s   57s  archive  2026-11-20 front door garden gate.mp4",
+                "01JD3K8QXW01  waiting     42%  118 MB                  archive  b.mp4",
+                "  destination: nas.example does not answer",
+            ]
+        ),
+        (
+            80,
+            [
+                "ID            STATE      DONE    SIZE      RATE  LEFT  TO       FILE",
+                "01JD3K8QXW00  uploading   42%  118 MB  1.3 MB/s   57s  archive  2026-11…gate.mp4",
+                "01JD3K8QXW01  waiting     42%  118 MB                  archive  b.mp4",
+                "  destination: nas.example does not answer",
+            ]
+        ),
+        (
+            40,
+            [
+                "ID            STATE      DONE  FILE",
+                "01JD3K8QXW00  uploading   42%  2026….mp4",
+                "01JD3K8QXW01  waiting     42%  b.mp4",
+                "  destination: nas.e…ple does not answer",
+            ]
+        ),
+    ]
+
+    @Test("fits the width: names lose their middle, then columns go", arguments: shown)
+    func widths(_ width: Int, _ lines: [String]) {
+        let table = uploadTable(Self.uploads, now: now)
+        #expect(table.lines(screenOf(width)) == lines)
+        for line in lines { #expect(displayWidth(line) <= width) }
+    }
+
+    @Test("shows ids as long as they must be to differ, and longer than the daemon asks for")
+    func ids() {
+        #expect(distinctLength(["01JD3K8QXW0000000000000001"]) == 12)
+        #expect(distinctLength(["01JD3K8QXW0000AA", "01JD3K8QXW0000AB", "01JD3K8QXW0000AB"]) == 16)
+    }
+
+    @Test(
+        "counts what a terminal shows",
+        arguments: [("abc", 3), ("ü", 1), ("u\u{308}", 1), ("日本", 4), ("🎬", 2), ("", 0)])
+    func columns(_ text: String, _ width: Int) {
+        #expect(displayWidth(text) == width)
+    }
+
+    @Test(
+        "cuts in the middle, never wider than asked",
+        arguments: [
+            ("abcdef", 6, "abcdef"), ("abcdefg", 6, "ab…efg"), ("日本語日本語", 5, "日…語"), ("abc", 1, "…"), ("abc", 0, ""),
+        ])
+    func cuts(_ text: String, _ width: Int, _ expected: String) {
+        #expect(cut(text, to: width) == expected)
+    }
+}
+
+@Suite("Units")
+struct UnitsTests {
+    @Test(
+        "bytes have three digits",
+        arguments: [
+            (Int64(0), "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_250_000, "1.3 MB"), (99_940, "99.9 kB"),
+            (99_960, "100 kB"), (999_499, "999 kB"), (999_500, "1.0 MB"), (3_400_000_000, "3.4 GB"),
+            (Int64.max, "9.2 EB"),
+        ])
+    func bytes(_ count: Int64, _ text: String) { #expect(Units.bytes(count) == text) }
+
+    @Test(
+        "durations have two units",
+        arguments: [
+            (Int64(0), "0s"), (59, "59s"), (60, "1m 00s"), (200, "3m 20s"), (7500, "2h 05m"), (273_600, "3d 4h"),
+            (-5, "0s"),
+        ])
+    func durations(_ seconds: Int64, _ text: String) { #expect(Units.duration(seconds) == text) }
+
+    @Test(
+        "a person's length of time is read, nonsense is not",
+        arguments: [
+            ("90s", Int64?.some(90)), ("2h", 7200), ("1h30m", 5400), ("1d", 86_400), ("2", nil), ("h", nil), ("", nil),
+            ("0s", nil), ("9999999999d", nil), ("2 h", 7200), ("2x", nil), ("-2h", nil),
+        ])
+    func reads(_ text: String, _ seconds: Int64?) { #expect(Units.seconds(text) == seconds) }
+
+    @Test(
+        "sizes are read with their units",
+        arguments: [
+            ("20 GB", Int64?.some(20_000_000_000)), ("8MiB", 8 << 20), ("500", 500), ("1 gb", nil), ("GB", nil),
+            ("", nil),
+            ("99999999999 TB", nil),
+        ])
+    func sizes(_ text: String, _ bytes: Int64?) { #expect(Units.byteCount(text) == bytes) }
+
+    @Test(
+        "the times of the daemon are read back",
+        arguments: [Int64(0), 951_782_400_123, 1_795_161_600_000, 4_102_444_799_999, -1])
+    func times(_ milliseconds: Int64) {
+        let time = WallTime(milliseconds: milliseconds)
+        #expect(Units.wallTime(time.description) == time)
+    }
+
+    @Test("what is no time passes as it is", arguments: ["", "soon", "2026-13-01T00:00:00Z", "2026-1a-01T00:00:00Z"])
+    func noTime(_ text: String) { #expect(Units.moment(text, now: now) == text) }
+
+    @Test("100 % is said only when all is there", arguments: zip([0, 0.004, 0.999, 1], ["0%", "0%", "99%", "100%"]))
+    func percent(_ fraction: Double, _ text: String) { #expect(Units.percent(fraction) == text) }
+}
+
+@Suite("Text")
+struct TextTests {
+    @Test("the status says what runs, what is held and why")
+    func status() {
+        let since = Units.moment("2026-11-20T07:00:00.000Z", now: now)
+        let until = Units.moment("2026-11-20T08:05:00.000Z", now: now)
+        let paused = Units.moment("2026-11-20T07:30:00.000Z", now: now)
+        #expect(
+            statusLines(.sample, screenOf(120), now: now) == [
+                "sluice    0.1.0, pid 77, since \(since)",
+                "uploads   3 ongoing, 120 completed, 1 failed, 0 cancelled",
+                "now       12 of 20 files, 1.2 GB of 3.4 GB (35%), 11.0 MB/s, 3m 20s left",
+                "paused    folder back since \(paused), until `sluice resume`",
+                "folder    front  /srv/front  watching, 2 settling",
+                "to        archive  tus  destination, 0 running, 3 waiting, 1.2 GB sent today",
+                "          destination: nas.example does not answer (until \(until))",
+                "staging   /var/lib/sluice/staging  1.0 MB used of 200 GB, 300 GB free on its disk",
+                "warning   staging is on a memory file system",
+            ])
+    }
+
+    @Test("an upload that failed shows its error, with its words made harmless")
+    func detail() {
+        let error = ErrorView(
+            kind: "permanent", code: "http_413", http: 413, message: "too \u{1B}[31mlarge", retryable: false,
+            at: "2026-11-20T07:59:00.000Z")
+        let upload = UploadView.sample(state: "failed", error: error)
+        let attempts = [AttemptView(generation: 1, attempt: 2, error: error)]
+        let lines = detailLines(UploadDetail(upload: upload, attempts: attempts), screenOf(120), now: now)
+        let at = Units.moment(error.at, now: now)
+        #expect(lines.contains("error         \(at)  permanent http_413 (HTTP 413): too \\x1b[31mlarge (final)"))
+        #expect(lines.last == "  1.2  \(at)  permanent http_413 (HTTP 413): too \\x1b[31mlarge (final)")
+        #expect(lines.contains("sha256        " + String(repeating: "ab", count: 32)))
+        #expect(lines.contains("settled by    lease"))
+        #expect(lines.contains("context       Camera_Name=door"))
+        #expect(lines.contains("source        delete: pending"))
+    }
+
+    @Test("an event is one line")
+    func events() {
+        let at = Units.moment("2026-11-20T08:00:00.000Z", now: now)
+        func line(_ type: String, _ op: UploadView?, _ detail: [String: String] = [:]) -> String {
+            eventLine(
+                EventView(seq: 1, ts: "2026-11-20T08:00:00.000Z", type: type, op: op, detail: detail), screenOf(120),
+                now: now)
+        }
+        let id = UploadView.sample().id
+        #expect(line("progress", .sample()) == "\(at) progress  \(id) a.mp4 -> archive  42% 1.3 MB/s 57s left")
+        #expect(
+            line("state", .sample(), ["from": "queued", "to": "uploading"])
+                == "\(at) state     \(id) a.mp4 -> archive  queued to uploading")
+        #expect(
+            line("paused", nil, ["until": "x\ny", "reason": "asked"]) == "\(at) paused     reason=asked  until=x\\x0ay")
+    }
+
+    @Test(
+        "a bar is as wide as it says",
+        arguments: zip(
+            [0, 0.5, 1, 7, -1], ["[..........]", "[#####.....]", "[##########]", "[##########]", "[..........]"]))
+    func bars(_ fraction: Double, _ text: String) { #expect(bar(fraction, width: 12) == text) }
+
+    @Test("a line is cut without losing the end of its colour")
+    func trims() {
+        #expect(trimmed("\u{1B}[31mabcdef\u{1B}[0m", to: 3) == "\u{1B}[31mabc\u{1B}[0m")
+    }
+}

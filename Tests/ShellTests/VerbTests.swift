@@ -1,0 +1,156 @@
+import Control
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Daemon
+@testable import Shell
+
+/// The command line against a daemon that answers as a test wants.
+private func withDaemon(
+    _ uploads: [UploadView] = [.sample()], _ body: (FakeDaemon, FilePath) async throws -> Void
+) async throws {
+    let folder = TemporaryFolder()
+    let daemon = FakeDaemon(uploads)
+    let socket = folder.path.appending("control.sock")
+    let server = try await ControlServer.start(socket: socket, operations: daemon)
+    do { try await body(daemon, socket) } catch {
+        await server.stop()
+        throw error
+    }
+    await server.stop()
+    withExtendedLifetime(folder) {}
+}
+
+private func sluice(_ words: [FilePath], at socket: FilePath, _ screen: Screen, width: Int = 120) async -> ExitCode {
+    await Shell.run(words + ["--socket", socket], console: screen.console(width: width), signals: nil)
+}
+
+@Suite("Verbs", .timeLimit(.minutes(1)))
+struct VerbTests {
+    @Test(
+        "each asks the daemon for what was typed",
+        arguments: [
+            (["list", "--list", "all", "--text", "a b", "--limit", "5"], ["list ||||a b||5"]),
+            (["list"], ["list ongoing||||||100", "list failed||||||100"]),
+            (["list", "--state", "waiting"], ["list |waiting|||||100"]),
+            (["show", "cam1/0001"], ["show cam1/0001"]),
+            (["status"], ["status"]),
+            (["pause"], ["pause ||||"]),
+            (["pause", "a", "b", "--for", "2h"], ["pause a,b||||7200"]),
+            (["pause", "--destination", "d"], ["pause |||d|"]),
+            (["resume", "--folder", "f"], ["resume ||f||"]),
+            (["cancel", "--all"], ["cancel |all|||"]),
+            (["retry", "a"], ["retry a||||"]),
+            (
+                ["add", "/a/../b", "--to", "d", "--key", "k", "--context", "x=1=2", "--again"],
+                [#"add /b|["d"]|k|["x": "1=2"]|true"#]
+            ),
+        ])
+    func asks(_ words: [String], _ asked: [String]) async throws {
+        try await withDaemon { daemon, socket in
+            let screen = Screen()
+            let status = await sluice(words.map { FilePath($0) }, at: socket, screen)
+            #expect(status == .ok, "\(screen.errors)")
+            #expect(daemon.asked == asked)
+            #expect(!screen.output.isEmpty)
+            #expect(screen.errors.isEmpty)
+        }
+    }
+
+    @Test(
+        "a refusal has its exit status and its words",
+        arguments: [
+            (Refusal.Code.notFound, ExitCode.notFound), (.ambiguous, .notFound), (.conflict, .conflict),
+            (.duplicate, .conflict), (.sourceMissing, .conflict), (.badRequest, .usage), (.unavailable, .notNow),
+            (.forbidden, .notNow),
+        ])
+    func refusals(_ code: Refusal.Code, _ expected: ExitCode) async throws {
+        try await withDaemon { daemon, socket in
+            daemon.refuse(Refusal(code, "not so"))
+            for words: [FilePath] in [["show", "a"], ["add", "/a"], ["pause"], ["events"]] {
+                let screen = Screen()
+                let status = await sluice(words, at: socket, screen)
+                #expect(status == expected)
+                #expect(screen.errors.hasSuffix("not so\n"))
+                #expect(screen.output.isEmpty)
+            }
+        }
+    }
+
+    @Test("exit statuses are the numbers of the manual")
+    func numbers() {
+        #expect(ExitCode.allCases.map(\.rawValue) == [0, 1, 64, 65, 66, 69, 75, 76, 78])
+    }
+
+    @Test("without a daemon: status 69, the socket that was tried, and how to start one")
+    func notRunning() async {
+        let folder = TemporaryFolder()
+        let socket = folder.path.appending("none.sock")
+        for verb in ["list", "status", "events", "pause"] as [FilePath] {
+            let screen = Screen()
+            let status = await sluice([verb], at: socket, screen)
+            #expect(status == .notRunning)
+            #expect(
+                screen.errors.hasPrefix("sluice: the daemon does not answer on \(socket): there is no such socket\n"))
+            #expect(screen.errors.contains("`systemctl start sluice` or `sluice run`"))
+        }
+    }
+
+    @Test("--json prints the daemon's objects, one a line")
+    func json() async throws {
+        try await withDaemon { daemon, socket in
+            func output(_ words: [FilePath]) async -> String {
+                let screen = Screen()
+                _ = await sluice(words + ["--json"], at: socket, screen)
+                return screen.output
+            }
+            let status = try JSON.text(StatusView.sample)
+            #expect(await output(["status"]) == status + "\n")
+            let uploads = try JSON.text(UploadsReply(uploads: [.sample()]))
+            #expect(await output(["pause"]) == uploads + "\n")
+            let list = await output(["list", "--list", "ongoing"])
+            let page = try JSON.value(UploadPage.self, from: Array(list.utf8))
+            #expect(page.uploads == [.sample()])
+        }
+    }
+
+    @Test("events are followed until nobody reads")
+    func events() async throws {
+        try await withDaemon { daemon, socket in
+            for seq in 1...4 as ClosedRange<Int64> {
+                daemon.emit(EventView(seq: seq, ts: "2026-11-20T08:00:00.000Z", type: "added", op: .sample()))
+            }
+            let screen = Screen(patience: 2)
+            let status = await sluice(["events", "--since", "1", "--json"], at: socket, screen)
+            #expect(status == .ok)
+            let lines = screen.output.split(separator: "\n")
+            #expect(lines.count == 2)
+        }
+    }
+
+    @Test("one file that is refused keeps no other waiting")
+    func addMany() async throws {
+        try await withDaemon { daemon, socket in
+            daemon.refuse(Refusal(.duplicate, "was uploaded"))
+            let screen = Screen()
+            let status = await sluice(["add", "/a", "/b\u{1B}"], at: socket, screen)
+            #expect(status == .conflict)
+            #expect(daemon.asked.count == 2)
+            #expect(screen.errors == "sluice add: /a: was uploaded\nsluice add: /b\\x1b: was uploaded\n")
+        }
+    }
+
+    @Test("a pause that concerns nothing yet is said all the same")
+    func emptyPause() async throws {
+        try await withDaemon([]) { _, socket in
+            let screen = Screen()
+            _ = await sluice(["pause", "--folder", "front"], at: socket, screen)
+            #expect(screen.output == "paused folder front\n")
+            let other = Screen()
+            _ = await sluice(["retry", "--all"], at: socket, other)
+            #expect(other.output == "nothing to do\n")
+        }
+    }
+}

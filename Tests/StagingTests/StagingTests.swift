@@ -1,0 +1,244 @@
+import Core
+import Digests
+import Linux
+import Staging
+import TestKit
+import Testing
+
+@Suite("Staging")
+struct StagingTests {
+    let folder = TemporaryFolder()
+    let area: StagingArea
+
+    init() throws {
+        area = StagingArea(folder: folder.path.appending("staging"))
+        _ = try area.prepare()
+    }
+
+    func identity(_ path: FilePath) throws -> (StoredIdentity, FileLook) {
+        let look = try FileLook(at: path)
+        let identity = StoredIdentity(
+            folder: "f", relative: path.name, size: look.size, modified: look.modified, inode: look.inode, born: nil,
+            fileSystem: nil)
+        return (identity, look)
+    }
+
+    @Test(
+        "the copy has every byte, and the digest is the content's",
+        arguments: [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20, (9 << 20) + 7])
+    func whole(_ size: Int) throws {
+        let content = noise(size, seed: UInt64(size))
+        let source = try folder.write("source.mp4", content)
+        let (identity, look) = try identity(source)
+        let copied = try area.copy(source, expecting: identity, changed: look.changed, as: "1")
+        #expect(copied.sha256 == Hasher.digest(.sha256, of: content))
+        #expect(try area.size(of: "1") == nil)
+        try area.publish(["1"])
+        #expect(try Files.read(area.path("1"), limit: 1 << 30) == content)
+    }
+
+    @Test("a source that is not what was recorded is refused, and leaves nothing behind")
+    func changed() throws {
+        let source = try folder.write("source.mp4", noise(1000))
+        let (identity, look) = try identity(source)
+        for spoil in [
+            { (i: inout StoredIdentity, c: inout Int64) in i.size = 999 }, { i, c in i.modified -= 1 },
+            { i, c in c -= 1 }, { i, c in i.inode = 1 },
+        ] {
+            var (other, ctime) = (identity, look.changed)
+            spoil(&other, &ctime)
+            let error = #expect(throws: StagingError.self) {
+                try area.copy(source, expecting: other, changed: ctime, as: "1")
+            }
+            guard case .changed? = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+        #expect(try Files.names(in: area.folder).isEmpty)
+    }
+
+    @Test("a source that changes while it is copied is never accepted")
+    func changedMeanwhile() throws {
+        let source = try folder.write("source.mp4", noise(8 << 20))
+        let (identity, look) = try identity(source)
+        var blocks = 0
+        let error = #expect(throws: StagingError.self) {
+            try area.copy(source, expecting: identity, changed: look.changed, as: "1") {
+                blocks += 1
+                if blocks == 3 {
+                    let writer = try? Descriptor.open(source, for: .updating)
+                    try? writer?.write([1, 2, 3], named: source)
+                }
+                return false
+            }
+        }
+        guard case .changed? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(try Files.names(in: area.folder).isEmpty)
+    }
+
+    @Test("a stop ends the copy between two blocks")
+    func stopped() throws {
+        let source = try folder.write("source.mp4", noise(4 << 20))
+        let (identity, look) = try identity(source)
+        let error = #expect(throws: StagingError.self) {
+            try area.copy(source, expecting: identity, changed: look.changed, as: "1", isStopped: { true })
+        }
+        guard case .stopped? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test("a source that is gone, and one that is no file, are told apart from a change")
+    func missing() throws {
+        let source = try folder.write("source.mp4", noise(10))
+        let (identity, look) = try identity(source)
+        try Files.remove(source)
+        let error = #expect(throws: StagingError.self) {
+            try area.copy(source, expecting: identity, changed: look.changed, as: "1")
+        }
+        guard case .missing? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test("start-up sweeps half copies and names the whole ones")
+    func sweep() throws {
+        try folder.write("staging/7.part", noise(10))
+        try folder.write("staging/8", noise(10))
+        #expect(try area.prepare() == ["8"])
+        #expect(try Files.names(in: area.folder) == ["8"])
+    }
+}
+
+@Suite("Release of a source")
+struct SourceReleaseTests {
+    let folder = TemporaryFolder()
+    let content = noise(50_000)
+
+    func identity(_ path: FilePath) throws -> SourceRelease.AssetIdentity {
+        let look = try FileLook(at: path)
+        return SourceRelease.AssetIdentity(
+            id: 42, path: path, size: look.size, modified: look.modified, inode: look.inode, changed: look.changed,
+            sha256: Hasher.digest(.sha256, of: try Files.read(path, limit: 1 << 30)))
+    }
+
+    func isReleased(_ result: SourceRelease.Result) -> Bool {
+        if case .released = result { true } else { false }
+    }
+
+    func isKept(_ result: SourceRelease.Result) -> Bool {
+        if case .kept = result { true } else { false }
+    }
+
+    func names() throws -> Set<FilePath> { Set(try Files.names(in: folder.path)) }
+
+    @Test("deletes what was staged, and a second run finds nothing to do")
+    func delete() throws {
+        let source = try folder.write("a.mp4", content)
+        let release = SourceRelease(try identity(source), .delete)
+        #expect(isReleased(try release.run()))
+        #expect(try names().isEmpty)
+        #expect(isReleased(try release.run()))
+    }
+
+    @Test("moves, making folders, and gives a new name where the target is taken by other bytes")
+    func move() throws {
+        let source = try folder.write("a.mp4", content)
+        try folder.write("done/2026/a.mp4", [1])
+        let target = folder.path.appending("done/2026/a.mp4")
+        #expect(isReleased(try SourceRelease(try identity(source), .move(to: target)).run()))
+        #expect(try Files.read(folder.path.appending("done/2026/a (2).mp4")) == content)
+        #expect(try Files.read(target) == [1])
+    }
+
+    @Test("a target that holds the same bytes already is the move's own, from before a crash")
+    func movedBefore() throws {
+        let source = try folder.write("a.mp4", content)
+        try folder.write("done/a.mp4", content)
+        #expect(
+            isReleased(try SourceRelease(try identity(source), .move(to: folder.path.appending("done/a.mp4"))).run()))
+        #expect(try Files.names(in: folder.path.appending("done")) == ["a.mp4"])
+        #expect(try names() == ["done"])
+    }
+
+    @Test("whatever else stands under the name is left alone")
+    func replaced() throws {
+        let source = try folder.write("a.mp4", content)
+        let staged = try identity(source)
+        try Files.remove(source)
+        let other = noise(50_000, seed: 2)
+        try folder.write("a.mp4", other)
+        #expect(isKept(try SourceRelease(staged, .delete).run()))
+        #expect(try Files.read(source) == other)
+    }
+
+    @Test("a file that was rewritten in place, size and time restored, is found out by its ctime and its bytes")
+    func rewritten() throws {
+        let source = try folder.write("a.mp4", content)
+        let staged = try identity(source)
+        let file = try Descriptor.open(source, for: .updating)
+        try file.write(noise(100, seed: 3), named: source)
+        try file.setModified(staged.modified, named: source)
+        try file.close(named: source)
+        #expect(isKept(try SourceRelease(staged, .delete).run()))
+        #expect(try names() == ["a.mp4"])
+    }
+
+    @Test("only its permissions changed: the bytes are compared, and it goes")
+    func touched() throws {
+        let source = try folder.write("a.mp4", content)
+        let staged = try identity(source)
+        let aside = folder.path.appending("b")
+        try Files.rename(source, to: aside)
+        try Files.rename(aside, to: source)
+        #expect(try FileLook(at: source).changed != staged.changed)
+        #expect(isReleased(try SourceRelease(staged, .delete).run()))
+    }
+
+    @Test("after a crash between the rename and the deletion, the caught file is judged by its digest")
+    func caught() throws {
+        let source = try folder.write("a.mp4", content)
+        let staged = try identity(source)
+        let aside = folder.path.appending(".sluice-release-42")
+        try Files.rename(source, to: aside)
+        let newcomer = noise(20, seed: 5)
+        try folder.write("a.mp4", newcomer)
+        #expect(isReleased(try SourceRelease(staged, .delete).run()))
+        #expect(try names() == ["a.mp4"])
+        #expect(try Files.read(source) == newcomer)
+    }
+
+    @Test("a caught file that is somebody else's gets its name back, or one beside it where that is taken")
+    func givenBack() throws {
+        let source = try folder.write("a.mp4", content)
+        let staged = try identity(source)
+        try Files.remove(source)
+        try folder.write(".sluice-release-42", [9, 9])
+        #expect(isKept(try SourceRelease(staged, .delete).run()))
+        #expect(try Files.read(source) == [9, 9])
+        try folder.write(".sluice-release-42", [8])
+        #expect(isKept(try SourceRelease(staged, .delete).run()))
+        #expect(try Files.read(folder.path.appending("a (2).mp4")) == [8])
+        #expect(try Files.read(source) == [9, 9])
+    }
+
+    @Test("a source that somebody has open for writing waits")
+    func openForWriting() throws {
+        let source = try folder.write("a.mp4", content)
+        let staged = try identity(source)
+        let writer = try Descriptor.open(source, for: .updating)
+        guard case .later = try SourceRelease(staged, .delete).run() else {
+            Issue.record("released an open file")
+            return
+        }
+        #expect(try names() == ["a.mp4"])
+        try writer.close(named: source)
+        #expect(isReleased(try SourceRelease(staged, .delete).run()))
+    }
+}

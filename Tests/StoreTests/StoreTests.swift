@@ -1,0 +1,297 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+/// A store in a folder of its own, and arrivals made up for it.
+struct Scene {
+    let folder = TemporaryFolder()
+    let clocks = ManualClocks()
+    let store: Store
+
+    init(sorting: UploadSort = .newestFirst) async throws {
+        store = try await Store.open(folder.path.appending("state"), clocks: clocks, sorting: sorting)
+    }
+
+    static func file(_ name: String, size: Int64 = 100, modified: Int64 = 1_000, folder: String = "cam") -> SettledFile
+    {
+        SettledFile(
+            folder: folder, root: "/drop", relative: FilePath(name),
+            look: FileLook(
+                device: 1, inode: 7, size: size, modified: modified, changed: modified, born: nil, mode: 0o100644),
+            identity: StoredIdentity(
+                folder: folder, relative: FilePath(name), size: size, modified: modified, inode: 7, born: nil,
+                fileSystem: "uuid"),
+            settledBy: .lease)
+    }
+
+    static func arrival(
+        _ file: SettledFile, to destinations: [String] = ["nas"], action: SourceAction = .delete, priority: Int = 0,
+        key: String? = nil, again: Bool = false
+    ) -> Arrival {
+        Arrival(
+            file: file, action: action, priority: priority,
+            orders: destinations.map {
+                Arrival.Order(
+                    destination: $0, name: file.relative, mediaType: "video/mp4", key: key, context: ["camera": "door"],
+                    metadata: [:])
+            }, again: again)
+    }
+
+    /// Recorded and staged: its uploads may go.
+    @discardableResult
+    func stage(_ arrival: Arrival, sha256: [UInt8] = noise(32)) async throws -> (asset: Int64, uploads: [String]) {
+        guard case .recorded(let asset, let uploads)? = try await store.record([arrival]).first else {
+            throw Unexpected()
+        }
+        try await store.staged([Store.Copied(asset: asset, sha256: sha256)])
+        return (asset, uploads)
+    }
+
+    struct Unexpected: Error {}
+}
+
+@Suite("Store")
+struct StoreTests {
+    @Test("an arrival is known from the moment it is recorded, in this version only")
+    func known() async throws {
+        let scene = try await Scene()
+        let file = Scene.file("a.mp4")
+        #expect(try await scene.store.known([file.identity]) == [false])
+        guard case .recorded? = try await scene.store.record([Scene.arrival(file)]).first else {
+            throw Scene.Unexpected()
+        }
+        #expect(try await scene.store.known([file.identity]) == [true])
+        #expect(try await scene.store.known([Scene.file("a.mp4", modified: 2_000).identity]) == [false])
+        try await scene.stage(Scene.arrival(Scene.file("b.mp4")))
+        #expect(try await scene.store.record([Scene.arrival(Scene.file("b.mp4"))]) == [.known])
+    }
+
+    @Test("an asset that changed before its copy was made goes on as the same asset")
+    func renewed() async throws {
+        let scene = try await Scene()
+        guard
+            case .recorded(let asset, let uploads)? = try await scene.store.record([Scene.arrival(Scene.file("a"))])
+                .first
+        else { throw Scene.Unexpected() }
+        try await scene.store.unsettle(asset)
+        #expect(try await scene.store.arrived(limit: 10, except: []).isEmpty)
+        // Even a version that looks the same must be let through: perhaps only its ctime moved.
+        #expect(try await scene.store.known([Scene.file("a").identity]) == [false])
+        let outcome = try await scene.store.record([Scene.arrival(Scene.file("a", size: 200))])
+        #expect(outcome == [.renewed(asset: asset)])
+        #expect(try await scene.store.arrived(limit: 10, except: []).map(\.size) == [200])
+        #expect(try await scene.store.upload(uploads[0])?.size == 200)
+    }
+
+    @Test("hands out one upload once, by priority and then by the configured order")
+    func claims() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        for (name, time, priority) in [("new", 300, 0), ("old", 100, 0), ("first", 200, 9)] {
+            try await scene.stage(Scene.arrival(Scene.file(name, modified: Int64(time)), priority: priority))
+        }
+        var order: [String] = []
+        while let claim = try await scene.store.claim("nas", passingOver: []) {
+            order.append(claim.upload.name.display)
+        }
+        #expect(order == ["first", "old", "new"])
+        #expect(try await scene.store.claim("other", passingOver: []) == nil)
+    }
+
+    @Test("a hundred claims at the same time hand out a hundred different uploads")
+    func concurrentClaims() async throws {
+        let scene = try await Scene()
+        for number in 0..<100 { try await scene.stage(Scene.arrival(Scene.file("f\(number)"))) }
+        let ids = try await withThrowingTaskGroup(of: String?.self) { group in
+            for _ in 0..<120 { group.addTask { try await scene.store.claim("nas", passingOver: [])?.upload.id } }
+            return try await group.reduce(into: [String]()) { if let id = $1 { $0.append(id) } }
+        }
+        #expect(ids.count == 100)
+        #expect(Set(ids).count == 100)
+    }
+
+    @Test("what a process left under way is queued again at the next start, with its checkpoint and acknowledged bytes")
+    func restart() async throws {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks()
+        func open() async throws -> Store { try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst) }
+        var store: Store? = try await open()
+        guard case .recorded(let asset, let ids)? = try await store?.record([Scene.arrival(Scene.file("a"))]).first
+        else { throw Scene.Unexpected() }
+        try await store?.staged([Store.Copied(asset: asset, sha256: noise(32))])
+        _ = try await store?.claim("nas", passingOver: [])
+        try await store?.record(Checkpoint(["url": "u"]), for: ids[0], acked: 40)
+        store = nil
+        let again = try await eventually("the lock is free") { try? await open() }
+        let claim = try await again.claim("nas", passingOver: [])
+        #expect(claim?.upload.id == ids[0])
+        #expect(claim?.upload.acked == 40)
+        #expect(claim?.checkpoint == Checkpoint(["url": "u"]))
+    }
+
+    @Test("one daemon a state folder: the second is told who has it")
+    func locked() async throws {
+        let scene = try await Scene()
+        let error = await #expect(throws: StateLocked.self) {
+            try await Store.open(scene.folder.path.appending("state"), clocks: scene.clocks, sorting: .newestFirst)
+        }
+        #expect(error?.description.contains("in use by process") == true)
+        _ = scene.store
+    }
+
+    @Test("tallies agree with the rows after any walk through the states", arguments: 0..<8)
+    func tallies(_ seed: Int) async throws {
+        let scene = try await Scene()
+        var dice = Dice(seed: UInt64(seed))
+        var ids: [String] = []
+        for step in 0..<60 {
+            switch dice.next() % 6 {
+            case 0, 1:
+                ids += try await scene.stage(Scene.arrival(Scene.file("f\(step)"), to: ["nas", "cloud"])).uploads
+            case 2:
+                if let claim = try await scene.store.claim("nas", passingOver: []) {
+                    try await scene.store.finish(claim.upload.id, dice.outcome(scene.clocks))
+                }
+            case 3: if let id = ids.randomElement(using: &dice) { _ = try await scene.store.cancel([id]) }
+            case 4: if let id = ids.randomElement(using: &dice) { _ = try await scene.store.retry(id, fromCopy: true) }
+            default: if let id = ids.randomElement(using: &dice) { try await scene.store.pause(id, true) }
+            }
+        }
+        var counted: [String: Int] = [:]
+        for row in try await scene.store.rows(Store.Filter.all) {
+            counted["\(row.upload.destination) \(row.upload.state)", default: 0] += 1
+        }
+        let tallied = try await scene.store.tallies().filter { $0.uploads != 0 }
+        #expect(
+            Dictionary(uniqueKeysWithValues: tallied.map { ("\($0.destination) \($0.state)", $0.uploads) }) == counted)
+        let staged = try await scene.store.rows(Store.Filter.all).filter { $0.asset.state == .staged }
+        #expect(try await scene.store.stagedBytes() == Int64(Set(staged.map(\.asset.id)).count * 100))
+    }
+
+    @Test("exactly one ending is told for each generation, and every event once, in order")
+    func events() async throws {
+        let scene = try await Scene()
+        let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
+        _ = try await scene.store.claim("nas", passingOver: [])
+        let failure = Failure(.permanent, code: "no", message: "no", at: scene.clocks.wall(), retryable: false)
+        #expect(try await scene.store.finish(uploads[0], .refused(failure)) == .failed)
+        #expect(try await scene.store.finish(uploads[0], .refused(failure)) == nil)
+        _ = try await scene.store.retry(uploads[0], fromCopy: true)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        let remote = RemoteObject(id: nil, url: nil, verifiedBy: "offset")
+        #expect(try await scene.store.finish(uploads[0], .verified(remote)) == .completed)
+        #expect(try await scene.store.cancel(uploads) == [.completed])
+        let events = try await scene.store.events(after: 0, limit: 100)
+        #expect(events.map(\.type) == ["added", "state", "state", "failed", "state", "state", "completed"])
+        #expect(events.map(\.seq) == Array(1...7).map(Int64.init))
+    }
+
+    @Test("an upload that waits after a failure is not handed out before its time, nor one that a person paused")
+    func waits() async throws {
+        let scene = try await Scene()
+        let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
+        _ = try await scene.store.claim("nas", passingOver: [])
+        let failure = Failure(.transient, code: "x", message: "x", at: scene.clocks.wall(), retryable: true)
+        let until = scene.clocks.monotonic().advanced(by: .seconds(30))
+        try await scene.store.finish(uploads[0], .again(failure, until: until))
+        #expect(try await scene.store.claim("nas", passingOver: []) == nil)
+        #expect(try await scene.store.nextBackoff() == until)
+        scene.clocks.advance(by: .seconds(30))
+        try await scene.store.pause(uploads[0], true)
+        #expect(try await scene.store.claim("nas", passingOver: []) == nil)
+        try await scene.store.pause(uploads[0], false)
+        #expect(try await scene.store.claim("nas", passingOver: ["cam"]) == nil)
+        #expect(try await scene.store.claim("nas", passingOver: [])?.upload.attempt == 1)
+    }
+
+    @Test("a cancel under way queues what the remote may hold, and the late answer is added to it")
+    func cancelWhileOpening() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["creating": "1"]), for: uploads[0])
+        #expect(try await scene.store.cancel(uploads) == [.cancelled])
+        await #expect(throws: Store.LeaseLost.self) {
+            try await scene.store.record(Checkpoint(["url": "u"]), for: uploads[0])
+        }
+        #expect(try await scene.store.remoteDeletions().map(\.checkpoint) == [Checkpoint(["url": "u"])])
+        #expect(try await scene.store.releasable(limit: 5).map(\.asset.id) == [asset])
+        #expect(try await scene.store.releasable(limit: 5).map(\.verdict) == [.dropCopy])
+    }
+
+    @Test("the same content from the same path is not sent again, and its source is kept")
+    func repeats() async throws {
+        let scene = try await Scene()
+        let sha256 = noise(32)
+        let first = try await scene.stage(Scene.arrival(Scene.file("a", modified: 1)), sha256: sha256)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        let remote = RemoteObject(id: nil, url: nil, verifiedBy: "offset")
+        try await scene.store.finish(first.uploads[0], .verified(remote))
+        let second = try await scene.stage(Scene.arrival(Scene.file("a", modified: 2)), sha256: sha256)
+        #expect(try await scene.store.upload(second.uploads[0])?.state == .completed)
+        #expect(try await scene.store.asset(second.asset)?.action == .keep)
+        #expect(try await scene.store.claim("nas", passingOver: []) == nil)
+        // Other content, or another name, goes.
+        let third = try await scene.stage(Scene.arrival(Scene.file("a", modified: 3)), sha256: noise(32, seed: 9))
+        #expect(try await scene.store.upload(third.uploads[0])?.state == .queued)
+        let other = try await scene.stage(Scene.arrival(Scene.file("b", modified: 1)), sha256: sha256)
+        #expect(try await scene.store.upload(other.uploads[0])?.state == .queued)
+    }
+
+    @Test("two hundred days on, a tombstone is old but still there until somebody looked for its source")
+    func tombstones() async throws {
+        let scene = try await Scene()
+        let file = Scene.file("a")
+        try await scene.stage(Scene.arrival(file))
+        scene.clocks.step(by: .seconds(200 * 86_400))
+        #expect(try await scene.store.oldTombstones(limit: 10).map(\.relative) == ["a"])
+        #expect(try await scene.store.known([file.identity]) == [true])
+        // Seen by a scan: young again.
+        #expect(try await scene.store.oldTombstones(limit: 10).isEmpty)
+        try await scene.store.tend(renewed: [], gone: [file.identity])
+        #expect(try await scene.store.known([file.identity]) == [false])
+    }
+
+    @Test("a live key is taken once")
+    func keys() async throws {
+        let scene = try await Scene()
+        let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a"), key: "k"))
+        #expect(try await scene.store.record([Scene.arrival(Scene.file("b"), key: "k")]) == [.keyTaken(uploads[0])])
+        _ = try await scene.store.cancel(uploads)
+        guard case .recorded? = try await scene.store.record([Scene.arrival(Scene.file("b"), key: "k")]).first else {
+            throw Scene.Unexpected()
+        }
+    }
+
+    @Test("the ids of uploads never go back, even when the clock does")
+    func ids() async throws {
+        let scene = try await Scene()
+        var ids: [String] = []
+        for number in 0..<20 {
+            if number == 10 { scene.clocks.step(by: .seconds(-86_400)) }
+            ids += try await scene.stage(Scene.arrival(Scene.file("f\(number)"))).uploads
+        }
+        #expect(ids == ids.sorted())
+        #expect(Set(ids).count == 20)
+    }
+}
+
+extension Store.Filter {
+    static var all: Store.Filter {
+        var filter = Store.Filter()
+        filter.limit = 100_000
+        return filter
+    }
+}
+
+extension Dice {
+    fileprivate mutating func outcome(_ clocks: ManualClocks) -> AttemptOutcome {
+        let failure = Failure(.transient, code: "x", message: "x", at: clocks.wall(), retryable: true)
+        return switch next() % 4 {
+        case 0: .yielded
+        case 1: .refused(failure)
+        case 2: .again(failure, until: clocks.monotonic())
+        default: .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset"))
+        }
+    }
+}
