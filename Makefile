@@ -22,8 +22,7 @@ STRICT := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check
 # The Swift runtime goes into the program, which then needs only Debian's C libraries; -s leaves the symbols out.
 RELEASE := -c release --static-swift-stdlib -Xlinker -s $(STRICT)
 # The tests drive the debug program that is built with them, unless SLUICE_BINARY names another one.
-RUN := SLUICE_TEST_PYTHON=$(CURDIR)/.build/test-python/bin swift test --skip-build
-SANITIZED := SLUICE_TEST_PYTHON=$(CURDIR)/.build/test-python/bin swift test
+RUN := swift test --skip-build
 
 help:
 	@sed -n '/^# make/s/^# //p; /^$$/q' Makefile
@@ -49,8 +48,8 @@ crash: install-test-deps
 
 # Each has a build of its own. LeakSanitizer would report the test runtime's own leaks, hence without.
 sanitize: install-test-deps
-	SLUICE_KILLS=10 $(SANITIZED) --sanitize=thread --scratch-path .build-thread
-	ASAN_OPTIONS=detect_leaks=0 SLUICE_KILLS=10 $(SANITIZED) --sanitize=address --scratch-path .build-address
+	SLUICE_KILLS=10 swift test --sanitize=thread --scratch-path .build-thread
+	ASAN_OPTIONS=detect_leaks=0 SLUICE_KILLS=10 swift test --sanitize=address --scratch-path .build-address
 
 bench: install-deps
 	@swift build $(RELEASE) --product Benchmarks
@@ -64,7 +63,6 @@ install-deps:
 
 install-test-deps:
 	@scripts/install-deps --tests
-	@scripts/test-python
 
 clean:
 	rm -rf .build .build-thread .build-address

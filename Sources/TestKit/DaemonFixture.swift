@@ -48,9 +48,11 @@ package final class DaemonFixture {
     }
 
     /// Starts the receiver, and tries again for as long as somebody else holds the port that it had before.
-    package func startReceiver() async throws {
+    package func startReceiver(environment: [String: String] = [:]) async throws {
         let child = try await eventually("the receiver listens") {
-            let child = try self.start("receiver", ["receive", "--listen", address, "--into", received.display])
+            let child = try self.start(
+                "receiver", ["receive", "--listen", address, "--into", received.display],
+                environment: environment)
             do {
                 let url = try await child.line(after: "listening on http://")
                 address = String(url.prefix { $0 != "/" })
@@ -133,7 +135,7 @@ package final class DaemonFixture {
               - name: camera
                 path: \(root)/drop
                 settle: {quiet_for: 200ms}
-                name: "{relative}"
+                remote_name: "{relative}"
                 upload_to: [nas]
                 after_upload: \(after)
             destinations:

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// Against a tus server and a tus client that other people wrote: two ends by one hand agree even where both are wrong.
-@Suite("with what other people wrote", .enabled(if: Setting.pythonTools != nil, "`make test` sets SLUICE_TEST_PYTHON"))
+@Suite("with what other people wrote")
 struct OtherPeopleTests {
     @Test(
         "files reach another tus server once and whole, though it and the daemon are killed on the way",
@@ -27,7 +27,8 @@ struct OtherPeopleTests {
         try fixture.startDaemon()
         let files = store.appending("up")
         try await eventually("the server has bytes of something") {
-            try Files.names(in: files).contains { try FileLook(at: files.appending($0)).size > 0 }
+            try fixture.daemon?.mustRun()
+            return try Files.names(in: files).contains { try FileLook(at: files.appending($0)).size > 0 }
         }
         server.end(with: SIGKILL)
         fixture.killDaemon()
@@ -110,7 +111,10 @@ struct OtherPeopleTests {
         return child
     }
 
-    private func tool(_ name: String) throws -> FilePath { try #require(Setting.pythonTools).appending(FilePath(name)) }
+    /// Pinned: a test that changes overnight proves nothing. The client is the tus project's own.
+    private func tool(_ name: FilePath) throws -> FilePath {
+        try PythonTools.venv(["resumable-upload==0.3.0", "tuspy==1.1.0"]).appending(name)
+    }
 }
 
 private func loopback(_ port: UInt16) -> sockaddr_in {

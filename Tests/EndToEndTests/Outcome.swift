@@ -19,6 +19,7 @@ struct Outcome {
     func wait(within limit: Duration = .seconds(120)) async throws {
         do {
             try await eventually("every file is delivered", within: limit, every: .milliseconds(100)) {
+                try fixture.daemon?.mustRun()
                 guard try looksDone() else { return false }
                 guard let status = try await fixture.status() else { return false }
                 return !status.starting && status.counts.ongoing == 0

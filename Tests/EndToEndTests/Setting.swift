@@ -12,9 +12,6 @@ enum Setting {
         number("SLUICE_SEED").map { UInt64($0) } ?? Chance.bytes(4).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Where `scripts/test-python` put the programs of other people; `nil` when nobody said.
-    static var pythonTools: FilePath? { text("SLUICE_TEST_PYTHON").map { FilePath($0) } }
-
     /// The program under test: `SLUICE_BINARY`, else the one that was built beside this test.
     ///
     /// - Throws: ``NoBinary`` when there is none: these tests fail then, they are not skipped.

@@ -12,18 +12,20 @@ import Testing
 struct StepTests {
     struct Kill: CustomTestStringConvertible, Sendable {
         let step: String
+        var nth = 1
         let source: DaemonFixture.Source
-        var testDescription: String { "\(step), source \(source.rawValue)" }
+        var testDescription: String { "\(step):\(nth), source \(source.rawValue)" }
     }
 
     /// In the order in which a file meets them.
     static let onTheWay = [
         "arrived", "copied", "renamed", "staged", "claimed", "opening", "opened", "accepted", "verified", "completed",
     ]
-    static let release = ["release-begun", "release-renamed", "release-done", "tombstoned"]
+    static let release = ["release-begun", "release-renamed", "release-done"]
 
-    static let all =
-        onTheWay.map { Kill(step: $0, source: .delete) } + released
+    /// Behind the Nth transaction, whatever it was about.
+    static let committed = [1, 2, 3, 4, 5, 6, 8, 10, 13].map { Kill(step: "committed", nth: $0, source: .delete) }
+    static let all = onTheWay.map { Kill(step: $0, source: .delete) } + released + committed
     static let released = release.flatMap { step in
         [DaemonFixture.Source.delete, .move].map { Kill(step: step, source: $0) }
     }
@@ -36,7 +38,7 @@ struct StepTests {
         for number in 0..<4 {
             try camera.drop(Clip(number: number, size: 100_000, relative: FilePath("clip \(number).mp4")))
         }
-        try await runUntilKilled(fixture, at: kill.step)
+        try await runUntilKilled(fixture, by: kill)
         try fixture.startDaemon()
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))
@@ -54,7 +56,7 @@ struct StepTests {
         let first = Clip(number: 1, size: 100_000, relative: name)
         let second = Clip(number: 2, size: 100_000, relative: name)
         try camera.drop(first)
-        try await runUntilKilled(fixture, at: kill.step)
+        try await runUntilKilled(fixture, by: kill)
         try camera.drop(second)
         try fixture.startDaemon()
         // The names are the receiver's and the template's business here: no content may be missing or be there twice.
@@ -69,10 +71,29 @@ struct StepTests {
         try await expect([], in: [fixture.staging], hidden: true, of: fixture)
     }
 
-    private func runUntilKilled(_ fixture: DaemonFixture, at step: String) async throws {
-        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(step):1"])
-        let ending = try await #require(fixture.daemon).end(within: .seconds(20))
+    @Test(
+        "a receiver that was killed there is whole after its next start", .timeLimit(.minutes(3)),
+        arguments: ["receiver-named", "receiver-renamed"])
+    func receiver(_ step: String) async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver(environment: ["SLUICE_TEST_CRASH": "\(step):2"])
+        for number in 0..<4 {
+            try camera.drop(Clip(number: number, size: 100_000, relative: FilePath("clip \(number).mp4")))
+        }
+        try fixture.startDaemon()
+        let ending = try await #require(fixture.receiver).end(within: .seconds(20))
         try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(fixture.lastWords())")
+        try await fixture.startReceiver()
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        try await outcome.check()
+    }
+
+    private func runUntilKilled(_ fixture: DaemonFixture, by kill: Kill) async throws {
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(kill.step):\(kill.nth)"])
+        let ending = try await #require(fixture.daemon).end(within: .seconds(20))
+        try #require(ending == .signal(SIGKILL), "\(kill.step) was not reached: \(fixture.lastWords())")
     }
 
     /// Waits until `folders` together hold exactly the contents of `clips`, under whatever names.
