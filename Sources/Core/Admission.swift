@@ -62,7 +62,8 @@ package struct Admission: Hashable, Sendable {
     /// What is in the way of uploads to `remote`, whatever slots are free.
     ///
     /// - Parameter folder: A pause of the folder that they come from.
-    package func holds(for remote: Remote, from folder: (name: String, pause: Pause?)? = nil, in world: World) -> [Hold] {
+    package func holds(for remote: Remote, from folder: (name: String, pause: Pause?)? = nil, in world: World) -> [Hold]
+    {
         func hold(_ pause: Pause?, _ what: String) -> Hold? {
             pause.map { Hold(.global, since: $0.since, until: $0.until, text: "\(what) is paused") }
         }

@@ -84,7 +84,8 @@ private actor EventFeed {
 
     private func view(_ event: EventRecord) async -> EventView {
         var op: UploadView?
-        if let id = event.upload, let row = try? await agent.house.store.row(id) {  // without it the event still says enough
+        // Without its object the event still says enough.
+        if let id = event.upload, let row = try? await agent.house.store.row(id) {
             op = await agent.view(row)
         }
         return EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail)

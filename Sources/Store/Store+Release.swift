@@ -4,10 +4,13 @@ package import Core
 
 extension Store {
     /// Assets whose uploads are all over, in the order of their numbers: the release looks at them until it is done.
-    package func releasable(limit: Int, after asset: Int64 = 0) throws -> [(asset: AssetRecord, verdict: ReleaseVerdict)] {
+    package func releasable(limit: Int, after asset: Int64 = 0) throws -> [(
+        asset: AssetRecord, verdict: ReleaseVerdict
+    )] {
         let assets = try connection.all(
             "SELECT \(AssetRecord.columns) FROM asset WHERE due = 1 AND id > ?1 ORDER BY id LIMIT ?2",
-            [.integer(asset), .integer(Int64(limit))]) { AssetRecord($0, 0) }
+            [.integer(asset), .integer(Int64(limit))]
+        ) { AssetRecord($0, 0) }
         return try assets.map { ($0, ReleaseVerdict(uploads: try uploads(of: $0.id).map(\.state))) }
     }
 
