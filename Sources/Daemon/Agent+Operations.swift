@@ -206,7 +206,10 @@ extension Agent: Operations {
             throw Refusal(
                 .conflict, "\(row.upload.id) is completed: cancel ends only what is not over", id: row.upload.id)
         }
-        _ = try await house.store.cancel(rows.map(\.upload.id))
+        // Some at a time: a long transaction would keep everybody else waiting.
+        for start in stride(from: 0, to: rows.count, by: 200) {
+            _ = try await house.store.cancel(rows[start..<min(start + 200, rows.count)].map(\.upload.id))
+        }
         CrashPoint.reached("cancelled")
         await dispatcher.cancel(Set(rows.map(\.upload.id)))
         await stager.reconsider()

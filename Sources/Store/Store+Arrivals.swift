@@ -154,7 +154,10 @@ extension Store {
     /// Assets whose copy is to be made, the highest priority first, without those being copied now.
     package func arrived(limit: Int, except: Set<Int64>) throws -> [AssetRecord] {
         try connection.query(
-            "SELECT \(AssetRecord.columns) FROM asset WHERE state = 'arrived' ORDER BY priority DESC, id LIMIT ?1",
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_arrived
+            WHERE state IN ('arrived', 'unsettled') AND state = 'arrived' ORDER BY priority DESC, id LIMIT ?1
+            """,
             [.integer(Int64(limit + except.count))]
         ) { row throws(StoreError) in
             var found: [AssetRecord] = []
@@ -244,10 +247,12 @@ extension Store {
 
     /// Assets that settle again after they had been recorded.
     package func unsettled() throws -> [AssetRecord] {
-        try connection.all("SELECT \(AssetRecord.columns) FROM asset WHERE state = 'unsettled' ORDER BY id LIMIT 1000")
-        {
-            AssetRecord($0, 0)
-        }
+        try connection.all(
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_arrived
+            WHERE state IN ('arrived', 'unsettled') AND state = 'unsettled' ORDER BY id LIMIT 1000
+            """
+        ) { AssetRecord($0, 0) }
     }
 
     /// The source cannot be copied, for its own sake (gone, unreadable): its uploads fail.

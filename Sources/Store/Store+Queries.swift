@@ -52,6 +52,15 @@ extension Store {
 
     /// Newest first.
     package func rows(_ filter: Filter) throws -> [UploadRow] {
+        // One index, ordered by id within each state: asked for several at once, it would have to sort all of them.
+        if filter.states.count > 1 {
+            let each = try filter.states.flatMap { state in
+                var one = filter
+                one.states = [state]
+                return try rows(one)
+            }
+            return Array(each.sorted { $0.upload.id > $1.upload.id }.prefix(filter.limit))
+        }
         var clauses: [String] = []
         var values: [Connection.Value] = []
         func add(_ clause: (Int) -> String, _ value: Connection.Value) {

@@ -42,8 +42,10 @@ extension Store {
     package func nextBackoff() throws -> MonotonicTime? {
         try connection.first(
             // Waits that are over are no deadlines: what holds such an upload now wakes by itself.
-            "SELECT min(backoff_until) FROM upload WHERE backoff_until > 0 AND backoff_until > ?1 AND state = 'queued'",
-            [.integer(clocks.monotonic().nanoseconds)]
+            """
+            SELECT min(backoff_until) FROM upload INDEXED BY upload_backoff
+            WHERE backoff_until > 0 AND backoff_until > ?1 AND state = 'queued'
+            """, [.integer(clocks.monotonic().nanoseconds)]
         ) { $0.optionalInteger(0) }.flatMap { $0 }.map { MonotonicTime(nanoseconds: $0) }
     }
 

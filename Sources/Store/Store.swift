@@ -176,6 +176,8 @@ package actor Store {
         isOpen = false
         // Its own error would only say the same again, and the next beginning repeats it.
         if !writer.isIdle { try? writer.execute("ROLLBACK") }
+        // The log keeps its size until it is emptied, which may be all the room that there is.
+        if (error as? StoreError)?.isFull == true { try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
         let failed = waiting
         waiting = []
         for continuation in failed { continuation.resume(throwing: error) }
@@ -242,7 +244,9 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
     package var description: String { "the state \(database.display) cannot be used: \(error.message)" }
 
     /// What a person can do about it.
-    package var remedy: String {
+    package var remedy: String? {
+        // Its message says it all: a newer program wrote the database.
+        if error.code == Schema.tooNew { return nil }
         if error.isCorrupt {
             return "Nothing was changed. Restore the state folder from a backup; or move \(database.name.display)* in "
                 + "it away: then every file that still stands in a watched folder is taken up anew, and sent again."
