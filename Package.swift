@@ -72,7 +72,7 @@ let package = Package(
         // Figures, one line each; `make bench`.
         .executableTarget(name: "Benchmarks", dependencies: ["Core"], swiftSettings: strict),
 
-        tests("CoreTests", ["Core"]),
+        tests("CoreTests", ["Core", "Linux"]),
         // The built binary and its processes, killed at any moment.
         tests("EndToEndTests", ["Core", "Linux", "CSQLite"]),
         tests("LinuxTests", ["Core", "Linux"]),
@@ -85,6 +85,7 @@ let package = Package(
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
         tests("StoreTests", ["Core", "Store"]),
+        tests("DaemonTests", ["Core", "Daemon", "Linux"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
         tests("DestinationsTests", ["Destinations", "Transport", "Credentials", "Core", "Linux"]),

@@ -1,0 +1,48 @@
+// What other programs write by hand: everything that has a default may be left out, and a misspelt key must not turn
+// "this destination" into "everything".
+
+extension AddRequest {
+    private enum Key: String, CodingKey, CaseIterable { case path, to, key, context, again }
+
+    package init(from decoder: any Decoder) throws {
+        try refuseOtherKeys(than: Key.self, in: decoder)
+        let values = try decoder.container(keyedBy: Key.self)
+        self.init(
+            path: try values.decode(String.self, forKey: .path),
+            to: try values.decodeIfPresent([String].self, forKey: .to) ?? [],
+            key: try values.decodeIfPresent(String.self, forKey: .key),
+            context: try values.decodeIfPresent([String: String].self, forKey: .context) ?? [:],
+            again: try values.decodeIfPresent(Bool.self, forKey: .again) ?? false)
+    }
+}
+
+extension Selection {
+    private enum Key: String, CodingKey, CaseIterable { case ids, all, folder, destination, duration }
+
+    package init(from decoder: any Decoder) throws {
+        try refuseOtherKeys(than: Key.self, in: decoder)
+        let values = try decoder.container(keyedBy: Key.self)
+        self.init(
+            ids: try values.decodeIfPresent([String].self, forKey: .ids) ?? [],
+            all: try values.decodeIfPresent(Bool.self, forKey: .all) ?? false,
+            folder: try values.decodeIfPresent(String.self, forKey: .folder),
+            destination: try values.decodeIfPresent(String.self, forKey: .destination),
+            duration: try values.decodeIfPresent(Int64.self, forKey: .duration))
+    }
+}
+
+private struct AnyKey: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}
+
+private func refuseOtherKeys<Key: CodingKey & CaseIterable>(than known: Key.Type, in decoder: any Decoder) throws {
+    let names = known.allCases.map(\.stringValue)
+    let written = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
+    if let strange = written.filter({ !names.contains($0) }).min() {
+        throw Refusal(.badRequest, "no key `\(strange)`; there are: " + names.joined(separator: ", "))
+    }
+}

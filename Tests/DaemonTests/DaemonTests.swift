@@ -1,0 +1,123 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("Nudge")
+struct NudgeTests {
+    @Test("a ring before the wait is not lost, and several are one")
+    func kept() async {
+        let bell = Nudge()
+        for _ in 0..<3 { bell.ring() }
+        await bell.wait()
+        // Nothing is left: only the limit ends this one.
+        let clock = ContinuousClock()
+        let start = clock.now
+        await bell.wait(atMost: .milliseconds(20))
+        #expect(clock.now - start >= .milliseconds(20))
+    }
+
+    @Test("a ring from elsewhere ends the wait, and so does a cancel")
+    func rung() async {
+        let bell = Nudge()
+        let waiting = Task { await bell.wait() }
+        bell.ring()
+        await waiting.value
+        let cancelled = Task { await bell.wait() }
+        cancelled.cancel()
+        await cancelled.value
+    }
+
+    @Test("no ring is lost between a thousand waits")
+    func stress() async {
+        let (bell, back) = (Nudge(), Nudge())
+        let echo = Task {
+            for _ in 0..<1_000 {
+                await bell.wait()
+                back.ring()
+            }
+        }
+        for _ in 0..<1_000 {
+            bell.ring()
+            await back.wait()
+        }
+        await echo.value
+    }
+}
+
+@Suite("Naming")
+struct NamingTests {
+    /// 2026-11-20 08:09:10 UTC; the tests set no time zone, so only what is the same everywhere is claimed.
+    let naming = Naming(
+        folder: "cam", relative: FilePath(bytes: Array("sub/clip\u{E4}.mp4".utf8) + [0xFF]), size: 42,
+        modified: 1_795_162_150_000_000_000, sha256: [0xAB, 0xCD], id: "7")
+
+    @Test(
+        "fills every placeholder, bytes as bytes",
+        arguments: [
+            ("{folder}/{relative}", "cam/sub/clip\\xff"), ("{size}-{id}-{sha256}", "42-7-abcd"), ("{dir}", "sub"),
+            ("{year}-{month}", "2026-11"), ("{recorded:%Y%%}", "2026%"), ("{{{folder}}}", "{cam}"),
+        ])
+    func filled(_ template: String, _ expected: String) throws {
+        let made = FilePath(bytes: naming.fill(try Template(template))).display
+        #expect(made == expected.replacing("clip\\xff", with: "clip\u{E4}.mp4\\xff"))
+    }
+
+    @Test(
+        "a remote name is relative and climbs nowhere, whatever made it",
+        arguments: [
+            ("/{folder}//x/./{name}", "cam/x/a"), ("../../{name}", "a"), ("{dir}/{name}", "a"), ("{dir}", "a"),
+        ])
+    func remote(_ template: String, _ expected: String) throws {
+        let naming = Naming(folder: "cam", relative: "a", size: 1, modified: 0)
+        #expect(naming.remoteName(try Template(template)) == FilePath(expected))
+    }
+}
+
+@Suite("Batch")
+struct BatchTests {
+    @Test("totals only grow while there is work, and begin anew on an idle daemon")
+    func totals() {
+        let batch = Batch()
+        func files(_ ongoing: Int, _ completed: Int) -> [Int] {
+            let figures = batch.figures(
+                ongoing: ongoing, ongoingBytes: Int64(ongoing * 10), completed: completed,
+                completedBytes: Int64(completed * 10))
+            return [figures.filesDone, figures.filesTotal, Int(figures.bytesTotal)]
+        }
+        #expect(files(0, 5) == [0, 0, 0])
+        #expect(files(3, 5) == [0, 3, 30])
+        #expect(files(2, 6) == [1, 3, 30])
+        #expect(files(4, 6) == [1, 5, 50])
+        #expect(files(0, 10) == [0, 0, 0])
+        #expect(files(1, 10) == [0, 1, 10])
+    }
+}
+
+@Suite("Live uploads")
+struct LiveUploadsTests {
+    @Test("the rate is that of the last seconds, and falls when nothing moves")
+    func rate() {
+        let clocks = ManualClocks()
+        let live = LiveUploads(clocks: clocks)
+        live.begin("a", acked: 1_000, size: 100_000)
+        clocks.advance(by: .seconds(1))
+        live.sent("a", 11_000)
+        #expect(live["a"]?.rate == 10_000)
+        clocks.advance(by: .seconds(10))
+        #expect(live["a"]?.rate == 0)
+        live.end("a")
+        #expect(live["a"] == nil)
+        #expect(live.isEmpty)
+    }
+
+    @Test("acknowledged bytes count as sent")
+    func acknowledged() {
+        let live = LiveUploads(clocks: ManualClocks())
+        live.begin("a", acked: 0, size: 10)
+        live.acked("a", 7)
+        #expect(live["a"]?.sent == 7)
+    }
+}
