@@ -85,7 +85,7 @@ package final class Agent: Sendable {
                 group.addTask { try await self.releaser.run() }
                 group.addTask { try await self.removals.run() }
                 group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
-                for bell in [house.stagerBell, house.releaseBell] { bell.ring() }
+                for bell in [house.stagerBell, house.releaseBell, house.upkeepBell] { bell.ring() }
                 // The first loop that ends, ends all: by the cancel, or by an error that none of them can mend.
                 defer { group.cancelAll() }
                 try await group.next()
