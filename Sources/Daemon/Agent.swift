@@ -23,7 +23,7 @@ package final class Agent: Sendable {
     let fileSystems: FileSystems
     let startedAt: WallTime
     let batch = Batch()
-    private let stager: Stager
+    let stager: Stager
     private let releaser: Releaser
     private let removals: RemoteRemovals
     private let firstWatch: Set<String>

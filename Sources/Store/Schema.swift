@@ -48,6 +48,7 @@ enum Schema {
         ) STRICT;
         CREATE INDEX asset_arrived ON asset (priority DESC, id) WHERE state IN ('arrived', 'unsettled');
         CREATE INDEX asset_place ON asset (folder, relative) WHERE state IN ('arrived', 'unsettled', 'staged');
+        CREATE INDEX asset_relative ON asset (relative);
         CREATE INDEX asset_due ON asset (id) WHERE due = 1;
 
         -- An asset on its way to one destination.
@@ -79,7 +80,7 @@ enum Schema {
             started_at INTEGER,
             finished_at INTEGER
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX upload_next ON upload (destination, rank, sort, id) WHERE state = 'queued' AND paused_at IS NULL;
+        CREATE INDEX upload_next ON upload (destination, rank, sort, id, folder, backoff_until) WHERE state = 'queued' AND paused_at IS NULL;
         CREATE INDEX upload_asset ON upload (asset);
         CREATE INDEX upload_list ON upload (state, id);
         CREATE INDEX upload_backoff ON upload (backoff_until) WHERE backoff_until > 0;

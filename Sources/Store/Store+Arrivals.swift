@@ -238,7 +238,7 @@ extension Store {
             try connection.run(
                 "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
             // Perhaps only its ctime moved: the watcher must not take it for a known version.
-            try connection.run("DELETE FROM tombstone WHERE asset = ?1", [.integer(asset)])
+            try connection.run(Self.digUp, [.integer(asset)])
         }
     }
 
@@ -262,11 +262,17 @@ extension Store {
                 "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled')",
                 [.integer(asset)])
             // The path may be used again; nothing of this version was sent.
-            try connection.run("DELETE FROM tombstone WHERE asset = ?1", [.integer(asset)])
+            try connection.run(Self.digUp, [.integer(asset)])
         }
     }
 
     // MARK: Tombstones
+
+    /// By its place, which is the key: a search by the asset's number would read every tombstone.
+    private static let digUp = """
+        DELETE FROM tombstone
+        WHERE (folder, relative) = (SELECT folder, relative FROM asset WHERE id = ?1) AND asset = ?1
+        """
 
     struct Tombstone {
         var identity: StoredIdentity

@@ -88,8 +88,15 @@ extension Store {
 
     /// The newest uploads of the file at `path`.
     package func rows(path: FilePath) throws -> [UploadRow] {
+        // Where the folder ends and the path below it begins is not known: each end of the path is looked up.
+        let parts = path.components
+        let ends = parts.indices.map { Connection.Value.blob(Array(parts[$0...].map(\.bytes).joined(separator: [0x2F]))) }
+        if ends.isEmpty { return [] }
         let assets = try connection.all(
-            "SELECT id, root, relative FROM asset WHERE instr(?1, relative) > 0 ORDER BY id DESC", [.blob(path.bytes)]
+            """
+            SELECT id, root, relative FROM asset
+            WHERE relative IN (\(ends.indices.map { "?\($0 + 1)" }.joined(separator: ", "))) ORDER BY id DESC
+            """, ends
         ) { (id: $0.integer(0), path: FilePath(bytes: $0.blob(1)).appending(FilePath(bytes: $0.blob(2)))) }
         guard let newest = assets.first(where: { $0.path == path }) else { return [] }
         return try rows("WHERE upload.asset = ?1 ORDER BY upload.id", [.integer(newest.id)])

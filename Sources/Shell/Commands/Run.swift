@@ -65,6 +65,7 @@ private func serve(_ agent: Agent, _ notify: Notify, _ log: Log, _ signals: Sign
                 log.notice("stopping", ["signal": "\(signal)"])
                 notify.stopping()
                 work.cancel()
+                leave(within: .seconds(1.5), log)
             }
         }
     }
@@ -74,6 +75,16 @@ private func serve(_ agent: Agent, _ notify: Notify, _ log: Log, _ signals: Sign
         telling?.cancel()
     }
     try await work.value
+}
+
+/// Ends the process when the orderly way takes too long: a disk that does not answer must not hold up a shutdown.
+private func leave(within limit: Duration, _ log: Log) {
+    Task.detached {
+        // Nobody cancels this task.
+        try? await Task.sleep(for: limit)
+        log.notice("leaving what is under way as it is; the next start takes it up")
+        _exit(ExitCode.ok.rawValue)
+    }
 }
 
 /// Keeps the line in `systemctl status` true: after something happened, at most every 2 s. Idle, it does not wake.
@@ -111,6 +122,9 @@ private func summary(_ status: StatusView) -> String {
 func startError(_ error: any Error) -> any Error {
     switch error {
     case let locked as StateLocked: return CommandError(.notNow, "\(locked)")
+    case let state as StateUnusable:
+        return CommandError(
+            state.error.isPassing ? .failed : .config, redacted(printable("\(state)")), remedy: state.remedy)
     case let error as SystemError:
         let isForAPerson =
             error.isDenied || error.isReadOnly || error.isMissing || error.code == ENAMETOOLONG || error.code == EINVAL
