@@ -117,12 +117,22 @@ private func summary(_ status: StatusView) -> String {
     return text + (status.destinations.compactMap { $0.hold.map { "; \($0.text)" } }.first ?? "")
 }
 
-private func startError(_ error: any Error) -> any Error {
+/// Status 78 keeps systemd from trying again, so only what a person has to mend gets it: a disk that is full or a socket that
+/// is taken may be all right in a minute.
+func startError(_ error: any Error) -> any Error {
     switch error {
-    case let locked as StateLocked: CommandError(.notNow, "\(locked)")
-    case let state as StateUnusable: CommandError(.config, redacted(printable("\(state)")), remedy: state.remedy)
-    case let error as SystemError: CommandError(.config, "\(error)", remedy: startRemedy(error))
-    default: CommandError(.config, redacted(printable("\(error)")))
+    case let locked as StateLocked: return CommandError(.notNow, "\(locked)")
+    case let state as StateUnusable:
+        return CommandError(
+            state.error.isPassing ? .failed : .config, redacted(printable("\(state)")), remedy: state.remedy)
+    case let error as SystemError:
+        let isForAPerson =
+            error.isDenied || error.isReadOnly || error.isMissing || error.code == ENAMETOOLONG || error.code == EINVAL
+        return CommandError(isForAPerson ? .config : .failed, "\(error)", remedy: startRemedy(error))
+    case let error as StoreError where error.isPassing:
+        return CommandError(
+            .failed, redacted(printable("\(error)")), remedy: "It may be all right by itself in a while.")
+    default: return CommandError(.config, redacted(printable("\(error)")))
     }
 }
 
