@@ -241,6 +241,7 @@ actor Dispatcher {
         let now = house.clocks.wall()
         for pause in pauses where pause.until.map({ $0 <= now }) ?? false {
             try await house.store.clearPause(pause.scope, pause.name)
+            house.removalBell.ring()
         }
         pauses = try await house.store.pauses()
     }
@@ -280,6 +281,9 @@ actor Dispatcher {
     func isRunning(_ id: String) -> Bool { runs[id] != nil }
     func running(to destination: String) -> Int { runs.values.count { $0.destination == destination } }
 
+    /// A person paused everything that goes to this destination.
+    func isPaused(_ destination: String) -> Bool { pause(.all, "") != nil || pause(.destination, destination) != nil }
+
     /// What holds all uploads of a class, for views.
     func holds(folder: String, destination: String) -> [Hold] {
         admission.holds(for: remote(destination), from: (folder, pause(.folder, folder)), in: world)
@@ -291,6 +295,6 @@ actor Dispatcher {
     /// Reads the pauses again: a person changed them.
     func reloadPauses() async throws {
         pauses = try await house.store.pauses()
-        house.dispatchBell.ring()
+        for bell in [house.dispatchBell, house.removalBell] { bell.ring() }
     }
 }
