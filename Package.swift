@@ -88,7 +88,7 @@ let package = Package(
         tests("DaemonTests", ["Core", "Daemon", "Linux"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
-        tests("DestinationsTests", ["Destinations", "Transport", "Credentials", "Core", "Linux"]),
+        tests("DestinationsTests", ["Config", "Destinations", "Transport", "Credentials", "Core", "Linux"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -9,6 +9,7 @@ final class ControlService: WebService {
     private let operations: any Operations
     private let access: Access
     private let heartbeat: Duration
+    private let writer = EventWriter()
     /// Open event streams, so that a stop can end them.
     private let feeds = Mutex<[WeakFeed]>([])
 
@@ -89,10 +90,12 @@ final class ControlService: WebService {
             }
             since = number
         }
+        let filter = try EventFeed.Filter(request.query)
         let headers = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")]
         guard request.method != "HEAD" else { return WebReply(status: 200, headers: headers, body: .none) }
         let feed = EventFeed(
-            try await operations.events(since: since), filter: EventFeed.Filter(request.query), heartbeat: heartbeat)
+            try await operations.events(since: since), filter: filter, heartbeat: heartbeat,
+            writer: writer)
         feeds.withLock { feeds in
             feeds.removeAll { $0.feed == nil }
             feeds.append(WeakFeed(feed: feed))
@@ -118,8 +121,11 @@ final class ControlService: WebService {
         switch error {
         case .keyNotFound(let key, _): return "`\(printable(key.stringValue))` is missing"
         case .typeMismatch(_, let context), .valueNotFound(_, let context):
-            return "`\(printable(place(context)))` has the wrong type"
-        case .dataCorrupted: return "it is not JSON"
+            let place = place(context)
+            return place.isEmpty ? "it is no JSON object" : "`\(printable(place))` has the wrong type"
+        // Without a place it is the parser's; with one it is a key that nobody knows.
+        case .dataCorrupted(let context):
+            return context.codingPath.isEmpty ? "it is not JSON" : printable(context.debugDescription)
         @unknown default: return "it cannot be read"
         }
     }

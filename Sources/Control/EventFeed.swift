@@ -13,7 +13,12 @@ final class EventFeed: Sendable {
         var destination: String?
         var id: String?
 
-        init(_ query: [String: String]) {
+        /// From the query of a URL.
+        init(_ query: [String: String]) throws(Refusal) {
+            let known = ["since", "types", "destination", "id"]
+            if let strange = query.keys.filter({ !known.contains($0) }).min() {
+                throw Refusal(.badRequest, "no filter `\(strange)`; there are: " + known.joined(separator: ", "))
+            }
             types = query["types"].map { Set($0.split(separator: ",").map(String.init)) }
             destination = query["destination"]
             id = query["id"]
@@ -32,8 +37,11 @@ final class EventFeed: Sendable {
     private let pump: Task<Void, Never>
 
     /// - Parameter heartbeat: Time between comment lines, by which a vanished reader is noticed.
-    init(_ events: AsyncStream<EventView>, filter: Filter, heartbeat: Duration, capacity: Int = 1000) {
-        let queue = EventQueue(capacity: capacity)
+    init(
+        _ events: AsyncStream<EventView>, filter: Filter, heartbeat: Duration, capacity: Int = 1000,
+        writer: EventWriter = EventWriter()
+    ) {
+        let queue = EventQueue(capacity: capacity, writer: writer)
         self.queue = queue
         pump = Task {
             await withTaskGroup { group in
@@ -80,10 +88,12 @@ final class EventQueue: Sendable {
     }
 
     private let capacity: Int
+    private let writer: EventWriter
     private let state: Mutex<State>
 
-    init(capacity: Int) {
+    init(capacity: Int, writer: EventWriter = EventWriter()) {
         self.capacity = capacity
+        self.writer = writer
         state = Mutex(State(pieces: [Piece(bytes: Array("retry: 3000\n\n".utf8))]))
     }
 
@@ -91,7 +101,7 @@ final class EventQueue: Sendable {
     func put(_ event: EventView) -> Bool {
         // Every view encodes: it holds finite numbers, and nothing else can fail. An event that did not would end the
         // stream rather than be missing from it.
-        guard let bytes = try? event.lines() else { return false }
+        guard let bytes = try? writer.lines(event) else { return false }
         let piece = Piece(bytes: bytes, progressOf: event.type == "progress" ? event.op?.id : nil)
         return state.withLock { state in
             guard !state.ended else { return false }

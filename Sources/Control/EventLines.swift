@@ -1,4 +1,5 @@
 internal import Daemon
+internal import Synchronization
 
 // Server-sent events (WHATWG HTML, section 9.2): lines `id:`, `event:` and `data:`, and a blank one behind.
 
@@ -6,6 +7,32 @@ extension EventView {
     /// The event as it goes over the wire.
     func lines() throws -> [UInt8] {
         Array("id: \(seq)\nevent: \(type)\ndata: ".utf8) + (try JSON.bytes(self)) + Array("\n\n".utf8)
+    }
+}
+
+/// Writes each event once for all who follow: most of what a reader costs is the writing.
+final class EventWriter: Sendable {
+    private struct State {
+        var lines: [Int64: [UInt8]] = [:]
+        var order: [Int64] = []
+    }
+
+    private let state = Mutex(State())
+    private static let capacity = 512
+
+    func lines(_ event: EventView) throws -> [UInt8] {
+        // What the stream says of itself, and progress, have no number of their own.
+        if event.type == "progress" || event.type == "reset" || event.type == "overflow" { return try event.lines() }
+        if let known = state.withLock({ $0.lines[event.seq] }) { return known }
+        let lines = try event.lines()
+        state.withLock { state in
+            guard state.lines.updateValue(lines, forKey: event.seq) == nil else { return }
+            state.order.append(event.seq)
+            guard state.order.count > Self.capacity else { return }
+            for seq in state.order.prefix(Self.capacity / 2) { state.lines[seq] = nil }
+            state.order.removeFirst(Self.capacity / 2)
+        }
+        return lines
     }
 }
 

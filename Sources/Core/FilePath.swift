@@ -106,6 +106,24 @@ package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLite
         return out
     }
 
+    /// The path that ``display`` shows as `text`; `nil` when it shows none so.
+    package init?(display text: String) {
+        var out: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let first = rest.popFirst() {
+            guard first == UInt8(ascii: "\\") else {
+                out.append(first)
+                continue
+            }
+            guard rest.popFirst() == UInt8(ascii: "x"), rest.count >= 2,
+                let escaped = Core.bytes(hexadecimal: String(decoding: rest.prefix(2), as: UTF8.self))
+            else { return nil }
+            out += escaped
+            rest = rest.dropFirst(2)
+        }
+        self.init(bytes: out)
+    }
+
     package var description: String { display }
 
     package static func < (a: FilePath, b: FilePath) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }

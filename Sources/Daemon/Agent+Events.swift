@@ -7,20 +7,20 @@ internal import Store
 extension Agent {
     /// Pulled, not pushed: a reader that stops reading costs nothing, and finds the stored events when it goes on.
     package func events(since: Int64?) async throws -> AsyncStream<EventView> {
-        let store = house.store
         let bell = Nudge()
-        let listener = await store.listen { bell.ring() }
-        let start: Int64 = if let since { since } else { await store.seq }
+        let board = board
+        let listener = await board.listen(bell)
+        let start: Int64 = if let since { since } else { await house.store.seq }
         let feed = EventFeed(agent: self, bell: bell, after: start, mayReset: since != nil)
         return AsyncStream(
             unfolding: {
                 let event = await feed.next()
-                if event == nil { await store.forget(listener) }
+                if event == nil { board.forget(listener) }
                 return event
             },
             onCancel: {
+                board.forget(listener)
                 bell.ring()
-                Task { await store.forget(listener) }
             })
     }
 }
@@ -71,35 +71,24 @@ private actor EventFeed {
                 return
             }
         }
-        for event in try await store.events(after: after, limit: 200) {
+        for event in try await agent.board.events(after: after, agent) {
             after = event.seq
             if event.type == "completed" || event.type == "failed" || event.type == "cancelled" {
                 // The last progress comes before the end, however short the upload was.
-                if let id = event.upload { told[id] = nil }
+                if let id = event.op?.id { told[id] = nil }
             }
-            ready.append(await view(event))
+            ready.append(event)
         }
         if ready.isEmpty { try await addProgress() }
     }
 
-    private func view(_ event: EventRecord) async -> EventView {
-        var op: UploadView?
-        // Without its object the event still says enough.
-        if let id = event.upload, let row = try? await agent.house.store.row(id) {
-            op = await agent.view(row)
-        }
-        return EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail)
-    }
-
     private func addProgress() async throws {
-        for id in agent.house.live.ids {
-            guard let live = agent.house.live[id], live.sent != told[id], live.phase != .opening,
-                let row = try await agent.house.store.row(id)
-            else { continue }
-            told[id] = live.sent
-            ready.append(
-                EventView(
-                    seq: after, ts: agent.house.clocks.wall().description, type: "progress", op: await agent.view(row)))
+        if agent.house.live.isEmpty { return }
+        for var event in try await agent.board.progress(agent) {
+            guard let op = event.op, op.progress.sent != told[op.id], agent.house.live[op.id] != nil else { continue }
+            told[op.id] = op.progress.sent
+            event.seq = after
+            ready.append(event)
         }
     }
 }

@@ -19,11 +19,42 @@ extension Agent: Operations {
         filter.states = try states(query)
         // Before the rows: what happens in between is told again by the events, never missed.
         let seq = await house.store.seq
+        if let state = query.state, Self.shownStates[state] != nil {
+            let (uploads, next) = try await uploads(shownAs: state, filter, limit: query.limit)
+            if uploads.isEmpty { try requireKnown(folder: query.folder, destination: query.destination) }
+            return UploadPage(uploads: uploads, counts: try await counts(), seq: seq, next: next)
+        }
         let rows = try await house.store.rows(filter)
+        // Rows of names that the configuration has no more may still be there; where none are, it is a slip.
+        if rows.isEmpty { try requireKnown(folder: query.folder, destination: query.destination) }
         let shown = rows.prefix(query.limit)
         return UploadPage(
             uploads: await views(shown), counts: try await counts(), seq: seq,
             next: rows.count > query.limit ? shown.last?.upload.id : nil)
+    }
+
+    /// Words of a view that say more than the stored state does, and the stored states behind each.
+    private static let shownStates: [String: [UploadState]] = [
+        "settling": [.staging], "staging": [.staging], "queued": [.queued], "waiting": [.staging, .queued],
+        "opening": [.uploading], "uploading": [.uploading], "finishing": [.uploading],
+    ]
+
+    /// Uploads whose view says `state`: looked through a thousand at a time.
+    private func uploads(shownAs state: String, _ filter: Store.Filter, limit: Int) async throws -> (
+        [UploadView], next: String?
+    ) {
+        var filter = filter
+        filter.limit = 1000
+        var found: [UploadView] = []
+        while true {
+            let rows = try await house.store.rows(filter)
+            for view in await views(rows[...]) where view.state == state {
+                if found.count == limit { return (found, found.last?.id) }
+                found.append(view)
+            }
+            guard rows.count == filter.limit, let last = rows.last else { return (found, nil) }
+            filter.after = last.upload.id
+        }
     }
 
     private func states(_ query: ListQuery) throws -> [UploadState] {
@@ -35,12 +66,19 @@ extension Agent: Operations {
             states = states.filter { $0.list == list }
         }
         if let state = query.state {
-            guard let wanted = UploadState(rawValue: state) else {
+            guard let wanted = Self.shownStates[state] ?? UploadState(rawValue: state).map({ [$0] }) else {
+                let known = Set(Self.shownStates.keys).union(UploadState.allCases.map(\.rawValue)).sorted()
                 throw Refusal(
                     .badRequest,
-                    "no state is called `\(state)`: " + UploadState.allCases.map(\.rawValue).joined(separator: ", "))
+                    "no state is called `\(state)`: "
+                        + (closest(to: state, among: known).map { "did you mean `\($0)`?" }
+                            ?? known.joined(separator: ", ")))
             }
-            states = states.filter { $0 == wanted }
+            states = states.filter { wanted.contains($0) }
+            // A list and a state that exclude each other: no rows, not all of them.
+            if states.isEmpty {
+                throw Refusal(.badRequest, "no upload of the list `\(query.list ?? "")` is \(state)")
+            }
         }
         // All of them: no condition is cheaper than a long one.
         return states.count == UploadState.allCases.count ? [] : states
@@ -52,72 +90,6 @@ extension Agent: Operations {
             AttemptView(generation: $0.generation, attempt: $0.attempt, error: ErrorView($0.failure))
         }
         return UploadDetail(upload: await view(row), attempts: attempts)
-    }
-
-    package func add(_ request: AddRequest) async throws -> [UploadView] {
-        try requireReady()
-        // No hexadecimal digit is a slash.
-        let isText = request.path.hasPrefix("/")
-        guard let raw = isText ? Array(request.path.utf8) : bytes(hexadecimal: request.path) else {
-            throw Refusal(.badRequest, "`path` takes an absolute path, or its bytes in hexadecimal")
-        }
-        let path = FilePath(bytes: raw)
-        guard path.isAbsolute, path == path.normalised else {
-            throw Refusal(.badRequest, "`path` takes an absolute path without `.` and `..`")
-        }
-        let file = try await settledFile(at: path)
-        guard let folder = house.folder(file.folder) else {
-            throw Refusal(.badRequest, "\(path.display) is in no configured folder")
-        }
-        for name in request.to where house.destinations[name] == nil {
-            let known = house.settings.destinations.map(\.name)
-            throw Refusal(
-                .badRequest,
-                "no destination is called `\(name)`: "
-                    + (closest(to: name, among: known).map { "did you mean `\($0)`?" } ?? known.joined(separator: ", "))
-            )
-        }
-        let arrival = intake.arrival(
-            of: file, folder, to: request.to.isEmpty ? folder.uploadTo : request.to, key: request.key,
-            context: request.context, again: request.again)
-        guard let outcome = try await house.store.record([arrival]).first else { return [] }
-        house.stagerBell.ring()
-        switch outcome {
-        case .recorded(_, let ids):
-            return await views(try await ids.asyncCompactMap { try await self.house.store.row($0) }[...])
-        case .renewed(let asset):
-            let ids = try await house.store.uploads(of: asset).map(\.id)
-            return await views(try await ids.asyncCompactMap { try await self.house.store.row($0) }[...])
-        case .known:
-            throw Refusal(
-                .duplicate, "\(path.display) was taken up before in this version: `--again` uploads it once more")
-        case .keyTaken(let holder):
-            throw Refusal(.conflict, "upload \(holder) is under way with the same key", id: holder)
-        }
-    }
-
-    /// A file that a person hands in: whole because they say so, and in the folder whose path it lies below.
-    private func settledFile(at path: FilePath) async throws -> SettledFile {
-        let rules = house.settings.folders.map(\.watch)
-        guard let rule = rules.first(where: { path.relative(to: $0.path) != nil }),
-            let relative = path.relative(to: rule.path)
-        else {
-            throw Refusal(
-                .badRequest,
-                "\(path.display) is below none of the configured folders: "
-                    + rules.map { "\($0.name) (\($0.path.display))" }.joined(separator: ", "))
-        }
-        let look: FileLook
-        do { look = try await blocking { try FileLook(at: path) } } catch let error as SystemError {
-            throw Refusal(error.isMissing ? .notFound : .badRequest, error.description)
-        }
-        guard look.isRegular else { throw Refusal(.badRequest, "\(path.display) is no regular file") }
-        let system = fileSystems.identity(at: rule.path, device: look.device)
-        let identity = StoredIdentity(
-            folder: rule.name, relative: relative, size: look.size, modified: look.modified,
-            inode: system?.keepsInodes == true ? look.inode : nil, born: look.born, fileSystem: system?.name)
-        return SettledFile(
-            folder: rule.name, root: rule.path, relative: relative, look: look, identity: identity, settledBy: .added)
     }
 
     // MARK: Hold and let go
@@ -182,21 +154,25 @@ extension Agent: Operations {
             }
             return []
         }
-        if let folder = selection.folder {
-            let known = house.settings.folders.map(\.watch.name)
-            guard known.contains(folder) else {
-                throw Refusal(.notFound, "no folder is called `\(folder)`: \(known.joined(separator: ", "))")
-            }
-            return [(.folder, folder)]
-        }
-        if let destination = selection.destination {
-            let known = house.settings.destinations.map(\.name)
-            guard known.contains(destination) else {
-                throw Refusal(.notFound, "no destination is called `\(destination)`: \(known.joined(separator: ", "))")
-            }
-            return [(.destination, destination)]
+        try requireKnown(folder: selection.folder, destination: selection.destination)
+        switch (selection.folder, selection.destination) {
+        case (let folder?, nil) where !selection.all: return [(.folder, folder)]
+        case (nil, let destination?) where !selection.all: return [(.destination, destination)]
+        case (nil, nil): break
+        default: throw Refusal(.badRequest, "give a folder, or a destination, or all: not several")
         }
         return [(.all, "")]
+    }
+
+    /// A misspelt name must not look as if there were nothing to do.
+    private func requireKnown(folder: String?, destination: String?) throws {
+        func require(_ what: String, _ name: String?, _ known: [String]) throws {
+            guard let name, !known.contains(name) else { return }
+            let near = closest(to: name, among: known).map { "did you mean `\($0)`?" }
+            throw Refusal(.notFound, "no \(what) is called `\(name)`: " + (near ?? known.joined(separator: ", ")))
+        }
+        try require("folder", folder, house.settings.folders.map(\.watch.name))
+        try require("destination", destination, house.settings.destinations.map(\.name))
     }
 
     // MARK: End and begin again
@@ -222,15 +198,22 @@ extension Agent: Operations {
     package func retry(_ selection: Selection) async throws -> [UploadView] {
         try requireReady()
         let rows = try await selection.ids.isEmpty ? bulk(selection, ["failed"]) : rows(selection)
-        for row in rows where !row.upload.state.isTerminal && selection.ids.count == 1 && row.upload.generation == 1 {
+        // One that was retried before is under way again: the second retry of two is no mistake. A pause is.
+        for row in rows where !row.upload.state.isTerminal {
+            guard row.upload.generation == 1 || row.upload.pausedAt != nil else { continue }
+            let state = row.upload.pausedAt == nil ? row.upload.state.rawValue : "paused"
             throw Refusal(
                 .conflict,
-                "\(row.upload.id) is \(row.upload.state.rawValue): retry is for failed and cancelled uploads; a paused one is resumed",
+                "\(row.upload.id) is \(state): retry is for failed and cancelled uploads; "
+                    + (row.upload.pausedAt == nil ? "it goes on by itself" : "use `resume`"),
                 id: row.upload.id)
         }
         for row in rows {
             switch row.upload.state {
-            case .completed: throw Refusal(.conflict, "\(row.upload.id) is completed", id: row.upload.id)
+            case .completed:
+                throw Refusal(
+                    .conflict, "\(row.upload.id) is completed: `add --again` uploads the file once more",
+                    id: row.upload.id)
             case .staging, .queued, .uploading: continue  // a second retry of the same: it is under way
             case .failed, .cancelled: try await retry(row)
             }
@@ -261,7 +244,7 @@ extension Agent: Operations {
         _ = try await house.store.retry(row.upload.id, fromCopy: false)
     }
 
-    private func requireReady() throws {
+    func requireReady() throws {
         if isStarting { throw Refusal(.unavailable, "the daemon is starting: try again in a moment") }
     }
 
@@ -277,11 +260,16 @@ extension Agent: Operations {
         filter.destination = selection.destination
         filter.states = UploadState.allCases.filter { lists.contains($0.list) }
         filter.limit = 1_000_000
-        return try await house.store.rows(filter)
+        let rows = try await house.store.rows(filter)
+        if rows.isEmpty { try requireKnown(folder: selection.folder, destination: selection.destination) }
+        return rows
     }
 
     private func rows(_ selection: Selection) async throws -> [UploadRow] {
-        try await selection.ids.asyncCompactMap { try await self.find($0) }
+        guard selection.folder == nil, selection.destination == nil, !selection.all else {
+            throw Refusal(.badRequest, "give ids, or a folder, or a destination, or all: not several")
+        }
+        return try await selection.ids.asyncCompactMap { try await self.find($0) }
     }
 
     /// By id, unique prefix of at least 6 characters, key, or path; a path or key that several uploads have means the
@@ -289,7 +277,13 @@ extension Agent: Operations {
     private func find(_ reference: String) async throws -> UploadRow {
         let store = house.store
         if reference.hasPrefix("/") {
-            return try one(try await store.rows(path: FilePath(reference)), reference)
+            // As shown, else as it stands: a name may hold what looks like an escape.
+            let paths = [FilePath(display: reference), FilePath(reference)]
+            for path in paths.compactMap({ $0 }) {
+                let found = try await store.rows(path: path)
+                if !found.isEmpty { return try one(found, reference) }
+            }
+            return try one([], reference)
         }
         if let id = UploadID(reference), let row = try await store.row(id.text) { return row }
         let letters = reference.uppercased()

@@ -23,6 +23,7 @@ package final class Agent: Sendable {
     let fileSystems: FileSystems
     let startedAt: WallTime
     let batch = Batch()
+    let board: EventBoard
     let stager: Stager
     private let releaser: Releaser
     private let removals: RemoteRemovals
@@ -62,6 +63,7 @@ package final class Agent: Sendable {
         fileSystems = FileSystems()
         intake = Intake(house: house)
         dispatcher = Dispatcher(house: house)
+        board = EventBoard(house: house)
         let store = house.store
         let skipping = house.settings.folders.filter { $0.watch.existing == .skip }.map(\.watch.name)
         let watcher = Watcher(

@@ -210,7 +210,9 @@ package struct AddRequest: Codable, Sendable, Hashable {
     /// Upload although the history says it was.
     package var again: Bool
 
-    package init(path: String, to: [String], key: String?, context: [String: String], again: Bool) {
+    package init(
+        path: String, to: [String] = [], key: String? = nil, context: [String: String] = [:], again: Bool = false
+    ) {
         self.path = path
         self.to = to
         self.key = key

@@ -33,3 +33,11 @@ extension Invocation {
 
     func now() -> WallTime { SystemClocks().wall() }
 }
+
+/// An operand that names an upload, as the daemon takes it. Ids and keys are text; a path goes as it is shown, and may
+/// be relative to where the person stands when it begins with a dot.
+func reference(_ operand: FilePath) throws -> String {
+    let isRelative = operand.bytes.starts(with: "./".utf8) || operand.bytes.starts(with: "../".utf8)
+    if isRelative || operand.isAbsolute { return try absolute(operand).display }
+    return operand.lossyText
+}

@@ -31,4 +31,11 @@ struct FilePathTests {
         #expect(FilePath(path).stem == FilePath(stem))
         #expect(FilePath(path).fileExtension == ending.map { FilePath($0) })
     }
+
+    @Test("what is shown leads back to the bytes")
+    func shown() {
+        let odd = FilePath(bytes: Array("a\\b\n".utf8) + [0xFF] + Array("\u{202E}ä.mp4".utf8))
+        #expect(FilePath(display: odd.display) == odd)
+        for text in ["a\\", "a\\x", "a\\xg0", "a\\n"] { #expect(FilePath(display: text) == nil) }
+    }
 }

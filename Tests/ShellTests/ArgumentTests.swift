@@ -47,6 +47,11 @@ struct ArgumentTests {
                 "sluice pause: --for takes a length of time like 30m or 2h, not `soon`\nSee `sluice pause --help`.\n"
             ),
             (
+                ["pause", "a", "--for", "2h"],
+                "sluice pause: --for goes with everything, a folder or a destination, not with ids\n"
+                    + "See `sluice pause --help`.\n"
+            ),
+            (
                 ["cancel"],
                 "sluice cancel: name an ID, a folder or a destination, or say --all\nSee `sluice cancel --help`.\n"
             ),

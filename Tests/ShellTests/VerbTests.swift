@@ -39,7 +39,7 @@ struct VerbTests {
             (["show", "cam1/0001"], ["show cam1/0001"]),
             (["status"], ["status"]),
             (["pause"], ["pause ||||"]),
-            (["pause", "a", "b", "--for", "2h"], ["pause a,b||||7200"]),
+            (["pause", "--folder", "b", "--for", "2h"], ["pause ||b||7200"]),
             (["pause", "--destination", "d"], ["pause |||d|"]),
             (["resume", "--folder", "f"], ["resume ||f||"]),
             (["cancel", "--all"], ["cancel |all|||"]),

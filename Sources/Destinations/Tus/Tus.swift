@@ -41,9 +41,7 @@ struct Tus: Destination {
                 return CheckResult(
                     .failed, "no tus server answers at this address, but one does at \(withoutSecrets(other))")
             }
-            return CheckResult(
-                .warning,
-                "the answer does not say that a tus server is there; uploads are tried all the same: check the address")
+            return judge(stranger: try await dialect.plainOptions(dialect.endpoint, { _ in }))
         } catch let error as UploadError {
             return CheckResult(.failed, "\(error.failure.message)\(advice(error.remedy))")
         } catch {
@@ -65,6 +63,24 @@ struct Tus: Destination {
             return CheckResult(.warning, words + "; it does not offer the checksum \(wanted.rawValue), so none is sent")
         }
         return CheckResult(.ok, words)
+    }
+
+    /// What an answer means that says nothing of tus.
+    private func judge(stranger response: Response) -> CheckResult {
+        let status = response.status
+        let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
+        let answer = "answered \(status) to OPTIONS" + (isPage ? " with a web page" : "")
+        switch status {
+        case 401, 403: return CheckResult(.failed, answer + ": check the token")
+        case 404, 410: return CheckResult(.failed, answer + ": nothing is there; check the address")
+        case 300..<400: return CheckResult(.failed, answer + ", which sends elsewhere; check the address")
+        // Servers that do not know OPTIONS may still speak tus.
+        case 501: break
+        case 500...: return CheckResult(.failed, answer + "; uploads wait until it is well")
+        default: break
+        }
+        return CheckResult(
+            .warning, answer + " and did not say that it speaks tus; uploads are tried all the same: check the address")
     }
 
     private func advice(_ remedy: Remedy) -> String {

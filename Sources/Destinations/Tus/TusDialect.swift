@@ -102,11 +102,16 @@ struct TusDialect: OffsetDialect {
     /// What the server says about itself; `nil` when the answer is not that of a tus server.
     func options(_ url: String, _ spent: @escaping Spent) async throws -> (response: Response, announced: TusAnnounced)?
     {
-        let response = try await replies {
-            try await asking.ask(Request("OPTIONS", url, limits: Self.small), spent: spent)
-        }.response
+        let response = try await plainOptions(url, spent)
         guard (200..<300).contains(response.status), let announced = TusAnnounced(response.headers) else { return nil }
         return (response, announced)
+    }
+
+    /// The answer as it is, whether or not a tus server gave it.
+    func plainOptions(_ url: String, _ spent: @escaping Spent) async throws -> Response {
+        try await replies {
+            try await asking.ask(Request("OPTIONS", url, limits: Self.small), spent: spent)
+        }.response
     }
 
     private func post(

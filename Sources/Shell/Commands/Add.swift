@@ -5,10 +5,11 @@ internal import Glibc
 
 extension Verb {
     static let add: Verb = Verb(
-        "add", "upload files that no folder brought in", operands: "PATH...", count: 1...10_000,
+        "add", "upload files by hand", operands: "PATH...", count: 1...10_000,
         details: [
-            "The daemon reads the file itself, so its user must be able to. A file that was uploaded before is refused "
-                + "(status 65) unless --again is given. The source is kept."
+            "The file must lie below one of the configured folders, whatever its name. It is uploaded as that folder says, "
+                + "and its source treated so too. A file that was uploaded before is refused (status 65) unless --again "
+                + "is given."
         ],
         options: [
             Option("to", "NAME", repeats: true, "a destination; without it, those of the folder that the file is in"),
@@ -17,7 +18,7 @@ extension Verb {
             Option(flag: "again", "even if it was uploaded before"),
         ] + Option.client,
         examples: [
-            ("sluice add clip.mp4 --to archive", "One file to one destination."),
+            ("sluice add /srv/camera/clip.mp4 --to archive", "One file to one destination."),
             ("sluice add *.mp4 --to archive --context trip=alps", "Many, with a word to find them by."),
         ]
     ) { call in

@@ -11,7 +11,9 @@ extension Verb {
         ],
         options: [
             Option("list", "LIST", "only ongoing, completed, failed or cancelled ones"),
-            Option("state", "STATE", "only this state: staging, queued, uploading, waiting …"),
+            Option(
+                "state", "STATE", "only this state: settling, staging, queued, waiting, opening, uploading, finishing …"
+            ),
             Option("destination", "NAME", "only uploads to it"), Option("folder", "NAME", "only files of it"),
             Option("text", "TEXT", "only paths that contain it"),
             Option("limit", "N", "at most so many rows (100)"),

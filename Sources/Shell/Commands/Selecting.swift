@@ -11,7 +11,7 @@ extension Verb {
     ]
 
     static let pause: Verb = Verb(
-        "pause", "hold uploads until you resume them", operands: "[ID...]", count: 0...1000,
+        "pause", "hold uploads until you resume them", operands: "[ID|KEY|PATH...]", count: 0...1000,
         details: [
             "Without an id, a folder or a destination: everything, also what comes later. A running upload stops within a "
                 + "second and goes on from there. The hold survives a restart, and nothing but `resume`, or the end of "
@@ -23,11 +23,14 @@ extension Verb {
             ("sluice pause --destination archive --for 2h", "One destination, for two hours."),
         ]
     ) { call in
-        var selection = Selection(call.arguments)
+        var selection = try Selection(call.arguments)
         if let written = call.arguments.text("for") {
             guard let seconds = Units.seconds(written) else {
                 throw Arguments.usage(
                     "--for takes a length of time like 30m or 2h, not `\(printable(written))`", .pause)
+            }
+            guard selection.ids.isEmpty else {
+                throw Arguments.usage("--for goes with everything, a folder or a destination, not with ids", .pause)
             }
             selection.duration = seconds
         }
@@ -35,7 +38,7 @@ extension Verb {
     }
 
     static let resume: Verb = Verb(
-        "resume", "take a hold of yours away", operands: "[ID...]", count: 0...1000,
+        "resume", "take a hold of yours away", operands: "[ID|KEY|PATH...]", count: 0...1000,
         details: [
             "Give what you gave to `pause`; without anything, the pause of everything ends. Other reasons to wait stay, and "
                 + "are shown."
@@ -43,11 +46,12 @@ extension Verb {
         options: scope + Option.client,
         examples: [("sluice resume", "After `sluice pause`."), ("sluice resume 01JD3K8Q", "One upload.")]
     ) { call in
-        try await act("resumed", Selection(call.arguments), call) { try await $0.resume($1) }
+        try await act("resumed", try Selection(call.arguments), call) { try await $0.resume($1) }
     }
 
     static let cancel: Verb = Verb(
-        "cancel", "give uploads up, and remove what the destination has of them", operands: "[ID...]", count: 0...1000,
+        "cancel", "give uploads up, and remove what the destination has of them", operands: "[ID|KEY|PATH...]",
+        count: 0...1000,
         details: [
             "The source stays where it is and is not picked up again until it changes. A completed upload cannot be "
                 + "cancelled."
@@ -58,7 +62,7 @@ extension Verb {
             ("sluice cancel --folder front-door", "All that is ongoing of a folder."),
         ]
     ) { call in
-        let selection = Selection(call.arguments)
+        let selection = try Selection(call.arguments)
         guard !selection.isEmpty else {
             throw Arguments.usage("name an ID, a folder or a destination, or say --all", .cancel)
         }
@@ -66,14 +70,14 @@ extension Verb {
     }
 
     static let retry: Verb = Verb(
-        "retry", "try uploads again that failed or were cancelled", operands: "[ID...]", count: 0...1000,
+        "retry", "try uploads again that failed or were cancelled", operands: "[ID|KEY|PATH...]", count: 0...1000,
         details: [
             "They go on from what the destination still has. An upload that only waits is not retried but resumed."
         ],
         options: scope + Option.client,
         examples: [("sluice retry 01JD3K8Q", "One upload."), ("sluice retry --all", "Everything that failed.")]
     ) { call in
-        let selection = Selection(call.arguments)
+        let selection = try Selection(call.arguments)
         guard !selection.isEmpty else {
             throw Arguments.usage("name an ID, a folder or a destination, or say --all", .retry)
         }
@@ -82,9 +86,9 @@ extension Verb {
 }
 
 extension Selection {
-    fileprivate init(_ arguments: Arguments) {
+    fileprivate init(_ arguments: Arguments) throws {
         self.init(
-            ids: arguments.operands.map(\.lossyText), all: arguments.has("all"), folder: arguments.text("folder"),
+            ids: try arguments.operands.map(reference), all: arguments.has("all"), folder: arguments.text("folder"),
             destination: arguments.text("destination"))
     }
 

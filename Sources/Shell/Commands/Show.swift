@@ -12,10 +12,8 @@ extension Verb {
             ("sluice show /srv/camera/a.mp4", "By its path."),
         ]
     ) { call in
-        guard let reference = call.arguments.operands.first else { return .usage }
-        // Ids and keys are text; a path may be relative to where the person stands.
-        let written = reference.display
-        let asked = written.hasPrefix("./") || written.hasPrefix("../") ? try absolute(reference).display : written
+        guard let operand = call.arguments.operands.first else { return .usage }
+        let asked = try reference(operand)
         let detail = try await call.withClient { try await $0.show(asked) }
         if call.json {
             try call.printJSON(detail)

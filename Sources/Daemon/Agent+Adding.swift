@@ -1,0 +1,103 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Watch
+
+// Files that a person hands in.
+
+extension Agent {
+    package func add(_ request: AddRequest) async throws -> [UploadView] {
+        try requireReady()
+        // No hexadecimal digit is a slash.
+        let isText = request.path.hasPrefix("/")
+        guard let raw = isText ? Array(request.path.utf8) : bytes(hexadecimal: request.path) else {
+            throw Refusal(.badRequest, "`path` takes an absolute path, or its bytes in hexadecimal")
+        }
+        let path = FilePath(bytes: raw)
+        guard path.isAbsolute, path == path.normalised else {
+            throw Refusal(.badRequest, "`path` takes an absolute path without `.` and `..`")
+        }
+        let file = try await settledFile(at: path)
+        guard let folder = house.folder(file.folder) else {
+            throw Refusal(.badRequest, "\(path.display) is in no configured folder")
+        }
+        for name in request.to where house.destinations[name] == nil {
+            let known = house.settings.destinations.map(\.name)
+            throw Refusal(
+                .badRequest,
+                "no destination is called `\(name)`: "
+                    + (closest(to: name, among: known).map { "did you mean `\($0)`?" } ?? known.joined(separator: ", "))
+            )
+        }
+        try Self.checkContext(request.context)
+        if let key = request.key, key.isEmpty || key.utf8.count > 1024 {
+            throw Refusal(.badRequest, "a key has 1 to 1024 bytes")
+        }
+        var named: Set<String> = []
+        let to = request.to.filter { named.insert($0).inserted }
+        let arrival = intake.arrival(
+            of: file, folder, to: to.isEmpty ? folder.uploadTo : to, key: request.key,
+            context: request.context, again: request.again)
+        guard let outcome = try await house.store.record([arrival]).first else { return [] }
+        house.stagerBell.ring()
+        switch outcome {
+        case .recorded(_, let ids):
+            return await views(try await ids.asyncCompactMap { try await self.house.store.row($0) }[...])
+        case .renewed(let asset):
+            let ids = try await house.store.uploads(of: asset).map(\.id)
+            return await views(try await ids.asyncCompactMap { try await self.house.store.row($0) }[...])
+        case .known:
+            throw Refusal(
+                .duplicate, "\(path.display) was taken up before in this version: `--again` uploads it once more")
+        case .keyTaken(let holder):
+            throw Refusal(.conflict, "upload \(holder) is under way with the same key", id: holder)
+        }
+    }
+
+    /// A file that a person hands in: whole because they say so, and in the folder whose path it lies below.
+    private func settledFile(at path: FilePath) async throws -> SettledFile {
+        let look: FileLook
+        do { look = try await blocking { try FileLook(at: path) } } catch let error as SystemError {
+            throw Refusal(error.isMissing ? .notFound : .badRequest, error.description)
+        }
+        guard look.isRegular else { throw Refusal(.badRequest, "\(path.display) is no regular file") }
+        let rules = house.settings.folders.map(\.watch)
+        let around = rules.filter { path.relative(to: $0.path) != nil }
+        // Several folders may share a path and tell their files apart by name; a person may also hand in what none takes.
+        let taker = around.first { rule in
+            path.relative(to: rule.path).map { NameRules(include: rule.include, exclude: rule.exclude).takes($0) }
+                ?? false
+        }
+        guard let rule = taker ?? around.first, let relative = path.relative(to: rule.path) else {
+            throw Refusal(
+                .badRequest,
+                "\(path.display) is below none of the configured folders: "
+                    + rules.map { "\($0.name) (\($0.path.display))" }.joined(separator: ", "))
+        }
+        let system = fileSystems.identity(at: rule.path, device: look.device)
+        let identity = StoredIdentity(
+            folder: rule.name, relative: relative, size: look.size, modified: look.modified,
+            inode: system?.keepsInodes == true ? look.inode : nil, born: look.born, fileSystem: system?.name)
+        return SettledFile(
+            folder: rule.name, root: rule.path, relative: relative, look: look, identity: identity, settledBy: .added)
+    }
+
+    /// Context is shown in every list and event, so it must stay small.
+    private static func checkContext(_ context: [String: String]) throws {
+        func refuse(_ problem: String) -> Refusal { Refusal(.badRequest, "`context` \(problem)") }
+        if context.count > 16 { throw refuse("takes at most 16 names, not \(context.count)") }
+        for (name, value) in context {
+            let isPlain = name.utf8.allSatisfy {
+                UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0
+                    || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || "_.-".utf8.contains($0)
+            }
+            guard isPlain, (1...64).contains(name.utf8.count) else {
+                throw refuse("takes names of 1 to 64 letters, digits, `_`, `.` and `-`, not `\(name.prefix(70))`")
+            }
+            if value.utf8.count > 1024 { throw refuse("takes values of at most 1 KiB; that of `\(name)` is longer") }
+        }
+        let total = context.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        if total > 8192 { throw refuse("takes at most 8 KiB in all, not \(total) bytes") }
+    }
+}

@@ -1,0 +1,133 @@
+internal import Core
+internal import Linux
+internal import Store
+internal import Synchronization
+
+/// What happened lately, looked up and made into views once for all who follow: two hundred readers ask no more of the
+/// store than one does, and so cannot slow the uploads down.
+actor EventBoard {
+    private let house: House
+    /// Contiguous, oldest first: every event with a number above `floor`.
+    private var recent: [EventView] = []
+    private var floor: Int64 = 0
+    private var filling: Task<Void, any Error>?
+    private var progress: (made: MonotonicTime, views: [EventView])?
+    private var listener: Int?
+
+    private struct Bells {
+        var all: [Int: Nudge] = [:]
+        var next = 0
+    }
+
+    private nonisolated let bells = Mutex(Bells())
+    /// Something was committed since the board last asked.
+    private nonisolated let isBehind = Atomic(true)
+
+    /// A reader that is further behind asks the store itself.
+    private static let capacity = 1024
+    /// Progress is looked at this often at most, however many look.
+    private static let freshness: Duration = .milliseconds(250)
+
+    init(house: House) { self.house = house }
+
+    /// - Returns: The number for ``forget(_:)``.
+    func listen(_ bell: Nudge) async -> Int {
+        if listener == nil {
+            // At once, so that a second caller does not register again while this one waits.
+            listener = 0
+            listener = await house.store.listen { [self] in
+                // In this order: whoever wakes must find that there is something to fetch.
+                isBehind.store(true, ordering: .releasing)
+                ringAll()
+            }
+            // For what was committed while nobody listened yet.
+            isBehind.store(true, ordering: .releasing)
+            ringAll()
+        }
+        return bells.withLock { bells in
+            bells.next += 1
+            bells.all[bells.next] = bell
+            return bells.next
+        }
+    }
+
+    private nonisolated func ringAll() {
+        for bell in bells.withLock({ Array($0.all.values) }) { bell.ring() }
+    }
+
+    nonisolated func forget(_ reader: Int) { bells.withLock { $0.all[reader] = nil } }
+
+    /// Events after `seq`, oldest first, at most 200; empty when there is none yet.
+    func events(after seq: Int64, _ agent: Agent) async throws -> [EventView] {
+        if seq < floor { return try await Self.fetch(after: seq, agent) }
+        if seq >= last {
+            while let filling { try await filling.value }
+            // Others may have filled it meanwhile, or moved on far beyond this reader.
+            if seq >= last, isBehind.exchange(false, ordering: .acquiringAndReleasing) {
+                try await fill(from: seq, agent)
+            }
+            if seq < floor { return try await Self.fetch(after: seq, agent) }
+        }
+        let start = recent.firstIndex { $0.seq > seq } ?? recent.endIndex
+        return Array(recent[start...].prefix(200))
+    }
+
+    private var last: Int64 { recent.last?.seq ?? floor }
+
+    private func fill(from seq: Int64, _ agent: Agent) async throws {
+        // Nobody has followed for a while: what lies between is of no use to this reader.
+        if seq > last {
+            recent = []
+            floor = seq
+        }
+        let start = last
+        let task = Task {
+            // Here, and not by whoever waits: of several, the one that began it may be the last to go on.
+            defer { filling = nil }
+            let views = try await Self.fetch(after: start, agent)
+            recent += views
+            // A full batch: there may be more.
+            if views.count == 200 { isBehind.store(true, ordering: .releasing) }
+            if recent.count > Self.capacity {
+                let surplus = recent.count - Self.capacity / 2
+                floor = recent[surplus - 1].seq
+                recent.removeFirst(surplus)
+            }
+        }
+        filling = task
+        do { try await task.value } catch {
+            isBehind.store(true, ordering: .releasing)
+            throw error
+        }
+    }
+
+    private static func fetch(after seq: Int64, _ agent: Agent) async throws -> [EventView] {
+        var views: [EventView] = []
+        for event in try await agent.house.store.events(after: seq, limit: 200) {
+            var op: UploadView?
+            // Without its object the event still says enough.
+            if let id = event.upload, let row = try? await agent.house.store.row(id) { op = await agent.view(row) }
+            views.append(
+                EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail))
+        }
+        return views
+    }
+
+    /// How far each running upload is. Their numbers are for the reader to set.
+    func progress(_ agent: Agent) async throws -> [EventView] {
+        let now = house.clocks.monotonic()
+        if let progress, now.since(progress.made) < Self.freshness { return progress.views }
+        // Before the wait: others are content with what there is.
+        progress = (now, progress?.views ?? [])
+        var views: [EventView] = []
+        for id in house.live.ids {
+            guard let live = house.live[id], live.phase != .opening, let row = try await house.store.row(id)
+            else { continue }
+            views.append(
+                EventView(
+                    seq: 0, ts: house.clocks.wall().description, type: "progress", op: await agent.view(row)))
+        }
+        progress = (now, views)
+        return views
+    }
+}

@@ -1,0 +1,56 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Control
+@testable import Daemon
+
+@Suite("Requests", .timeLimit(.minutes(1)))
+struct RequestTests {
+    @Test(
+        "what a person need not say may be left out, and what nobody knows is refused",
+        arguments: [
+            ("/v1/pause", #"{"duration":60}"#, 202, "pause ||||60"),
+            ("/v1/cancel", #"{"folder":"front"}"#, 202, "cancel ||front||"),
+            ("/v1/uploads", #"{"path":"2f61"}"#, 202, "add /a|[]||[:]|false"),
+            ("/v1/pause", #"{"foldr":"front"}"#, 400, "no key is called `foldr`: did you mean `folder`?"),
+            ("/v1/uploads", #"{"path":"2f61","force":true}"#, 400, "no key is called `force`"),
+            ("/v1/pause", "[]", 400, "it is no JSON object"),
+            ("/v1/pause", "{", 400, "it is not JSON"),
+            ("/v1/pause", #"{"ids":"x"}"#, 400, "`ids` has the wrong type"),
+        ])
+    func bodies(_ path: String, _ body: String, _ status: Int, _ expected: String) async throws {
+        try await withLine { line in
+            let answer = try await line.ask("POST", path, body)
+            #expect(answer.status == status)
+            if status == 202 {
+                #expect(line.daemon.asked == [expected])
+            } else {
+                #expect(answer.text.contains(expected), "\(answer.text)")
+                #expect(line.daemon.asked.isEmpty)
+            }
+        }
+    }
+
+    @Test("a filter that events do not have is refused")
+    func eventFilter() async throws {
+        try await withLine { line in
+            let answer = try await line.ask("GET", "/v1/events?tpyes=added")
+            #expect(answer.status == 400)
+            #expect(answer.text.contains("no filter `tpyes`"))
+        }
+    }
+
+    @Test("an event is written once for all who follow")
+    func writer() throws {
+        let writer = EventWriter()
+        let first = EventView(seq: 5, ts: "t", type: "state", op: .sample(state: "queued"))
+        let later = EventView(seq: 5, ts: "t", type: "state", op: .sample(state: "uploading"))
+        #expect(try writer.lines(first) == writer.lines(later))
+        // Progress has the number of the event before it.
+        let progress = EventView(seq: 5, ts: "t", type: "progress", op: .sample())
+        #expect(try writer.lines(progress) == progress.lines())
+        for seq in 6...2000 { _ = try writer.lines(EventView(seq: Int64(seq), ts: "t", type: "state")) }
+        #expect(try writer.lines(later) == later.lines())
+    }
+}
