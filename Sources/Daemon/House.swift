@@ -24,6 +24,8 @@ struct House: Sendable {
     /// Remote remains may be waiting to be removed.
     let removalBell = Nudge()
     let troubles = Troubles()
+    /// Why single assets wait for their copy, by their number.
+    let stagingHolds = Troubles()
 
     func folder(_ name: String) -> FolderSettings? { settings.folders.first { $0.watch.name == name } }
 
