@@ -90,7 +90,9 @@ extension Store {
     package func rows(path: FilePath) throws -> [UploadRow] {
         // Where the folder ends and the path below it begins is not known: each end of the path is looked up.
         let parts = path.components
-        let ends = parts.indices.map { Connection.Value.blob(Array(parts[$0...].map(\.bytes).joined(separator: [0x2F]))) }
+        let ends = parts.indices.map {
+            Connection.Value.blob(Array(parts[$0...].map(\.bytes).joined(separator: [0x2F])))
+        }
         if ends.isEmpty { return [] }
         let assets = try connection.all(
             """
