@@ -69,7 +69,7 @@ extension Agent {
                         .backoff, since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
                         until: until, text: row.failure?.message ?? "waits for its next attempt"))
             }
-        } else if let hold = house.troubles["staging"] {
+        } else if let hold = house.stagingHolds["\(upload.asset)"] ?? house.troubles["staging"] {
             holds.append(hold)
         }
         if let hold = house.troubles["state"] { holds.append(hold) }

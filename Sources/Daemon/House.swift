@@ -26,6 +26,8 @@ struct House: Sendable {
     /// Files came in, or the daemon has started: what is due once a day may be due.
     let upkeepBell = Nudge()
     let troubles = Troubles()
+    /// Why single assets wait for their copy, by their number.
+    let stagingHolds = Troubles()
 
     func folder(_ name: String) -> FolderSettings? { settings.folders.first { $0.watch.name == name } }
 

@@ -31,9 +31,14 @@ actor Releaser {
 
     private func pass() async throws {
         var cursor: Int64 = 0
+        var seen: Set<Int64> = []
         while !Task.isCancelled {
             let found = try await house.store.releasable(limit: Self.width, after: cursor)
-            guard let last = found.last else { return }
+            guard let last = found.last else {
+                deferred = deferred.filter { seen.contains($0.key) }
+                return
+            }
+            seen.formUnion(found.map(\.asset.id))
             cursor = last.asset.id
             let now = house.clocks.monotonic()
             let due = found.filter { deferred[$0.asset.id].map { $0.until <= now } ?? true }
@@ -78,6 +83,11 @@ actor Releaser {
         guard let sha256 = asset.sha256 else { return false }
         try await house.store.beginRelease(asset.id)
         CrashPoint.reached("release-begun")
+        if try await blocking({ try SourceHome.isAway(asset) }) {
+            // Its copy must not fill the cache until the disk comes back, if ever.
+            return try await record(
+                .kept("\(asset.root.display) is not mounted as it was when the file was found"), asset)
+        }
         let release = SourceRelease(
             SourceRelease.AssetIdentity(
                 id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
@@ -144,6 +154,7 @@ actor Releaser {
     }
 
     private func nextDeadline() -> Duration? {
-        deferred.values.map(\.until).min().map { max(.zero, $0.since(house.clocks.monotonic())) }
+        // Never at once: an asset may have left the list meanwhile.
+        deferred.values.map(\.until).min().map { max(.seconds(1), $0.since(house.clocks.monotonic())) }
     }
 }

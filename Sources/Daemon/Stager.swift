@@ -18,6 +18,8 @@ actor Stager {
     private var promised: Int64 = 0
     /// Assets whose source cannot be read now, and when they are tried again.
     private var deferred: [Int64: (until: MonotonicTime, failures: Int)] = [:]
+    /// The staging folder did not take a copy: it is not tried again before this.
+    private var blockedUntil: MonotonicTime?
     private let workerBells = [Nudge(), Nudge()]
     private let unsettledBell = Nudge()
 
@@ -25,6 +27,8 @@ actor Stager {
     private static let smallFile: Int64 = 1 << 20
     private static let batchFiles = 64
     private static let batchTime: Duration = .milliseconds(50)
+    /// Between two tries at a staging folder that does not work.
+    private static let blockTime: Duration = .seconds(10)
 
     init(house: House, reconsider: @escaping @Sendable (String, FilePath) -> Void) {
         self.house = house
@@ -66,16 +70,25 @@ actor Stager {
     /// One large asset, or several small ones, whose room is reserved. Empty when there is none or no room.
     private func nextBatch() async throws -> [AssetRecord] {
         let now = house.clocks.monotonic()
+        if let blockedUntil, blockedUntil > now { return [] }
         let waiting = deferred.filter { $0.value.until > now }.map(\.key)
         let candidates = try await house.store.arrived(limit: Self.batchFiles, except: underWay.union(waiting))
+        forgetDeferred(except: candidates, now)
+        if candidates.isEmpty && underWay.isEmpty && deferred.isEmpty { clearTrouble() }
         var batch: [AssetRecord] = []
         for asset in candidates where !underWay.contains(asset.id) {
             let isSmall = asset.size <= Self.smallFile
             if !batch.isEmpty && !isSmall { continue }
             // Taken before the question is asked: the other worker runs while this one waits for the answer.
             underWay.insert(asset.id)
-            guard try await hasRoom(for: asset) else {
+            let room: Room
+            do { room = try await self.room(for: asset) } catch {
                 underWay.remove(asset.id)
+                throw error
+            }
+            if room != .enough {
+                underWay.remove(asset.id)
+                if room == .never { continue }
                 break
             }
             promised += asset.size
@@ -85,8 +98,32 @@ actor Stager {
         return batch
     }
 
+    /// Forgets assets that were put off and are not waiting any more: cancelled, or retried under another number.
+    private func forgetDeferred(except candidates: [AssetRecord], _ now: MonotonicTime) {
+        if deferred.isEmpty || candidates.count >= Self.batchFiles { return }
+        let kept = Set(candidates.map(\.id)).union(underWay)
+        for (id, entry) in deferred where entry.until <= now && !kept.contains(id) { forgetDeferral(id) }
+    }
+
+    private func forgetDeferral(_ asset: Int64) {
+        deferred[asset] = nil
+        _ = house.stagingHolds.clear("\(asset)")
+    }
+
+    private func clearTrouble() {
+        if house.troubles.clear("staging") { house.log.notice("staging goes on") }
+    }
+
+    private enum Room {
+        case enough
+        /// Not now; said why.
+        case later
+        /// The asset was refused.
+        case never
+    }
+
     /// Whether the cache may take the asset: the cap, and the floor of free space. Says so when it may not.
-    private func hasRoom(for asset: AssetRecord) async throws -> Bool {
+    private func room(for asset: AssetRecord) async throws -> Room {
         let settings = house.settings.staging
         if let cap = settings.maxSize, asset.size > cap {
             try await refuse(
@@ -95,28 +132,36 @@ actor Stager {
                     .config, code: "larger_than_staging",
                     message:
                         "\(asset.path.display) has \(asset.size) bytes, more than staging.max_size (\(cap)) allows: raise it",
-                    at: house.clocks.wall(), retryable: false))
-            return false
+                    at: house.clocks.wall(), retryable: false), isGone: false)
+            return .never
         }
         let used = try await house.store.stagedBytes() + promised
         let staging = house.staging
         let free: Int64
-        do { free = try await blocking { try staging.free() } - promised } catch {
+        do { free = try await blocking { try Self.freeSpace(of: staging) } - promised } catch {
             wait("the staging folder cannot be asked for its space: \(error)")
-            return false
+            return .later
         }
         if let cap = settings.maxSize, used + asset.size > cap {
             wait("staging holds \(used) of at most \(cap) bytes: it goes on when uploads are done")
-            return false
+            return .later
         }
         if free - asset.size < settings.keepFree {
             wait(
                 "\(free) bytes are free for staging, and \(settings.keepFree) are to stay free: it goes on when uploads are done"
             )
-            return false
+            return .later
         }
-        if house.troubles.clear("staging") { house.log.notice("staging goes on") }
-        return true
+        return .enough
+    }
+
+    private static func freeSpace(of staging: StagingArea) throws(SystemError) -> Int64 {
+        do { return try staging.free() } catch {
+            guard error.isMissing else { throw error }
+            // Somebody removed the folder. Waiting for a person to make it would help nobody.
+            try staging.restore()
+            return try staging.free()
+        }
     }
 
     private func wait(_ text: String) {
@@ -125,7 +170,9 @@ actor Stager {
     }
 
     private func nextDeadline() -> Duration? {
-        var earliest = deferred.values.map(\.until).min().map { max(.zero, $0.since(house.clocks.monotonic())) }
+        let times = deferred.values.map(\.until) + (blockedUntil.map { [$0] } ?? [])
+        // Never at once: what is due may be without room.
+        var earliest = times.min().map { max(.seconds(1), $0.since(house.clocks.monotonic())) }
         // Room may also come by what others remove, of which nobody tells.
         if house.troubles["staging"] != nil { earliest = min(earliest ?? .seconds(30), .seconds(30)) }
         return earliest
@@ -160,6 +207,8 @@ actor Stager {
                             results.append((asset, .copied(sha256: copied.sha256)))
                         } catch {
                             results.append((asset, .failed(error)))
+                            // The next one would meet the same.
+                            if error.isOfStaging { break }
                         }
                     }
                     return results
@@ -192,9 +241,9 @@ actor Stager {
             if !copied.isEmpty { try await publish(copied) }
             for case (let asset, .failed(let error)) in results { try await handle(error, asset) }
         } catch {
-            // The assets stay recorded as arrived: they are copied again.
+            // The assets stay recorded as arrived: they are copied again, but not at once.
             house.log.error("staged copies could not be recorded", ["reason": "\(error)"])
-            wait("\(error)")
+            block("\(error)")
         }
     }
 
@@ -203,17 +252,25 @@ actor Stager {
         let names = copied.map(\.asset.stagedName)
         try await blocking { try staging.publish(names) }
         let repeats = Set(
-            try await house.store.staged(copied.map { Store.Copied(asset: $0.asset.id, sha256: $0.sha256) }))
+            try await house.store.staged(
+                copied.map {
+                    Store.Copied(
+                        asset: $0.asset.id, sha256: $0.sha256,
+                        skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip)
+                }))
         CrashPoint.reached("staged")
+        blockedUntil = nil
+        clearTrouble()
         // Cancelled while they were copied: nobody counts on them.
         let owned = try await house.store.owned(copied.map(\.asset.id))
         let stray = copied.map(\.asset).filter { !owned.contains($0.id) }
         if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
         for (asset, sha256) in copied where owned.contains(asset.id) {
-            deferred[asset.id] = nil
+            forgetDeferral(asset.id)
             if repeats.contains(asset.id) {
                 house.log.info(
-                    "not sent again: the same content was uploaded from this path before", ["path": asset.path.display])
+                    "not sent again: the same content was uploaded before; the source is kept",
+                    ["path": asset.path.display])
             } else {
                 house.log.info(
                     "staged", ["path": asset.path.display, "size": "\(asset.size)", "sha256": hexadecimal(sha256)])
@@ -231,36 +288,44 @@ actor Stager {
             let (staging, name) = (house.staging, asset.stagedName)
             try await blocking { try staging.remove(name) }
         case .changed:
+            forgetDeferral(asset.id)
             house.log.info("changed while it was copied, waits until it settles again", ["path": asset.path.display])
             try await house.store.unsettle(asset.id)
             unsettledBell.ring()
             reconsider(asset.folder, asset.identity.relative)
         case .missing:
-            try await refuse(asset, missing(asset))
-        case .full(let error):
-            wait("no room for the copy of \(asset.path.display): \(error)")
-            putOff(asset)
-        case .broken(let error):
-            wait("the staging folder does not work: \(error)")
-            putOff(asset)
-        case .unreadable(let error):
-            let failures = putOff(asset)
-            // The 1st, 2nd, 4th, 8th … time: a folder of another's files must not fill the log.
-            if failures & (failures - 1) == 0 {
-                house.log.warning(
-                    "cannot be read, will be tried again",
-                    ["path": asset.path.display, "reason": error.description, "failures": "\(failures)"])
+            if try await blocking({ try SourceHome.isAway(asset) }) {
+                putOff(asset, .absent, "\(asset.root.display) is not mounted as it was when the file was found")
+            } else {
+                try await refuse(asset, missing(asset), isGone: true)
             }
+        case .full(let error): block("no room for the next copy: \(error)")
+        case .broken(let error): block("the staging folder does not work: \(error)")
+        case .unreadable(let error): putOff(asset, .backoff, "the source cannot be read: \(error)")
         }
     }
 
-    @discardableResult
-    private func putOff(_ asset: AssetRecord) -> Int {
+    /// The staging folder did not take a copy, so it would not take the next: all wait a little.
+    private func block(_ text: String) {
+        wait(text)
+        blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
+    }
+
+    /// One source cannot be copied now: the others go on, and it is tried again.
+    private func putOff(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
             afterFailures: failures, luck: Chance.luck())
         deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures)
-        return failures
+        let now = house.clocks.wall()
+        _ = house.stagingHolds.set(
+            "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: reason))
+        // The 1st, 2nd, 4th, 8th … time: a folder of another's files must not fill the log.
+        if failures & (failures - 1) == 0 {
+            house.log.warning(
+                "waits for its source, will be tried again",
+                ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
+        }
     }
 
     private func missing(_ asset: AssetRecord) -> Failure {
@@ -270,9 +335,9 @@ actor Stager {
             at: house.clocks.wall(), retryable: false)
     }
 
-    private func refuse(_ asset: AssetRecord, _ failure: Failure) async throws {
-        try await house.store.cannotStage(asset.id, failure)
-        deferred[asset.id] = nil
+    private func refuse(_ asset: AssetRecord, _ failure: Failure, isGone: Bool) async throws {
+        try await house.store.cannotStage(asset.id, failure, isGone: isGone)
+        forgetDeferral(asset.id)
         house.log.warning("not uploaded", ["path": asset.path.display, "reason": failure.message])
     }
 
@@ -283,10 +348,11 @@ actor Stager {
                 let assets = try await house.store.unsettled()
                 await unsettledBell.wait(atMost: assets.isEmpty ? nil : .seconds(10))
                 for asset in assets {
-                    let isThere = try await blocking { try FileLook.ifPresent(at: asset.path) != nil }
-                    let root = try await blocking { try FileLook.ifPresent(at: asset.root) != nil }
-                    // A folder that is not mounted says nothing about its files.
-                    if !isThere && root { try await refuse(asset, missing(asset)) }
+                    let isGone = try await blocking {
+                        // A folder that is not mounted says nothing about its files.
+                        try FileLook.ifPresent(at: asset.path) == nil && !SourceHome.isAway(asset)
+                    }
+                    if isGone { try await refuse(asset, missing(asset), isGone: true) }
                 }
             } catch {
                 house.log.warning("cannot look after changed files", ["reason": "\(error)"])

@@ -19,18 +19,25 @@ package final class Bell: Sendable {
     /// Waits for the bell, for news or for the time, whichever is first, and stops the ringing.
     ///
     /// - Parameter longest: `nil` waits as long as it takes. Rounded up to milliseconds, so that nobody wakes too early.
-    package func wait(orNewsOf inotify: Inotify?, longest: Duration?) {
+    /// - Returns: Whether mounts changed since the last wait.
+    @discardableResult
+    package func wait(orNewsOf inotify: Inotify?, mounts: MountNews? = nil, longest: Duration?) -> Bool {
         let milliseconds = longest.map { CInt(clamping: max(0, ($0.inNanoseconds + 999_999) / 1_000_000)) } ?? -1
-        descriptor.withNumber { bell in
+        return descriptor.withNumber { bell in
             let other = inotify?.withNumber { $0 } ?? -1
+            let table = mounts?.withNumber { $0 } ?? -1
             var watched = [
                 pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: other, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: table, events: Int16(POLLPRI), revents: 0),
             ]
             // An interrupted wait is a wake-up like any other: the caller looks around and waits again.
-            guard poll(&watched, 2, milliseconds) > 0, watched[0].revents != 0 else { return }
-            var count: UInt64 = 0
-            _ = read(bell, &count, 8)
+            guard poll(&watched, 3, milliseconds) > 0 else { return false }
+            if watched[0].revents != 0 {
+                var count: UInt64 = 0
+                _ = read(bell, &count, 8)
+            }
+            return watched[2].revents != 0
         }
     }
 }

@@ -100,6 +100,15 @@ package struct SourceRelease: Sendable {
         if !isTrusted, try contentDigest(of: aside) != asset.sha256 {
             return try giveBack("its content changed after it was staged")
         }
+        do { return try carryOut() } catch {
+            // It may be a long time until the target works: until then the file has its own name, unless a new file
+            // has that by now. What says that the name is not free is no news beside the first error.
+            try? Files.renameNoReplace(aside, to: asset.path)
+            throw error
+        }
+    }
+
+    private func carryOut() throws(SystemError) -> Result {
         switch act {
         case .delete:
             try Files.remove(aside)
@@ -142,7 +151,9 @@ package struct SourceRelease: Sendable {
         if let there = try FileLook.ifPresent(at: target), there.isRegular, there.size == asset.size,
             try contentDigest(of: target) == asset.sha256
         {
-            // The same bytes stand there: moved before a crash, or a copy of the same file.
+            // The same bytes stand there: moved before a crash, or a copy of the same file, which may not be on disk yet.
+            try Descriptor.open(target, for: .reading).sync(named: target)
+            try Files.syncFolder(target.parent)
             try Files.remove(aside)
             return target
         }

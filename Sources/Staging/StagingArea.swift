@@ -16,6 +16,14 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
     /// The caller asked to stop.
     case stopped(FilePath)
 
+    /// The staging folder is to blame: another source would fare no better.
+    package var isOfStaging: Bool {
+        switch self {
+        case .full, .broken: true
+        case .changed, .missing, .unreadable, .stopped: false
+        }
+    }
+
     package var description: String {
         switch self {
         case .changed(let path): "\(path.display) changed while it was copied"
@@ -61,6 +69,9 @@ package struct StagingArea: Sendable {
         }
         return whole
     }
+
+    /// Makes the folder anew where somebody removed it. What was in it is staged again when it is missed.
+    package func restore() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700) }
 
     /// Copies `source` to a partial file, durable but not yet under its name: ``publish(_:)`` follows.
     ///

@@ -173,17 +173,20 @@ extension Store {
     package struct Copied: Sendable, Hashable {
         package var asset: Int64
         package var sha256: [UInt8]
+        /// The same content from another path counts as sent already (`duplicates: skip`).
+        package var skipsDuplicates: Bool
 
-        package init(asset: Int64, sha256: [UInt8]) {
+        package init(asset: Int64, sha256: [UInt8], skipsDuplicates: Bool = false) {
             self.asset = asset
             self.sha256 = sha256
+            self.skipsDuplicates = skipsDuplicates
         }
     }
 
     /// The copies are in place: their uploads may go. One transaction for all.
     ///
-    /// - Returns: The assets whose content was already uploaded from the same path: their uploads are completed
-    ///   without sending, their sources kept.
+    /// - Returns: The assets whose content was already uploaded from the same path, or from any where duplicates are
+    ///   skipped: their uploads are completed without sending, their sources kept.
     @discardableResult
     package func staged(_ copies: [Copied]) async throws -> [Int64] {
         try await change { connection in
@@ -196,36 +199,44 @@ extension Store {
                 for upload in try self.uploads(of: copy.asset) where upload.state == .staging {
                     try self.move(upload, by: .staged)
                 }
-                if try self.settleRepeat(asset, copy.sha256) { repeats.append(asset.id) }
+                if try self.settleRepeat(asset, copy) { repeats.append(asset.id) }
             }
             return repeats
         }
     }
 
-    /// The same content from the same path, uploaded and verified before: touched, copied back, or restored.
-    private func settleRepeat(_ asset: AssetRecord, _ sha256: [UInt8]) throws -> Bool {
+    /// Smaller files are alike too often to be told by their content: another path means another file.
+    private static let smallestDuplicate: Int64 = 4096
+
+    /// The same content, uploaded and verified before: from the same path (touched, copied back, restored), or from
+    /// another where the folder skips duplicates.
+    private func settleRepeat(_ asset: AssetRecord, _ copy: Copied) throws -> Bool {
+        let anywhere = copy.skipsDuplicates && asset.size >= Self.smallestDuplicate
         let uploads = try uploads(of: asset.id).filter { $0.state == .queued && $0.generation == 1 }
         guard !uploads.isEmpty, asset.settledBy != .added else { return false }
         var isRepeat = true
         for upload in uploads {
             let before = try connection.first(
                 """
-                SELECT remote FROM history WHERE sha256 = ?1 AND destination = ?2 AND outcome = 'completed'
-                AND folder = ?3 AND relative = ?4 ORDER BY id DESC
+                SELECT remote, folder, relative FROM history
+                WHERE sha256 = ?1 AND destination = ?2 AND outcome = 'completed'
+                AND (?5 OR (folder = ?3 AND relative = ?4)) ORDER BY id DESC
                 """,
                 [
-                    .blob(sha256), .text(upload.destination), .text(asset.folder),
-                    .blob(asset.identity.relative.bytes),
+                    .blob(copy.sha256), .text(upload.destination), .text(asset.folder),
+                    .blob(asset.identity.relative.bytes), .integer(anywhere ? 1 : 0),
                 ]
-            ) { $0.optionalText(0) }
+            ) { (remote: $0.optionalText(0), folder: $0.text(1), relative: FilePath(bytes: $0.blob(2))) }
             guard let before else {
                 isRepeat = false
                 continue
             }
             var remote =
-                before.flatMap { Self.value(RemoteObject.self, json: $0) }
+                before.remote.flatMap { Self.value(RemoteObject.self, json: $0) }
                 ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
-            remote.warnings = ["not sent again: the same content was uploaded from this path before"]
+            let isSamePath = before.folder == asset.folder && before.relative == asset.identity.relative
+            let place = isSamePath ? "from this path" : "as \(before.relative.display) of folder \(before.folder)"
+            remote.warnings = ["not sent again: the same content was uploaded \(place) before; the source is kept"]
             try connection.run("UPDATE asset SET action = 'keep', target = NULL WHERE id = ?1", [.integer(asset.id)])
             try move(upload, by: .claimed)
             var claimed = upload
@@ -255,8 +266,11 @@ extension Store {
         ) { AssetRecord($0, 0) }
     }
 
-    /// The source cannot be copied, for its own sake (gone, unreadable): its uploads fail.
-    package func cannotStage(_ asset: Int64, _ failure: Failure) async throws {
+    /// The source cannot be copied, for its own sake (gone, too large): its uploads fail.
+    ///
+    /// - Parameter isGone: The source is not there, so its path may be used again. Otherwise the tombstone stays, or
+    ///   every scan would find the file anew and fail it once more.
+    package func cannotStage(_ asset: Int64, _ failure: Failure, isGone: Bool) async throws {
         try await change { connection in
             for upload in try self.uploads(of: asset) where upload.state == .staging {
                 try self.note(failure, upload)
@@ -266,8 +280,8 @@ extension Store {
             try connection.run(
                 "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled')",
                 [.integer(asset)])
-            // The path may be used again; nothing of this version was sent.
-            try connection.run(Self.digUp, [.integer(asset)])
+            // Nothing of this version was sent.
+            if isGone { try connection.run(Self.digUp, [.integer(asset)]) }
         }
     }
 

@@ -17,6 +17,8 @@ final class Lookout {
 
     let fileSystems = FileSystems()
     let roots: [Root]
+    /// `nil` without `/proc`: mounts are then noticed by the next scan.
+    let mounts = try? MountNews()
     /// `nil` when the kernel has no instance for us: everything is scanned from time to time then.
     var inotify: Inotify?
     /// The directories of a watch. Several where trees overlap: the kernel has one watch for a directory.
@@ -102,7 +104,8 @@ final class Lookout {
             publish()
             // Files to be skipped wait only for the events that are queued already.
             if !canScan && skipped.isEmpty {
-                bell.wait(orNewsOf: inotify, longest: nextDeadline.map { $0.since(clocks.monotonic()) })
+                let longest = nextDeadline.map { $0.since(clocks.monotonic()) }
+                if bell.wait(orNewsOf: inotify, mounts: mounts, longest: longest) { lookForMounts() }
             }
         }
         // Parents and children hold each other.
@@ -141,6 +144,16 @@ final class Lookout {
         if let due = nextPoll, due <= now {
             nextPoll = unwatched.isEmpty ? nil : now.advanced(by: pace.poll)
             for directory in unwatched.values { enqueue(directory, .poll) }
+        }
+    }
+
+    /// A folder that another directory stands in front of now, or no longer, is scanned. The others are left alone: on a
+    /// machine with containers something is mounted all the time.
+    private func lookForMounts() {
+        for root in roots {
+            // What cannot be looked at is found out by the scan.
+            let look = try? FileLook(at: root.real)
+            if look?.device != root.top.device || look?.inode != root.top.inode { root.nextLook = clocks.monotonic() }
         }
     }
 

@@ -157,6 +157,21 @@ struct SourceReleaseTests {
         #expect(try Files.read(target) == [1])
     }
 
+    @Test("a target that cannot be reached leaves the source under its own name, to be tried again")
+    func targetFails() throws {
+        let source = try folder.write("a.mp4", content)
+        let wall = try folder.write("done", [1])
+        let staged = try identity(source)
+        let release = SourceRelease(staged, .move(to: wall.appending("deeper/a.mp4")))
+        for _ in 0..<2 {
+            #expect(throws: SystemError.self) { try release.run() }
+            #expect(try names() == ["a.mp4", "done"])
+        }
+        try Files.remove(wall)
+        #expect(isReleased(try release.run()))
+        #expect(try Files.read(wall.appending("deeper/a.mp4")) == content)
+    }
+
     @Test("a target that holds the same bytes already is the move's own, from before a crash")
     func movedBefore() throws {
         let source = try folder.write("a.mp4", content)

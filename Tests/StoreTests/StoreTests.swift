@@ -238,6 +238,42 @@ struct StoreTests {
         #expect(try await scene.store.upload(other.uploads[0])?.state == .queued)
     }
 
+    @Test(
+        "where duplicates are skipped, the same content from another path is not sent either, if it is long enough",
+        arguments: [(Int64(4096), UploadState.completed), (4095, .queued)])
+    func duplicates(_ size: Int64, _ expected: UploadState) async throws {
+        let scene = try await Scene()
+        let sha256 = noise(32)
+        let first = try await scene.stage(Scene.arrival(Scene.file("a", size: size)), sha256: sha256)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
+        try await scene.store.finish(first.uploads[0], .verified(remote))
+        let outcome = try await scene.store.record([
+            Scene.arrival(Scene.file("b", size: size), to: ["nas", "other"])
+        ])
+        guard case .recorded(let asset, let uploads)? = outcome.first else { throw Scene.Unexpected() }
+        try await scene.store.staged([Store.Copied(asset: asset, sha256: sha256, skipsDuplicates: true)])
+        let copy = try #require(try await scene.store.upload(uploads[0]))
+        #expect(copy.state == expected)
+        #expect(copy.remote?.warnings.first?.contains("as a of folder cam") == (expected == .completed ? true : nil))
+        #expect(try await scene.store.asset(asset)?.action == (expected == .completed ? .keep : .delete))
+        // It was never sent there.
+        #expect(try await scene.store.upload(uploads[1])?.state == .queued)
+    }
+
+    @Test("a file that is refused for its size stays known, one that is gone does not", arguments: [true, false])
+    func refused(_ isGone: Bool) async throws {
+        let scene = try await Scene()
+        let file = Scene.file("a")
+        guard case .recorded(let asset, let uploads)? = try await scene.store.record([Scene.arrival(file)]).first else {
+            throw Scene.Unexpected()
+        }
+        let failure = Failure(.local, code: "x", message: "x", at: scene.clocks.wall(), retryable: false)
+        try await scene.store.cannotStage(asset, failure, isGone: isGone)
+        #expect(try await scene.store.upload(uploads[0])?.state == .failed)
+        #expect(try await scene.store.known([file.identity]) == [!isGone])
+    }
+
     @Test("two hundred days on, a tombstone is old but still there until somebody looked for its source")
     func tombstones() async throws {
         let scene = try await Scene()

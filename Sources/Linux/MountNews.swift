@@ -1,0 +1,12 @@
+internal import Core
+internal import Glibc
+
+/// Tells that something was mounted or unmounted, for ``Bell/wait(orNewsOf:mounts:longest:)``: no inotify event does.
+package final class MountNews: Sendable {
+    private let table: Descriptor
+
+    package init() throws(SystemError) { table = try Descriptor.open("/proc/self/mountinfo", for: .reading) }
+
+    /// The kernel raises `POLLPRI` on the open table once for each change; asking takes it back (proc(5)).
+    func withNumber<R>(_ body: (CInt) -> R) -> R { table.withNumber { body($0) } }
+}

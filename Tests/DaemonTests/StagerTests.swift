@@ -1,0 +1,94 @@
+import Core
+import Linux
+import Staging
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+/// Files as recorded, and a stager that has not begun.
+private struct Scene {
+    let folder = TemporaryFolder()
+    let house: House
+
+    init(cap: Int64? = nil) async throws {
+        let root = folder.path
+        let clocks = SystemClocks()
+        let staging = StagingArea(folder: root.appending("staging"))
+        _ = try staging.prepare()
+        let settings = Settings(
+            state: root.appending("state"),
+            staging: StagingSettings(path: staging.folder, copy: .auto, maxSize: cap, keepFree: 0), folders: [],
+            destinations: [],
+            policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
+            control: ControlSettings(socket: root.appending("control.sock")))
+        house = House(
+            settings: settings,
+            store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), staging: staging,
+            clocks: clocks, log: .silent, destinations: [:], live: LiveUploads(clocks: clocks))
+    }
+
+    /// - Parameter fileSystem: What the file is said to stand on; `nil` for not known.
+    func record(_ name: String, size: Int, fileSystem: String? = nil) async throws -> (path: FilePath, upload: String) {
+        let path = try folder.write(FilePath("drop/" + name), noise(size))
+        let look = try FileLook(at: path)
+        let file = SettledFile(
+            folder: "cam", root: folder.path.appending("drop"), relative: FilePath(name), look: look,
+            identity: StoredIdentity(
+                folder: "cam", relative: FilePath(name), size: look.size, modified: look.modified, inode: look.inode,
+                born: nil, fileSystem: fileSystem), settledBy: .lease)
+        let order = Arrival.Order(
+            destination: "nas", name: FilePath(name), mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
+        let outcome = try await house.store.record([Arrival(file: file, action: .keep, priority: 0, orders: [order])])
+        guard case .recorded(_, let uploads)? = outcome.first, let upload = uploads.first else { throw Unexpected() }
+        return (path, upload)
+    }
+
+    func stage(until what: String, _ condition: () async throws -> Bool) async throws {
+        let stager = Stager(house: house) { _, _ in }
+        let running = Task { try await stager.run() }
+        defer { running.cancel() }
+        try await eventually(what, holds: condition)
+    }
+
+    func state(_ upload: String) async throws -> UploadState? { try await house.store.upload(upload)?.state }
+
+    struct Unexpected: Error {}
+}
+
+@Suite("Stager")
+struct StagerTests {
+    @Test("a file that can never fit fails by name, and those behind it do not wait for it")
+    func tooLarge() async throws {
+        let scene = try await Scene(cap: 10_000)
+        let large = try await scene.record("large", size: 10_001)
+        let small = try await scene.record("small", size: 10_000)
+        try await scene.stage(until: "the small one is staged") { try await scene.state(small.upload) == .queued }
+        #expect(try await scene.state(large.upload) == .failed)
+    }
+
+    @Test("a source whose disk was taken out waits and says so, one that was removed fails")
+    func away() async throws {
+        let scene = try await Scene()
+        let away = try await scene.record("away", size: 10, fileSystem: "a card that is not there")
+        let removed = try await scene.record("removed", size: 10)
+        for path in [away.path, removed.path] { try Files.remove(path) }
+        let asset = try #require(try await scene.house.store.upload(away.upload)?.asset)
+        try await scene.stage(until: "both were tried") {
+            let isFailed = try await scene.state(removed.upload) == .failed
+            return isFailed && scene.house.stagingHolds["\(asset)"]?.kind == .absent
+        }
+        #expect(try await scene.state(away.upload) == .staging)
+    }
+
+    @Test("a staging folder that somebody removed is made anew")
+    func folderRemoved() async throws {
+        let scene = try await Scene()
+        let file = try await scene.record("a", size: 10)
+        try Files.rename(scene.house.staging.folder, to: scene.folder.path.appending("elsewhere"))
+        try await scene.stage(until: "it is staged") { try await scene.state(file.upload) == .queued }
+        #expect(scene.house.troubles["staging"] == nil)
+    }
+}
