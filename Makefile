@@ -49,10 +49,12 @@ crash: install-test-deps
 	swift build --build-tests $(STRICT)
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_KILLS=$(KILLS) $(RUN) --filter CrashTests
 
-# Each has a build of its own. LeakSanitizer would report the test runtime's own leaks, hence without.
+# Each has a build of its own. One test at a time: side by side they would starve each other into their time limits.
+# LeakSanitizer would report the test runtime's own leaks, hence without.
 sanitize: install-test-deps
-	SLUICE_KILLS=10 swift test --sanitize=thread --scratch-path .build-thread
-	ASAN_OPTIONS=detect_leaks=0 SLUICE_KILLS=10 swift test --sanitize=address --scratch-path .build-address
+	TSAN_OPTIONS="suppressions='$(CURDIR)/scripts/thread-sanitizer-known'" SLUICE_KILLS=10 \
+		swift test --no-parallel --sanitize=thread --scratch-path .build-thread
+	ASAN_OPTIONS=detect_leaks=0 SLUICE_KILLS=10 swift test --no-parallel --sanitize=address --scratch-path .build-address
 
 bench: install-deps
 	@swift build $(RELEASE) --product Benchmarks

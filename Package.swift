@@ -72,7 +72,7 @@ let package = Package(
         // Figures, one line each; `make bench`.
         .executableTarget(name: "Benchmarks", dependencies: ["Core"], swiftSettings: strict),
 
-        tests("CoreTests", ["Core"]),
+        tests("CoreTests", ["Core", "Linux"]),
         // The built binary and its processes, killed at any moment.
         tests("EndToEndTests", ["Core", "Linux", "CSQLite"]),
         tests("LinuxTests", ["Core", "Linux"]),

@@ -9,8 +9,10 @@ internal import Watch
 extension Agent {
     package func add(_ request: AddRequest) async throws -> [UploadView] {
         try requireReady()
-        guard let raw = bytes(hexadecimal: request.path) else {
-            throw Refusal(.badRequest, "`path` takes the path's bytes in hexadecimal")
+        // No hexadecimal digit is a slash.
+        let isText = request.path.hasPrefix("/")
+        guard let raw = isText ? Array(request.path.utf8) : bytes(hexadecimal: request.path) else {
+            throw Refusal(.badRequest, "`path` takes an absolute path, or its bytes in hexadecimal")
         }
         let path = FilePath(bytes: raw)
         guard path.isAbsolute, path == path.normalised else {

@@ -133,6 +133,7 @@ extension Agent: Operations {
         if !scopes.isEmpty {
             for (scope, name) in scopes { try await house.store.clearPause(scope, name) }
             try await dispatcher.reloadPauses()
+            try await dispatcher.reconsider(selection.destination.map { [$0] })
             return []
         }
         let rows = try await rows(selection)
@@ -141,7 +142,7 @@ extension Agent: Operations {
             throw Refusal(.conflict, "\(row.upload.id) is \(row.upload.state.rawValue): \(verb)", id: row.upload.id)
         }
         for row in rows { try await house.store.pause(row.upload.id, false) }
-        house.dispatchBell.ring()
+        try await dispatcher.reconsider(Set(rows.map(\.upload.destination)))
         return try await renewed(rows)
     }
 
@@ -183,10 +184,13 @@ extension Agent: Operations {
             throw Refusal(
                 .conflict, "\(row.upload.id) is completed: cancel ends only what is not over", id: row.upload.id)
         }
-        _ = try await house.store.cancel(rows.map(\.upload.id))
+        // Some at a time: a long transaction would keep everybody else waiting.
+        for start in stride(from: 0, to: rows.count, by: 200) {
+            _ = try await house.store.cancel(rows[start..<min(start + 200, rows.count)].map(\.upload.id))
+        }
         CrashPoint.reached("cancelled")
-        let ids = Set(rows.map(\.upload.id))
-        await dispatcher.stop { id, _, _ in ids.contains(id) }
+        await dispatcher.cancel(Set(rows.map(\.upload.id)))
+        await stager.reconsider()
         for bell in [house.removalBell, house.releaseBell, house.stagerBell] { bell.ring() }
         return try await renewed(rows)
     }
@@ -219,6 +223,7 @@ extension Agent: Operations {
     }
 
     private func retry(_ row: UploadRow) async throws {
+        await dispatcher.end(row.upload.id)
         let (staging, asset) = (house.staging, row.asset)
         let copy = try await blocking { try staging.size(of: asset.stagedName) }
         if asset.state == .staged, copy == asset.size {

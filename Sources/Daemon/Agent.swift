@@ -24,7 +24,7 @@ package final class Agent: Sendable {
     let startedAt: WallTime
     let batch = Batch()
     let board: EventBoard
-    private let stager: Stager
+    let stager: Stager
     private let releaser: Releaser
     private let removals: RemoteRemovals
     private let firstWatch: Set<String>
@@ -87,7 +87,7 @@ package final class Agent: Sendable {
                 group.addTask { try await self.releaser.run() }
                 group.addTask { try await self.removals.run() }
                 group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
-                for bell in [house.stagerBell, house.releaseBell] { bell.ring() }
+                for bell in [house.stagerBell, house.releaseBell, house.upkeepBell] { bell.ring() }
                 // The first loop that ends, ends all: by the cancel, or by an error that none of them can mend.
                 defer { group.cancelAll() }
                 try await group.next()

@@ -12,8 +12,10 @@ actor Dispatcher {
     private var runs: [String: (destination: String, folder: String, task: Task<Void, Never>)] = [:]
     private var pauses: [PauseRecord] = []
     private var isStopping = false
-    /// Attempts in a row that the state could not be written for.
-    private var stateFailures = 0
+    /// How often transfers were told to stop: a claim during which that happened is given back.
+    private var stops = 0
+    /// Failures of the network or the server that an upload has met, until it is over.
+    private var strikes: [String: Int] = [:]
 
     init(house: House) { self.house = house }
 
@@ -22,10 +24,9 @@ actor Dispatcher {
         while !Task.isCancelled {
             do {
                 try await pass()
-                stateFailures = 0
+                if house.troubles.clear("state") { house.log.notice("the state can be written again") }
                 await house.dispatchBell.wait(atMost: try await nextDeadline())
             } catch let error as StoreError {
-                stateFailures += 1
                 let text = "the state in \(house.settings.state.display) cannot be written: \(error.message)"
                 if house.troubles.set("state", Hold(.disk, since: house.clocks.wall(), text: text)) {
                     house.log.error("uploads wait: the state cannot be written", ["reason": error.description])
@@ -42,15 +43,21 @@ actor Dispatcher {
     /// Starts what may start.
     private func pass() async throws {
         try await expirePauses()
-        let passedOver = pauses.filter { $0.scope == .folder }.map(\.name) + fullFolders()
         // Destinations take turns, so that one with many files does not take every slot of the others.
         var open = house.settings.destinations.map(\.name)
         while !open.isEmpty {
             var stillOpen: [String] = []
             for name in open {
                 guard case .go = verdict(for: name), let destination = house.destinations[name] else { continue }
+                let passedOver = pauses.filter { $0.scope == .folder }.map(\.name) + fullFolders()
+                let before = stops
                 guard let claim = try await house.store.claim(name, passingOver: passedOver) else { continue }
-                start(claim, destination)
+                if stops == before {
+                    start(claim, destination)
+                } else {
+                    // Perhaps this one was meant, which was not running yet.
+                    try await house.store.finish(claim.upload.id, .yielded)
+                }
                 stillOpen.append(name)
             }
             open = stillOpen
@@ -86,9 +93,13 @@ actor Dispatcher {
             try await house.store.spend(
                 verdict.spent, files: state == .completed ? 1 : 0, destination: upload.destination, network: "any",
                 day: LocalTime(house.clocks.wall()).date)
-            if state?.isTerminal == true { house.releaseBell.ring() }
+            if state?.isTerminal == true {
+                strikes[upload.id] = nil
+                house.releaseBell.ring()
+            }
             if state == .staging { house.stagerBell.ring() }
         } catch is Store.LeaseLost {
+            strikes[upload.id] = nil
             house.log.debug("ended by a cancel", ["id": upload.id])
         } catch {
             // The upload stays leased to this run: it is put back when the state can be written, or at the next start.
@@ -115,7 +126,12 @@ actor Dispatcher {
         var health = health[name] ?? DestinationHealth()
         let retry = house.retry(folder: upload.folder, destination: name)
         let (now, monotonic) = (house.clocks.wall(), house.clocks.monotonic())
-        if let remedy = verdict.remedy, let failure = verdict.failure,
+        if let failure = verdict.failure, let wait = ownWait(verdict, upload, health, retry) {
+            verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
+            house.log.warning(
+                "waits alone, since others get through",
+                ["id": upload.id, "destination": name, "reason": failure.message])
+        } else if let remedy = verdict.remedy, let failure = verdict.failure,
             let hold = DestinationHealth.hold(
                 for: remedy, failures: verdict.wasAnswered ? 1 : (health.trouble?.failures ?? 0) + 1, backoff: retry,
                 luck: Chance.luck())
@@ -138,6 +154,19 @@ actor Dispatcher {
             health.succeeded()
         }
         self.health[name] = health
+    }
+
+    /// How long an upload waits that the destination drops again while it takes others: one file that a server chokes
+    /// on must not stop the rest. `nil` when the destination is to be held, as for every first time.
+    private func ownWait(
+        _ verdict: UploadRun.Verdict, _ upload: UploadRecord, _ health: DestinationHealth, _ retry: Backoff
+    ) -> Duration? {
+        guard case .holdDestination(let after)? = verdict.remedy else { return nil }
+        let before = strikes[upload.id] ?? 0
+        strikes[upload.id] = before + 1
+        // Told by a status, it is the server as a whole; a connection that breaks may be this file's doing.
+        guard before > 0, health.trouble == nil, after == nil else { return nil }
+        return retry.wait(afterFailures: before + 1, luck: Chance.luck())
     }
 
     private func tell(_ verdict: UploadRun.Verdict, _ claim: Claim, _ state: UploadState?) {
@@ -220,7 +249,32 @@ actor Dispatcher {
 
     /// Stops the running transfers that `isMeant` says, at once; they go back to the queue by themselves.
     func stop(where isMeant: (_ id: String, _ destination: String, _ folder: String) -> Bool) {
+        stops += 1
         for (id, run) in runs where isMeant(id, run.destination, run.folder) { run.task.cancel() }
+    }
+
+    /// Stops the transfers of cancelled uploads. One that is being created is let finish that: only its answer says
+    /// what there is to remove, and no byte follows it.
+    func cancel(_ ids: Set<String>) {
+        stops += 1
+        for (id, run) in runs where ids.contains(id) { house.live.whenOpened(id) { run.task.cancel() } }
+    }
+
+    /// Stops a transfer and returns when it has let go, so that a new generation does not meet the old one.
+    func end(_ id: String) async {
+        runs[id]?.task.cancel()
+        await runs[id]?.task.value
+    }
+
+    /// A person says that it works again: what waits for a destination is tried at once.
+    ///
+    /// - Parameter names: `nil` for every destination.
+    func reconsider(_ names: Set<String>? = nil) async throws {
+        for name in house.destinations.keys where names?.contains(name) ?? true {
+            health[name]?.reconsider(monotonic: house.clocks.monotonic())
+            try await house.store.forgetWaits(for: name)
+        }
+        house.dispatchBell.ring()
     }
 
     func isRunning(_ id: String) -> Bool { runs[id] != nil }

@@ -23,6 +23,8 @@ struct House: Sendable {
     let releaseBell = Nudge()
     /// Remote remains may be waiting to be removed.
     let removalBell = Nudge()
+    /// Files came in, or the daemon has started: what is due once a day may be due.
+    let upkeepBell = Nudge()
     let troubles = Troubles()
 
     func folder(_ name: String) -> FolderSettings? { settings.folders.first { $0.watch.name == name } }

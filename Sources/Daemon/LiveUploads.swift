@@ -13,6 +13,8 @@ final class LiveUploads: Sendable {
         /// Where it stood at the beginning of the window over which the rate is taken.
         var window: (at: MonotonicTime, sent: Int64)
         var rate: Int64 = 0
+        /// To be called when the remote has answered to the opening.
+        var onOpened: (@Sendable () -> Void)?
     }
 
     private let runs = Mutex<[String: Run]>([:])
@@ -29,7 +31,23 @@ final class LiveUploads: Sendable {
 
     func end(_ id: String) { runs.withLock { _ = $0.removeValue(forKey: id) } }
 
-    func enter(_ id: String, _ phase: UploadPhase) { runs.withLock { $0[id]?.phase = phase } }
+    func enter(_ id: String, _ phase: UploadPhase) {
+        let body = runs.withLock { runs in
+            runs[id]?.phase = phase
+            return phase == .opening ? nil : runs[id]?.onOpened
+        }
+        body?()
+    }
+
+    /// Calls `body` as soon as the upload is not being opened, which may be now.
+    func whenOpened(_ id: String, _ body: @escaping @Sendable () -> Void) {
+        let isOpening = runs.withLock { runs in
+            guard runs[id]?.phase == .opening else { return false }
+            runs[id]?.onOpened = body
+            return true
+        }
+        if !isOpening { body() }
+    }
 
     func sent(_ id: String, _ offset: Int64) {
         let now = clocks.monotonic()

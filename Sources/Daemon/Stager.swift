@@ -12,6 +12,8 @@ actor Stager {
     /// Tells `Watch` that a file has to settle again.
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var underWay: Set<Int64> = []
+    /// Ends the copying of a batch, by its assets.
+    private var stops: [Int64: StopFlag] = [:]
     /// Bytes promised to copies that are being made.
     private var promised: Int64 = 0
     /// Assets whose source cannot be read now, and when they are tried again.
@@ -137,6 +139,8 @@ actor Stager {
     private func copy(_ batch: [AssetRecord]) async {
         let staging = house.staging
         let isCancelled = StopFlag()
+        // Only one that is copied alone: in a batch the others would suffer, and it is over soon.
+        if batch.count == 1 { stops[batch[0].id] = isCancelled }
         let started = house.clocks.monotonic()
         let clocks = house.clocks
         // Not more than the batch's time, so that the first of many small ones does not wait for all.
@@ -166,9 +170,18 @@ actor Stager {
         await finish(results)
         for asset in batch {
             underWay.remove(asset.id)
+            stops[asset.id] = nil
             promised -= asset.size
         }
         house.stagerBell.ring()
+    }
+
+    /// Ends copies that nobody waits for any more: their uploads were cancelled.
+    func reconsider() async {
+        for (id, flag) in stops {
+            // A state that cannot be read lets the copy be made, which is harmless.
+            if let asset = try? await house.store.asset(id), asset.state != .arrived { flag.set() }
+        }
     }
 
     private func finish(_ results: [(AssetRecord, Result)]) async {
@@ -192,7 +205,11 @@ actor Stager {
         let repeats = Set(
             try await house.store.staged(copied.map { Store.Copied(asset: $0.asset.id, sha256: $0.sha256) }))
         CrashPoint.reached("staged")
-        for (asset, sha256) in copied {
+        // Cancelled while they were copied: nobody counts on them.
+        let owned = try await house.store.owned(copied.map(\.asset.id))
+        let stray = copied.map(\.asset).filter { !owned.contains($0.id) }
+        if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
+        for (asset, sha256) in copied where owned.contains(asset.id) {
             deferred[asset.id] = nil
             if repeats.contains(asset.id) {
                 house.log.info(
@@ -209,7 +226,10 @@ actor Stager {
     private func handle(_ error: StagingError, _ asset: AssetRecord) async throws {
         switch error {
         case .stopped:
-            break
+            // The daemon leaves: the next start sweeps it, and a large file takes its time to go.
+            if Task.isCancelled { break }
+            let (staging, name) = (house.staging, asset.stagedName)
+            try await blocking { try staging.remove(name) }
         case .changed:
             house.log.info("changed while it was copied, waits until it settles again", ["path": asset.path.display])
             try await house.store.unsettle(asset.id)

@@ -3,17 +3,23 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// What is due once a day: tombstones whose sources are long gone.
+/// What is due once a day, when files come in: tombstones whose sources are long gone.
 struct Upkeep: Sendable {
     let house: House
     let fileSystems: FileSystems
 
     func run() async throws {
+        var last: MonotonicTime?
         while !Task.isCancelled {
+            // No timer: an idle daemon gathers nothing to tend, and a task that sleeps for a day was seen to wake
+            // libdispatch every second.
+            await house.upkeepBell.wait()
+            let now = house.clocks.monotonic()
+            if let last, now.since(last) < .seconds(86_400) { continue }
+            last = now
             do { try await tendTombstones() } catch {
                 house.log.warning("tombstones not tended", ["reason": "\(error)"])
             }
-            try await Task.sleep(for: .seconds(86_400))
         }
     }
 

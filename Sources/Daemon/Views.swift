@@ -201,7 +201,7 @@ package struct EventView: Codable, Sendable, Hashable {
 }
 
 package struct AddRequest: Codable, Sendable, Hashable {
-    /// Absolute path, as hexadecimal bytes: names are not always text.
+    /// Absolute path as text, or as its bytes in hexadecimal: names are not always text.
     package var path: String
     /// Destinations; empty means those of the folder that the path is in.
     package var to: [String]

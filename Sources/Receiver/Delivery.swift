@@ -31,8 +31,8 @@ struct Delivery {
             if let look = try Self.look(at: name, in: folder) {
                 if try isSame(name, look, in: folder, digest: digest) {
                     try commit(PercentCoding.encode(full.bytes, keeping: "/"), look, false)
+                    // Not synced: data that a power cut brings back is recognised by this record, and goes again.
                     try Files.removeIfPresent(data)
-                    try own.sync(named: shelf.folder)
                     return full
                 }
                 number += 1
@@ -46,8 +46,8 @@ struct Delivery {
                 throw error
             }
             CrashPoint.reached("receiver-renamed")
+            // The shelf is not: data that a power cut leaves there as well is found to be the same content, and goes.
             try folder.sync(named: full.parent)
-            try own.sync(named: shelf.folder)
             return full
         }
         throw ReceiverError("\(arrival.wish.display): 10,000 files of that name are there already")

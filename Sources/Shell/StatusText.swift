@@ -93,11 +93,19 @@ func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String 
             text += "  " + words.joined(separator: " to ") + upload.holds.map { "; \(holdText($0, now))" }.joined()
         case "failed", "attempt":
             if let error = upload.error { text += "  \(error.code): \(printable(error.message))" }
+        case "source":
+            let words = [event.detail["state"], event.detail["note"]].compactMap { $0 }.filter { !$0.isEmpty }
+            text += "  " + words.map { printable($0) }.joined(separator: ", ")
         default: break
         }
     }
-    // The type says where it went already.
-    let skipped: Set = ["from", "to"]
+    // Said already, in the words of its type.
+    let skipped: Set<String> =
+        switch event.type {
+        case "attempt" where event.op?.error != nil: ["error", "message"]
+        case "source": ["state", "note"]
+        default: ["from", "to"]
+        }
     let rest = event.detail.filter { !$0.value.isEmpty && (event.op == nil || !skipped.contains($0.key)) }.sorted {
         $0.key < $1.key
     }

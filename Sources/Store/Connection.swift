@@ -15,6 +15,12 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The file is damaged, or no database at all.
     package var isCorrupt: Bool { code & 0xFF == SQLITE_CORRUPT || code & 0xFF == SQLITE_NOTADB }
 
+    /// The disk or another process is in the way, and may not be in a while.
+    package var isPassing: Bool { isFull || [SQLITE_BUSY, SQLITE_NOMEM, SQLITE_IOERR].contains(code & 0xFF) }
+
+    /// The file or its folder cannot be written.
+    package var isReadOnly: Bool { [SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].contains(code & 0xFF) }
+
     package var description: String { "SQLite \(code): \(message) in: \(sql)" }
 }
 

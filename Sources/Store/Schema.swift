@@ -3,6 +3,8 @@
 /// A step that was released is never edited: the next change is the next step.
 enum Schema {
     static let steps: [String] = [first]
+    /// SQLITE_MISUSE: the code of the error for a database that a newer version wrote.
+    static let tooNew: Int32 = 21
 
     /// Takes the steps that `connection` has not taken yet, each in its own transaction.
     ///
@@ -11,7 +13,7 @@ enum Schema {
         let taken = try connection.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         guard taken <= steps.count else {
             throw StoreError(
-                code: 21,
+                code: tooNew,
                 message:
                     "the database is of version \(taken), this program knows versions up to \(steps.count): use the newer program, or another state folder",
                 sql: "PRAGMA user_version")
@@ -47,7 +49,7 @@ enum Schema {
             due INTEGER NOT NULL DEFAULT 0         -- 1: its uploads are over, the release is to look at it
         ) STRICT;
         CREATE INDEX asset_arrived ON asset (priority DESC, id) WHERE state IN ('arrived', 'unsettled');
-        CREATE INDEX asset_place ON asset (folder, relative) WHERE state IN ('arrived', 'unsettled', 'staged');
+        CREATE INDEX asset_relative ON asset (relative);
         CREATE INDEX asset_due ON asset (id) WHERE due = 1;
 
         -- An asset on its way to one destination.
@@ -79,12 +81,13 @@ enum Schema {
             started_at INTEGER,
             finished_at INTEGER
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX upload_next ON upload (destination, rank, sort, id) WHERE state = 'queued' AND paused_at IS NULL;
+        CREATE INDEX upload_next ON upload (destination, rank, sort, id, folder, backoff_until) WHERE state = 'queued' AND paused_at IS NULL;
         CREATE INDEX upload_asset ON upload (asset);
         CREATE INDEX upload_list ON upload (state, id);
         CREATE INDEX upload_backoff ON upload (backoff_until) WHERE backoff_until > 0;
         CREATE UNIQUE INDEX upload_key ON upload (key, destination)
             WHERE key IS NOT NULL AND state IN ('staging', 'queued', 'uploading');
+        CREATE INDEX upload_by_key ON upload (key) WHERE key IS NOT NULL;
 
         -- What a destination needs to go on after a crash.
         CREATE TABLE checkpoint (

@@ -154,7 +154,10 @@ extension Store {
     /// Assets whose copy is to be made, the highest priority first, without those being copied now.
     package func arrived(limit: Int, except: Set<Int64>) throws -> [AssetRecord] {
         try connection.query(
-            "SELECT \(AssetRecord.columns) FROM asset WHERE state = 'arrived' ORDER BY priority DESC, id LIMIT ?1",
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_arrived
+            WHERE state IN ('arrived', 'unsettled') AND state = 'arrived' ORDER BY priority DESC, id LIMIT ?1
+            """,
             [.integer(Int64(limit + except.count))]
         ) { row throws(StoreError) in
             var found: [AssetRecord] = []
@@ -238,16 +241,18 @@ extension Store {
             try connection.run(
                 "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
             // Perhaps only its ctime moved: the watcher must not take it for a known version.
-            try connection.run("DELETE FROM tombstone WHERE asset = ?1", [.integer(asset)])
+            try connection.run(Self.digUp, [.integer(asset)])
         }
     }
 
     /// Assets that settle again after they had been recorded.
     package func unsettled() throws -> [AssetRecord] {
-        try connection.all("SELECT \(AssetRecord.columns) FROM asset WHERE state = 'unsettled' ORDER BY id LIMIT 1000")
-        {
-            AssetRecord($0, 0)
-        }
+        try connection.all(
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_arrived
+            WHERE state IN ('arrived', 'unsettled') AND state = 'unsettled' ORDER BY id LIMIT 1000
+            """
+        ) { AssetRecord($0, 0) }
     }
 
     /// The source cannot be copied, for its own sake (gone, unreadable): its uploads fail.
@@ -262,11 +267,17 @@ extension Store {
                 "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled')",
                 [.integer(asset)])
             // The path may be used again; nothing of this version was sent.
-            try connection.run("DELETE FROM tombstone WHERE asset = ?1", [.integer(asset)])
+            try connection.run(Self.digUp, [.integer(asset)])
         }
     }
 
     // MARK: Tombstones
+
+    /// By its place, which is the key: a search by the asset's number would read every tombstone.
+    private static let digUp = """
+        DELETE FROM tombstone
+        WHERE (folder, relative) = (SELECT folder, relative FROM asset WHERE id = ?1) AND asset = ?1
+        """
 
     struct Tombstone {
         var identity: StoredIdentity

@@ -52,6 +52,15 @@ extension Store {
 
     /// Newest first.
     package func rows(_ filter: Filter) throws -> [UploadRow] {
+        // One index, ordered by id within each state: asked for several at once, it would have to sort all of them.
+        if filter.states.count > 1 {
+            let each = try filter.states.flatMap { state in
+                var one = filter
+                one.states = [state]
+                return try rows(one)
+            }
+            return Array(each.sorted { $0.upload.id > $1.upload.id }.prefix(filter.limit))
+        }
         var clauses: [String] = []
         var values: [Connection.Value] = []
         func add(_ clause: (Int) -> String, _ value: Connection.Value) {
@@ -88,8 +97,17 @@ extension Store {
 
     /// The newest uploads of the file at `path`.
     package func rows(path: FilePath) throws -> [UploadRow] {
+        // Where the folder ends and the path below it begins is not known: each end of the path is looked up.
+        let parts = path.components
+        let ends = parts.indices.map {
+            Connection.Value.blob(Array(parts[$0...].map(\.bytes).joined(separator: [0x2F])))
+        }
+        if ends.isEmpty { return [] }
         let assets = try connection.all(
-            "SELECT id, root, relative FROM asset WHERE instr(?1, relative) > 0 ORDER BY id DESC", [.blob(path.bytes)]
+            """
+            SELECT id, root, relative FROM asset
+            WHERE relative IN (\(ends.indices.map { "?\($0 + 1)" }.joined(separator: ", "))) ORDER BY id DESC
+            """, ends
         ) { (id: $0.integer(0), path: FilePath(bytes: $0.blob(1)).appending(FilePath(bytes: $0.blob(2)))) }
         guard let newest = assets.first(where: { $0.path == path }) else { return [] }
         return try rows("WHERE upload.asset = ?1 ORDER BY upload.id", [.integer(newest.id)])

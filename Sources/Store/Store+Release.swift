@@ -55,9 +55,15 @@ extension Store {
     }
 
     /// The release is over: the staged copy is gone.
+    ///
+    /// Not for an asset that a person has given another generation meanwhile: that one finds no copy, and makes it anew.
     package func released(_ asset: Int64) async throws {
         try await change { connection in
-            try connection.run("UPDATE asset SET state = 'dropped', due = 0 WHERE id = ?1", [.integer(asset)])
+            try connection.run(
+                """
+                UPDATE asset SET due = 0, state = CASE WHEN EXISTS (SELECT 1 FROM upload WHERE asset = ?1
+                AND state IN ('staging', 'queued', 'uploading', 'failed')) THEN state ELSE 'dropped' END WHERE id = ?1
+                """, [.integer(asset)])
         }
     }
 

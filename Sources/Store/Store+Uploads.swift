@@ -41,8 +41,21 @@ extension Store {
     /// When the first upload that waits after a failure may go again.
     package func nextBackoff() throws -> MonotonicTime? {
         try connection.first(
-            "SELECT min(backoff_until) FROM upload WHERE backoff_until > 0 AND state = 'queued'"
+            // Waits that are over are no deadlines: what holds such an upload now wakes by itself.
+            """
+            SELECT min(backoff_until) FROM upload INDEXED BY upload_backoff
+            WHERE backoff_until > 0 AND backoff_until > ?1 AND state = 'queued'
+            """, [.integer(clocks.monotonic().nanoseconds)]
         ) { $0.optionalInteger(0) }.flatMap { $0 }.map { MonotonicTime(nanoseconds: $0) }
+    }
+
+    /// What waits after a failure may go at once.
+    package func forgetWaits(for destination: String) async throws {
+        try await change { connection in
+            try connection.run(
+                "UPDATE upload SET backoff_until = 0 WHERE backoff_until > 0 AND destination = ?1",
+                [.text(destination)])
+        }
     }
 
     /// Stores the checkpoint of an upload that this run holds. Durable when it returns.
@@ -106,7 +119,7 @@ extension Store {
                 try self.note(failure, upload)
                 try self.move(upload, by: .copyLost)
                 try connection.run(
-                    "UPDATE asset SET state = 'arrived', sha256 = NULL WHERE id = ?1 AND state = 'staged'",
+                    "UPDATE asset SET state = 'arrived', sha256 = NULL WHERE id = ?1 AND state IN ('staged', 'dropped')",
                     [.integer(upload.asset)])
                 for other in try self.uploads(of: upload.asset) where other.state == .queued {
                     try self.move(other, by: .copyLost)
@@ -127,7 +140,8 @@ extension Store {
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
         try connection.run(
             """
-            UPDATE tombstone SET sha256 = (SELECT sha256 FROM asset WHERE id = ?1) WHERE asset = ?1
+            UPDATE tombstone SET sha256 = (SELECT sha256 FROM asset WHERE id = ?1)
+            WHERE (folder, relative) = (SELECT folder, relative FROM asset WHERE id = ?1) AND asset = ?1
             """, [.integer(upload.asset)])
     }
 

@@ -9,8 +9,15 @@ internal import Linux
 /// time share one transaction and one fsync (**group commit**): the first opens it, those that queued up behind it
 /// join, then it is committed, and only then does each caller get its answer. A piece that fails is undone alone, by
 /// its savepoint.
+///
+/// Reads outside a change go over a second connection and see only what is committed: no decision rests on a fact
+/// that a crash or a full disk may still take back.
 package actor Store {
-    let connection: Connection
+    private let writer: Connection
+    private let reader: Connection
+    /// A piece of work runs: what it reads is what it wrote.
+    private var isInside = false
+    var connection: Connection { isInside ? writer : reader }
     let clocks: any Clocks
     /// Names this run in leases: claims of an earlier run are void, since the state folder has one daemon at a time.
     package nonisolated let owner: String
@@ -32,25 +39,34 @@ package actor Store {
     /// - Throws: ``StateLocked`` when another process has the folder; ``StoreError``; `SystemError`.
     package static func open(_ folder: FilePath, clocks: any Clocks, sorting: UploadSort) async throws -> Store {
         let thread = OwnThread(name: "store")
-        let opened = try await blocking {
-            try Files.makeFolders(folder)
-            let lock = try InstanceLock(folder: folder)
-            return Opened(lock: lock, connection: try Self.connect(folder.appending("sluice.db")))
+        let path = folder.appending("sluice.db")
+        do {
+            let opened = try await blocking {
+                try Files.makeFolders(folder)
+                let lock = try InstanceLock(folder: folder)
+                let writer = try Self.connect(path)
+                try Schema.migrate(writer)
+                return Opened(lock: lock, writer: writer, reader: try Self.connect(path))
+            }
+            let store = Store(opened, thread: thread, clocks: clocks, sorting: sorting)
+            try await store.prepare()
+            return store
+        } catch let error as StoreError {
+            throw StateUnusable(database: path, error: error)
         }
-        let store = Store(opened, thread: thread, clocks: clocks, sorting: sorting)
-        try await store.prepare()
-        return store
     }
 
     /// Carries the connection from the thread that opened it to the store, which alone uses it from then on.
     private struct Opened: @unchecked Sendable {
         // Proof: made inside one closure, moved out of it once, and not used before the store owns it.
         let lock: InstanceLock
-        let connection: Connection
+        let writer: Connection
+        let reader: Connection
     }
 
     private init(_ opened: Opened, thread: OwnThread, clocks: any Clocks, sorting: UploadSort) {
-        connection = opened.connection
+        writer = opened.writer
+        reader = opened.reader
         lock = opened.lock
         self.thread = thread
         self.clocks = clocks
@@ -67,8 +83,8 @@ package actor Store {
             """
             PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
             PRAGMA temp_store = MEMORY; PRAGMA cache_size = -2048; PRAGMA wal_autocheckpoint = 1000;
+            PRAGMA journal_size_limit = 16777216;
             """)
-        try Schema.migrate(connection)
         return connection
     }
 
@@ -77,69 +93,91 @@ package actor Store {
         lastID = try connection.first("SELECT max(id) FROM upload") { $0.optionalText(0) }.flatMap { $0 }.flatMap {
             UploadID($0)
         }
-        let order = try connection.first("SELECT value FROM setting WHERE name = 'order'") { $0.text(0) }
-        if order != sorting.name {
-            try connection.execute("BEGIN IMMEDIATE")
-            try connection.run(
-                "UPDATE upload SET sort = \(sorting.expression) WHERE state IN ('staging', 'queued', 'uploading', 'failed')"
-            )
-            try connection.run("INSERT OR REPLACE INTO setting VALUES ('order', ?1)", [.text(sorting.name)])
-            try connection.execute("COMMIT")
+        try begin()
+        try piece { connection in
+            let order = try connection.first("SELECT value FROM setting WHERE name = 'order'") { $0.text(0) }
+            if order != sorting.name {
+                try connection.run(
+                    "UPDATE upload SET sort = \(sorting.expression) WHERE state IN ('staging', 'queued', 'uploading', 'failed')"
+                )
+                try connection.run("INSERT OR REPLACE INTO setting VALUES ('order', ?1)", [.text(sorting.name)])
+            }
+            // A wait was measured by the clock of the run that set it, and a lease belongs to the process that took it.
+            try connection.run("UPDATE upload SET backoff_until = 0 WHERE backoff_until > 0")
+            let left = try connection.all("SELECT \(UploadRecord.columns) FROM upload WHERE state = 'uploading'") {
+                UploadRecord($0, 0)
+            }
+            for upload in left { try move(upload, by: .yielded) }
         }
-        // A wait was measured by the clock of the run that set it, and a lease belongs to the process that took it.
-        try connection.execute("BEGIN IMMEDIATE")
-        try connection.run("UPDATE upload SET backoff_until = 0 WHERE backoff_until > 0")
-        try connection.run(
-            "UPDATE upload SET state = 'queued', lease_owner = NULL, leased_at = NULL WHERE state = 'uploading'")
-        try connection.execute("COMMIT")
+        if let error = commit() { throw error }
     }
 
     /// Runs `body` in the open transaction and returns when it is committed: durable.
     func change<R: Sendable>(_ body: (Connection) throws -> R) async throws -> R {
         if !isOpen {
-            try connection.execute("BEGIN IMMEDIATE")
-            isOpen = true
+            try begin()
             // Behind the pieces of work that are queued on this actor by now: they join this transaction.
             Task { self.commit() }
         }
-        try connection.execute("SAVEPOINT piece")
-        let result: R
-        do {
-            result = try body(connection)
-            try connection.execute("RELEASE piece")
-        } catch {
-            // SQLite undoes the whole transaction by itself on a full disk; then there is no savepoint to go back to.
-            if connection.isIdle {
-                isOpen = false
-                fail(error)
-            } else {
-                try connection.execute("ROLLBACK TO piece; RELEASE piece")
-            }
-            throw error
-        }
+        let result = try piece(body)
         try await withCheckedThrowingContinuation { waiting.append($0) }
         return result
     }
 
-    private func commit() {
-        guard isOpen else { return }
-        isOpen = false
+    private func begin() throws(StoreError) {
+        // A rollback that failed has left the last one open.
+        if !writer.isIdle { try writer.execute("ROLLBACK") }
+        try writer.execute("BEGIN IMMEDIATE")
+        isOpen = true
+    }
+
+    /// One piece of work in the open transaction: all of it, or nothing of it.
+    private func piece<R>(_ body: (Connection) throws -> R) throws -> R {
+        isInside = true
+        defer { isInside = false }
         do {
-            try connection.execute("COMMIT")
-            CrashPoint.reached("committed")
-            let done = waiting
-            waiting = []
-            seq = try connection.first("SELECT max(seq) FROM event") { $0.integer(0) } ?? seq
-            for listener in listeners.values { listener() }
-            for continuation in done { continuation.resume() }
+            try writer.execute("SAVEPOINT piece")
+            let result = try body(writer)
+            try writer.execute("RELEASE piece")
+            return result
         } catch {
-            // What cannot be committed did not happen. The rollback's own error would only say the same again.
-            try? connection.execute("ROLLBACK")
-            fail(error)
+            // SQLite undoes the whole transaction by itself on a full disk; then there is no savepoint to go back to.
+            // What cannot be undone alone is undone with all that waits.
+            if writer.isIdle {
+                abandon(error)
+            } else {
+                do { try writer.execute("ROLLBACK TO piece; RELEASE piece") } catch let second { abandon(second) }
+            }
+            throw error
         }
     }
 
-    private func fail(_ error: any Error) {
+    /// - Returns: Why nothing was committed; every caller that waited has been told.
+    @discardableResult
+    private func commit() -> (any Error)? {
+        guard isOpen else { return nil }
+        do { try writer.execute("COMMIT") } catch {
+            abandon(error)
+            return error
+        }
+        isOpen = false
+        CrashPoint.reached("committed")
+        let done = waiting
+        waiting = []
+        // Committed is committed: a number that cannot be read now is read after the next change.
+        seq = (try? reader.first("SELECT max(seq) FROM event") { $0.integer(0) }) ?? seq
+        for listener in listeners.values { listener() }
+        for continuation in done { continuation.resume() }
+        return nil
+    }
+
+    /// What cannot be committed did not happen, for nobody who waited for it.
+    private func abandon(_ error: any Error) {
+        isOpen = false
+        // Its own error would only say the same again, and the next beginning repeats it.
+        if !writer.isIdle { try? writer.execute("ROLLBACK") }
+        // The log keeps its size until it is emptied, which may be all the room that there is.
+        if (error as? StoreError)?.isFull == true { try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
         let failed = waiting
         waiting = []
         for continuation in failed { continuation.resume(throwing: error) }
@@ -173,14 +211,16 @@ package actor Store {
             "INSERT INTO event (at, type, upload, detail) VALUES (?1, ?2, ?3, ?4)",
             [.integer(clocks.wall().milliseconds), .text(type), .init(upload), .text(try Self.json(detail))])
         // The ring: old events go as new ones come, some at a time. Endings stay for a day.
-        if connection.lastRow % 256 == 0 {
-            try connection.run(
-                """
-                DELETE FROM event WHERE seq <= ?1
-                AND (at < ?2 OR type NOT IN ('completed', 'failed', 'cancelled', 'removed', 'flushed'))
-                """,
-                [.integer(connection.lastRow - 10_000), .integer(clocks.wall().milliseconds - 86_400_000)])
-        }
+        let last = connection.lastRow
+        guard last % 256 == 0 else { return }
+        try connection.run(
+            """
+            DELETE FROM event WHERE seq > ?1 AND seq <= ?2
+            AND type NOT IN ('completed', 'failed', 'cancelled', 'removed', 'flushed')
+            """, [.integer(last - 11_024), .integer(last - 10_000)])
+        try connection.run(
+            "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT 1024) AND seq <= ?1 AND at < ?2",
+            [.integer(last - 10_000), .integer(clocks.wall().milliseconds - 86_400_000)])
     }
 
     static func json(_ value: some Encodable) throws -> String {
@@ -193,6 +233,27 @@ package actor Store {
     static func value<T: Decodable>(_ type: T.Type, json: String) -> T? {
         // A damaged column must not hide the row: it shows without the detail.
         try? JSONDecoder().decode(type, from: Data(json.utf8))
+    }
+}
+
+/// The database could not be taken into use: damaged, not writable, or of a newer version.
+package struct StateUnusable: Error, Sendable, CustomStringConvertible {
+    package let database: FilePath
+    package let error: StoreError
+
+    package var description: String { "the state \(database.display) cannot be used: \(error.message)" }
+
+    /// What a person can do about it.
+    package var remedy: String? {
+        // Its message says it all: a newer program wrote the database.
+        if error.code == Schema.tooNew { return nil }
+        if error.isCorrupt {
+            return "Nothing was changed. Restore the state folder from a backup; or move \(database.name.display)* in "
+                + "it away: then every file that still stands in a watched folder is taken up anew, and sent again."
+        }
+        if error.isFull { return "Make room on the disk of \(database.parent.display)." }
+        if error.isReadOnly { return "Let the daemon's user write \(database.parent.display) and the files in it." }
+        return "The state folder has to be on a local disk that works."
     }
 }
 

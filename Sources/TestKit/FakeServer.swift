@@ -169,7 +169,8 @@ package final class Exchange {
         while got.count < count, bodyLeft > 0 {
             if rest.isEmpty {
                 guard let more = Self.receive(connection, min(256 << 10, count - got.count)) else {
-                    wasReset = errno == ECONNRESET
+                    // The kernel tells it once; whoever reads again meets an ordinary end.
+                    if errno == ECONNRESET { wasReset = true }
                     break
                 }
                 rest = more

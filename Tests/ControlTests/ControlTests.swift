@@ -95,6 +95,25 @@ struct ControlTests {
         }
     }
 
+    @Test(
+        "what has a default may be left out, and a key that nobody knows is refused",
+        arguments: [
+            ("/v1/pause", #"{"destination":"nas"}"#, "pause |||nas|", ""),
+            ("/v1/retry", "{}", "retry ||||", ""),
+            ("/v1/uploads", #"{"path":"2f61"}"#, "add /a|[]||[:]|false", ""),
+            ("/v1/pause", #"{"destinaton":"nas"}"#, nil, "no key `destinaton`; there are: ids, all"),
+            ("/v1/uploads", #"{"path":"2f61","agan":true}"#, nil, "no key `agan`; there are: path, to"),
+            ("/v1/uploads", "{}", nil, "`path` is missing"),
+        ])
+    func writtenByHand(_ path: String, _ body: String, _ asked: String?, _ words: String) async throws {
+        try await withLine { line in
+            let (status, _, text) = try await line.ask("POST", path, body)
+            #expect(status == (asked == nil ? 400 : 202))
+            #expect(text.contains(words) || asked != nil)
+            #expect(line.daemon.asked == (asked.map { [$0] } ?? []))
+        }
+    }
+
     @Test("names are as in the manual")
     func names() async throws {
         try await withLine { line in

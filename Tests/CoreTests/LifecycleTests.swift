@@ -1,4 +1,5 @@
 import Core
+import Linux
 import Testing
 
 @Suite("Lifecycle")
@@ -19,6 +20,27 @@ struct LifecycleTests {
     @Test("follows every arrow of the table, and no other", arguments: UploadState.allCases, UploadEvent.allCases)
     func arrow(_ state: UploadState, _ event: UploadEvent) {
         #expect(state.after(event) == Self.arrows[state]?[event])
+    }
+
+    @Test("docs/architecture.md shows the same table")
+    func manual() throws {
+        let page = FilePath(#filePath).parent.parent.parent.appending("docs/architecture.md")
+        let lines = String(decoding: try Files.read(page), as: UTF8.self).split(separator: "\n")
+        func words(_ text: Substring) -> [String] {
+            text.split(separator: "`").enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
+        }
+        let table = lines.drop { !$0.hasPrefix("| event ↓") }.prefix { $0.hasPrefix("|") }
+        let states = words(try #require(table.first)).compactMap { UploadState(rawValue: $0) }
+        #expect(states.count == UploadState.allCases.count)
+        var shown: [UploadState: [UploadEvent: UploadState]] = [:]
+        for row in table.dropFirst(2) {
+            let cells = row.split(separator: "|", omittingEmptySubsequences: false).dropFirst()
+            let event = try #require(UploadEvent.allCases.first { words(cells.first ?? "").first == "\($0)" }, "\(row)")
+            for (state, cell) in zip(states, cells.dropFirst()) {
+                shown[state, default: [:]][event] = words(" " + cell).first.flatMap { UploadState(rawValue: $0) }
+            }
+        }
+        #expect(shown == Self.arrows.filter { !$0.value.isEmpty }.merging([.completed: [:]]) { $1 })
     }
 
     @Test("once completed, nothing that arrives later changes it", arguments: UploadEvent.allCases)

@@ -185,6 +185,10 @@ struct TextTests {
             line("state", .sample(), ["from": "queued", "to": "uploading"])
                 == "\(at) state     \(id) a.mp4 -> archive  queued to uploading")
         #expect(
+            line("source", .sample(), ["state": "released", "note": "moved to /srv/\u{1b}a"])
+                == "\(at) source    \(id) a.mp4 -> archive  released, moved to /srv/\\x1ba")
+        #expect(line("source", .sample(), ["state": "kept", "note": ""]).hasSuffix("archive  kept"))
+        #expect(
             line("paused", nil, ["until": "x\ny", "reason": "asked"]) == "\(at) paused     reason=asked  until=x\\x0ay")
     }
 

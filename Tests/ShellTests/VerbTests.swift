@@ -1,5 +1,6 @@
 import Control
 import Core
+import Glibc
 import Linux
 import TestKit
 import Testing
@@ -82,6 +83,17 @@ struct VerbTests {
     @Test("exit statuses are the numbers of the manual")
     func numbers() {
         #expect(ExitCode.allCases.map(\.rawValue) == [0, 1, 64, 65, 66, 69, 75, 76, 78])
+    }
+
+    @Test(
+        "a start that fails has status 78 only where a person has to mend something, since systemd then stays away",
+        arguments: [
+            (EACCES, ExitCode.config), (EROFS, .config), (ENOENT, .config), (ENAMETOOLONG, .config), (ENOSPC, .failed),
+            (EIO, .failed), (EMFILE, .failed), (ENOMEM, .failed), (EADDRINUSE, .failed),
+        ])
+    func failedStart(_ code: CInt, _ status: ExitCode) {
+        let error = startError(SystemError(call: "open", subject: "/srv/state", code: code)) as? CommandError
+        #expect(error?.status == status)
     }
 
     @Test("without a daemon: status 69, the socket that was tried, and how to start one")

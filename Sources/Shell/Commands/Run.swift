@@ -65,6 +65,7 @@ private func serve(_ agent: Agent, _ notify: Notify, _ log: Log, _ signals: Sign
                 log.notice("stopping", ["signal": "\(signal)"])
                 notify.stopping()
                 work.cancel()
+                leave(within: .seconds(1.5), log)
             }
         }
     }
@@ -74,6 +75,16 @@ private func serve(_ agent: Agent, _ notify: Notify, _ log: Log, _ signals: Sign
         telling?.cancel()
     }
     try await work.value
+}
+
+/// Ends the process when the orderly way takes too long: a disk that does not answer must not hold up a shutdown.
+private func leave(within limit: Duration, _ log: Log) {
+    Task.detached {
+        // Nobody cancels this task.
+        try? await Task.sleep(for: limit)
+        log.notice("leaving what is under way as it is; the next start takes it up")
+        _exit(ExitCode.ok.rawValue)
+    }
 }
 
 /// Keeps the line in `systemctl status` true: after something happened, at most every 2 s. Idle, it does not wake.
@@ -106,11 +117,22 @@ private func summary(_ status: StatusView) -> String {
     return text + (status.destinations.compactMap { $0.hold.map { "; \($0.text)" } }.first ?? "")
 }
 
-private func startError(_ error: any Error) -> any Error {
+/// Status 78 keeps systemd from trying again, so only what a person has to mend gets it: a disk that is full or a socket that
+/// is taken may be all right in a minute.
+func startError(_ error: any Error) -> any Error {
     switch error {
-    case let locked as StateLocked: CommandError(.notNow, "\(locked)")
-    case let error as SystemError: CommandError(.config, "\(error)", remedy: startRemedy(error))
-    default: CommandError(.config, redacted(printable("\(error)")))
+    case let locked as StateLocked: return CommandError(.notNow, "\(locked)")
+    case let state as StateUnusable:
+        return CommandError(
+            state.error.isPassing ? .failed : .config, redacted(printable("\(state)")), remedy: state.remedy)
+    case let error as SystemError:
+        let isForAPerson =
+            error.isDenied || error.isReadOnly || error.isMissing || error.code == ENAMETOOLONG || error.code == EINVAL
+        return CommandError(isForAPerson ? .config : .failed, "\(error)", remedy: startRemedy(error))
+    case let error as StoreError where error.isPassing:
+        return CommandError(
+            .failed, redacted(printable("\(error)")), remedy: "It may be all right by itself in a while.")
+    default: return CommandError(.config, redacted(printable("\(error)")))
     }
 }
 

@@ -1,0 +1,94 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@Suite("Store, when things cross or break")
+struct StoreFaultTests {
+    @Test("a wait that is over is no deadline, and does not hide one that is to come")
+    func deadlines() async throws {
+        let scene = try await Scene()
+        let failure = Failure(.transient, code: "x", message: "x", at: scene.clocks.wall(), retryable: true)
+        let waits: [Duration] = [.seconds(1), .seconds(100)]
+        for (name, wait) in zip(["a", "b"], waits) {
+            let upload = try await scene.stage(Scene.arrival(Scene.file(name))).uploads[0]
+            _ = try await scene.store.claim("nas", passingOver: [])
+            try await scene.store.finish(upload, .held(failure, until: scene.clocks.monotonic().advanced(by: wait)))
+        }
+        let last = scene.clocks.monotonic().advanced(by: .seconds(100))
+        scene.clocks.advance(by: .seconds(2))
+        #expect(try await scene.store.nextBackoff() == last)
+        try await scene.store.forgetWaits(for: "nas")
+        #expect(try await scene.store.nextBackoff() == nil)
+        #expect(try await scene.store.claim("nas", passingOver: []) != nil)
+        #expect(try await scene.store.claim("nas", passingOver: []) != nil)
+    }
+
+    @Test("an upload that is tried again while its copy is being dropped gets a new copy")
+    func retriedWhileReleased() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
+        _ = try await scene.store.cancel(uploads)
+        // The release has removed the copy and not said so yet.
+        _ = try await scene.store.retry(uploads[0], fromCopy: true)
+        try await scene.store.released(asset)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        let failure = Failure(.local, code: "copy_lost", message: "x", at: scene.clocks.wall(), retryable: true)
+        #expect(try await scene.store.finish(uploads[0], .copyLost(failure)) == .staging)
+        #expect(try await scene.store.arrived(limit: 10, except: []).map(\.id) == [asset])
+    }
+
+    @Test("what a process left under way is queued again, with an event that says so")
+    func leftUnderWay() async throws {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks()
+        let state = folder.path.appending("state")
+        var store: Store? = try await Store.open(state, clocks: clocks, sorting: .newestFirst)
+        guard case .recorded(let asset, let uploads)? = try await store?.record([Scene.arrival(Scene.file("a"))]).first
+        else { throw Scene.Unexpected() }
+        try await store?.staged([Store.Copied(asset: asset, sha256: noise(32))])
+        _ = try await store?.claim("nas", passingOver: [])
+        let before = await store?.seq ?? 0
+        store = nil
+        let next = try await eventually("the state is free again") {
+            do { return try await Store.open(state, clocks: clocks, sorting: .newestFirst) } catch is StateLocked {
+                return nil
+            }
+        }
+        let events = try await next.events(after: before, limit: 10)
+        #expect(events.map(\.upload) == [uploads[0]])
+        #expect(events.first?.detail["to"] == "queued")
+    }
+
+    @Test("several states are listed newest first, as one list")
+    func severalStates() async throws {
+        let scene = try await Scene()
+        var ids: [String] = []
+        for number in 0..<9 {
+            let upload = try await scene.stage(Scene.arrival(Scene.file("\(number)"))).uploads[0]
+            if number % 3 == 0 { _ = try await scene.store.cancel([upload]) }
+            if number % 3 == 1 { try await scene.store.pause(upload, true) }
+            ids.append(upload)
+        }
+        var filter = Store.Filter()
+        filter.states = [.queued, .cancelled]
+        filter.limit = 5
+        #expect(try await scene.store.rows(filter).map(\.upload.id) == ids.reversed().prefix(5).map(\.self))
+        #expect(try await scene.store.rows(path: "/drop/4").map(\.upload.id) == [ids[4]])
+    }
+
+    @Test(
+        "a database that cannot be used is refused with what to do about it",
+        arguments: [
+            (noise(8192), "backup"), (Array("plain text, and enough of it to be no empty file".utf8), "backup"),
+        ])
+    func unusable(content: [UInt8], advice: String) async throws {
+        let folder = TemporaryFolder()
+        try folder.write("sluice.db", content)
+        await #expect {
+            _ = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
+        } throws: { error in
+            (error as? StateUnusable)?.remedy?.contains(advice) == true
+        }
+    }
+}
