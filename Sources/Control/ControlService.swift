@@ -123,9 +123,7 @@ final class ControlService: WebService {
         case .typeMismatch(_, let context), .valueNotFound(_, let context):
             let place = place(context)
             return place.isEmpty ? "it is no JSON object" : "`\(printable(place))` has the wrong type"
-        // Without a place it is the parser's; with one it is a key that nobody knows.
-        case .dataCorrupted(let context):
-            return context.codingPath.isEmpty ? "it is not JSON" : printable(context.debugDescription)
+        case .dataCorrupted: return "it is not JSON"
         @unknown default: return "it cannot be read"
         }
     }
