@@ -87,20 +87,15 @@ actor Dispatcher {
         do {
             var verdict = try await run.run()
             await settle(&verdict, upload)
-            let state = try await house.store.finish(upload.id, verdict.outcome)
+            let day = LocalTime(house.clocks.wall()).date
+            let state = try await house.store.finish(
+                upload.id, verdict.outcome, spending: .init(bytes: verdict.spent, network: "any", day: day))
             if state == .completed { CrashPoint.reached("completed") }
             tell(verdict, run.claim, state)
-            try await house.store.spend(
-                verdict.spent, files: state == .completed ? 1 : 0, destination: upload.destination, network: "any",
-                day: LocalTime(house.clocks.wall()).date)
-            if state?.isTerminal == true {
-                strikes[upload.id] = nil
-                house.releaseBell.ring()
-            }
+            // `nil`: ended by a cancel.
+            if state?.isTerminal ?? true { strikes[upload.id] = nil }
+            if state?.isTerminal == true { house.releaseBell.ring() }
             if state == .staging { house.stagerBell.ring() }
-        } catch is Store.LeaseLost {
-            strikes[upload.id] = nil
-            house.log.debug("ended by a cancel", ["id": upload.id])
         } catch {
             // The upload stays leased to this run: it is put back when the state can be written, or at the next start.
             house.log.error("an attempt could not be recorded", ["id": upload.id, "reason": "\(error)"])

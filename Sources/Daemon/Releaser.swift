@@ -49,44 +49,62 @@ actor Releaser {
         }
     }
 
+    /// How the matter of a source stands.
+    private enum SourceEnd {
+        /// It is over; `nil` when that is on disk already or nothing was to be done.
+        case over(SourceState?, note: String?)
+        /// To be tried again; the copy stays for as long as the source may still turn out to be another.
+        case waits
+        /// To be tried again when its disk is back; the copy must not fill the cache until then.
+        case away(String)
+    }
+
     private func release(_ asset: AssetRecord, _ verdict: ReleaseVerdict) async throws {
         switch verdict {
         case .keepBoth:
             try await house.store.notDue(asset.id)
             return
-        case .dropCopy: try await dropCopy(asset)
+        case .dropCopy:
+            try await removeCopy(asset)
+            try await house.store.finishRelease(asset.id)
         case .release:
-            guard try await releaseSource(asset) else { return }
-            try await dropCopy(asset)
+            switch try await releaseSource(asset) {
+            case .waits: return
+            case .away(let reason):
+                try await removeCopy(asset)
+                try await house.store.copyDropped(asset.id)
+                try await putOff(asset, reason)
+                house.stagerBell.ring()
+                return
+            case .over(let state, let note):
+                try await removeCopy(asset)
+                // One record for both: a crash before it finds the source gone and the copy too, and writes it then.
+                try await house.store.finishRelease(asset.id, state, note: note)
+                tell(asset, state, note)
+            }
         }
         deferred[asset.id] = nil
         house.stagerBell.ring()
     }
 
-    private func dropCopy(_ asset: AssetRecord) async throws {
+    private func removeCopy(_ asset: AssetRecord) async throws {
         let (staging, name) = (house.staging, asset.stagedName)
         try await blocking { try staging.remove(name) }
-        try await house.store.released(asset.id)
     }
 
-    /// - Returns: Whether the source's matter is over, so that the copy may go too.
-    private func releaseSource(_ asset: AssetRecord) async throws -> Bool {
-        if asset.sourceState == .released || asset.sourceState == .kept { return true }
+    private func releaseSource(_ asset: AssetRecord) async throws -> SourceEnd {
+        if asset.sourceState == .released || asset.sourceState == .kept { return .over(nil, note: nil) }
         let act: SourceRelease.Act
         switch asset.action {
-        case .keep:
-            try await house.store.finishRelease(asset.id, .kept, note: nil)
-            return true
+        case .keep: return .over(.kept, note: nil)
         case .delete: act = .delete
         case .move(let template): act = .move(to: target(asset, template))
         }
-        guard let sha256 = asset.sha256 else { return false }
+        guard let sha256 = asset.sha256 else { return .waits }
         try await house.store.beginRelease(asset.id)
         CrashPoint.reached("release-begun")
         if try await blocking({ try SourceHome.isAway(asset) }) {
-            // Its copy must not fill the cache until the disk comes back, if ever.
-            return try await record(
-                .kept("\(asset.root.display) is not mounted as it was when the file was found"), asset)
+            return .away("\(asset.root.display) is not mounted as it was when the file was found")
         }
         let release = SourceRelease(
             SourceRelease.AssetIdentity(
@@ -102,26 +120,24 @@ actor Releaser {
                 }
                 return result
             }
-            return try await record(result, asset)
+            switch result {
+            case .released(let note, _): return .over(.released, note: note)
+            case .kept(let reason): return .over(.kept, note: reason)
+            case .later(let reason): try await putOff(asset, reason)
+            }
         } catch let error as SystemError {
             try await putOff(asset, advice(error, asset))
-            return false
         }
+        return .waits
     }
 
-    private func record(_ result: SourceRelease.Result, _ asset: AssetRecord) async throws -> Bool {
-        switch result {
-        case .released(let note, _):
-            try await house.store.finishRelease(asset.id, .released, note: note)
+    private func tell(_ asset: AssetRecord, _ state: SourceState?, _ note: String?) {
+        guard let note else { return }
+        if state == .released {
             house.log.info("source released", ["path": asset.path.display, "result": note])
-        case .kept(let reason):
-            try await house.store.finishRelease(asset.id, .kept, note: reason)
-            house.log.warning("source kept", ["path": asset.path.display, "reason": reason])
-        case .later(let reason):
-            try await putOff(asset, reason)
-            return false
+        } else {
+            house.log.warning("source kept", ["path": asset.path.display, "reason": note])
         }
-        return true
     }
 
     private func putOff(_ asset: AssetRecord, _ reason: String) async throws {

@@ -22,8 +22,7 @@ struct UploadRun: Sendable {
         var spent: Int64
     }
 
-    /// - Throws: ``Store/LeaseLost`` when the upload was cancelled meanwhile; `StoreError` when the state cannot be
-    ///   written.
+    /// - Throws: `StoreError` when the state cannot be written.
     func run() async throws -> Verdict {
         let upload = claim.upload
         house.live.begin(upload.id, acked: upload.acked, size: claim.asset.size)
@@ -38,7 +37,7 @@ struct UploadRun: Sendable {
         } catch let error as UploadError {
             if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false, spent: notes.bytesSpent) }
             return judge(error, notes)
-        } catch is CancellationError {
+        } catch  where error is CancellationError || error is Store.LeaseLost {
             return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered, spent: notes.bytesSpent)
         }
     }

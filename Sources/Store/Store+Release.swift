@@ -32,20 +32,6 @@ extension Store {
         }
     }
 
-    /// Records what became of the source.
-    ///
-    /// - Parameter note: For a person: where it went, or why it was kept.
-    package func finishRelease(_ asset: Int64, _ state: SourceState, note: String?) async throws {
-        try await change { connection in
-            try connection.run(
-                "UPDATE asset SET source_state = ?2, source_note = ?3 WHERE id = ?1",
-                [.integer(asset), .text(state.rawValue), .init(note)])
-            for upload in try self.uploads(of: asset) {
-                try self.note("source", upload.id, ["state": state.rawValue, "note": note ?? ""])
-            }
-        }
-    }
-
     /// Records why the source could not be released yet; it is tried again.
     package func releaseFailed(_ asset: Int64, note: String) async throws {
         try await change { connection in
@@ -54,17 +40,37 @@ extension Store {
         }
     }
 
-    /// The release is over: the staged copy is gone.
+    /// The release is over: the staged copy is gone, and the source is where it is to be.
     ///
-    /// Not for an asset that a person has given another generation meanwhile: that one finds no copy, and makes it anew.
-    package func released(_ asset: Int64) async throws {
+    /// An asset that a person has given another generation meanwhile keeps its state: it finds no copy, and makes it
+    /// anew.
+    ///
+    /// - Parameters:
+    ///   - source: What became of the source; `nil` when nothing was to be done, or that is recorded already.
+    ///   - note: For a person: where it went, or why it was kept.
+    package func finishRelease(_ asset: Int64, _ source: SourceState? = nil, note: String? = nil) async throws {
         try await change { connection in
+            try self.dropCopy(asset)
+            try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
+            guard let source else { return }
             try connection.run(
-                """
-                UPDATE asset SET due = 0, state = CASE WHEN EXISTS (SELECT 1 FROM upload WHERE asset = ?1
-                AND state IN ('staging', 'queued', 'uploading', 'failed')) THEN state ELSE 'dropped' END WHERE id = ?1
-                """, [.integer(asset)])
+                "UPDATE asset SET source_state = ?2, source_note = ?3 WHERE id = ?1",
+                [.integer(asset), .text(source.rawValue), .init(note)])
+            for upload in try self.uploads(of: asset) {
+                try self.note("source", upload.id, ["state": source.rawValue, "note": note ?? ""])
+            }
         }
+    }
+
+    /// The staged copy is gone, while the source is still to be released: its disk is away.
+    package func copyDropped(_ asset: Int64) async throws { try await change { _ in try self.dropCopy(asset) } }
+
+    private func dropCopy(_ asset: Int64) throws {
+        try connection.run(
+            """
+            UPDATE asset SET state = 'dropped' WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE asset = ?1
+            AND state IN ('staging', 'queued', 'uploading', 'failed'))
+            """, [.integer(asset)])
     }
 
     /// The asset has uploads to come again: the release hears of it when they are over.

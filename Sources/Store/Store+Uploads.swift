@@ -89,13 +89,22 @@ extension Store {
     /// The upload is not this run's any more.
     package struct LeaseLost: Error, Sendable {}
 
-    /// Ends an attempt: failure first, then the state that shows it, in one transaction.
+    /// Ends an attempt: failure first, then the state that shows it, and the ledger, in one transaction.
     ///
-    /// - Returns: The asset's uploads after it, for the release; empty when the upload had been cancelled meanwhile.
+    /// - Returns: The state after it; `nil` when the upload had been cancelled meanwhile. What was sent counts all the
+    ///   same.
     @discardableResult
-    package func finish(_ id: String, _ outcome: AttemptOutcome) async throws -> UploadState? {
+    package func finish(
+        _ id: String, _ outcome: AttemptOutcome, spending: Spending? = nil
+    ) async throws -> UploadState? {
         try await change { connection in
-            guard let upload = try self.upload(id), upload.state == .uploading else { return nil }
+            guard let upload = try self.upload(id) else { return nil }
+            let isHeld = upload.state == .uploading
+            if let spending {
+                let isDone = if case .verified = outcome { isHeld } else { false }
+                try self.enter(spending, upload.destination, files: isDone ? 1 : 0)
+            }
+            guard isHeld else { return nil }
             switch outcome {
             case .yielded:
                 try self.move(upload, by: .yielded)
@@ -285,16 +294,31 @@ extension Store {
 
     // MARK: The ledger
 
-    /// Adds to what was sent on `day` (local, `YYYY-MM-DD`).
-    package func spend(_ bytes: Int64, files: Int, destination: String, network: String, day: String) async throws {
-        try await change { connection in
-            try connection.run(
-                """
-                INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5)
-                ON CONFLICT DO UPDATE SET bytes = bytes + ?4, files = files + ?5
-                """,
-                [.text(destination), .text(network), .text(day), .integer(bytes), .integer(Int64(files))])
+    /// What an attempt has sent, for the ledger: retransmissions included.
+    package struct Spending: Sendable, Hashable {
+        package var bytes: Int64
+        /// The network class.
+        package var network: String
+        /// The local day, `YYYY-MM-DD`.
+        package var day: String
+
+        package init(bytes: Int64, network: String, day: String) {
+            self.bytes = bytes
+            self.network = network
+            self.day = day
         }
+    }
+
+    private func enter(_ spending: Spending, _ destination: String, files: Int) throws {
+        try connection.run(
+            """
+            INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT DO UPDATE SET bytes = bytes + ?4, files = files + ?5
+            """,
+            [
+                .text(destination), .text(spending.network), .text(spending.day), .integer(spending.bytes),
+                .integer(Int64(files)),
+            ])
     }
 
     package func spent(destination: String, day: String) throws -> Int64 {

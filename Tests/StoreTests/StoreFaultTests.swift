@@ -31,7 +31,7 @@ struct StoreFaultTests {
         _ = try await scene.store.cancel(uploads)
         // The release has removed the copy and not said so yet.
         _ = try await scene.store.retry(uploads[0], fromCopy: true)
-        try await scene.store.released(asset)
+        try await scene.store.finishRelease(asset)
         _ = try await scene.store.claim("nas", passingOver: [])
         let failure = Failure(.local, code: "copy_lost", message: "x", at: scene.clocks.wall(), retryable: true)
         #expect(try await scene.store.finish(uploads[0], .copyLost(failure)) == .staging)
