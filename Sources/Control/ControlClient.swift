@@ -43,7 +43,7 @@ package struct ControlClient: Sendable {
             var last = since
             do {
                 while try await follow(&last, out) { try await Task.sleep(for: .milliseconds(200)) }
-                throw ControlError.ended
+                throw ControlError.ended(last: last)
             } catch {
                 out.finish(throwing: error)
             }
@@ -67,6 +67,8 @@ package struct ControlClient: Sendable {
             let response = try await transport.send(request)
             guard response.status == 200 else { throw failure(response.status, reading.head) }
         } catch let error as TransportError {
+            // A daemon that was killed, or left in haste, leaves the stream without its end.
+            if error.kind == .reset, reading.hasBegun { throw ControlError.ended(last: reading.last) }
             guard error.kind == .cancelled, !Task.isCancelled else { throw explain(error) }
         }
         if let fault = reading.fault { throw fault }

@@ -6,8 +6,8 @@ package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
     case notRunning(socket: FilePath, reason: String)
     /// The socket is there and is not for this user.
     case denied(socket: FilePath)
-    /// It was there, and stopped.
-    case ended
+    /// It was there, and stopped; `last` is the number of the last event that came from it.
+    case ended(last: Int64?)
     /// Something answered, and not as a daemon of ours does; or it went away in the middle.
     case protocolFault(String)
 
@@ -25,7 +25,9 @@ package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .notRunning:
             "Start it with `systemctl start sluice` or `sluice run`; if it uses another socket, say which with --socket or --config."
-        case .ended: "Ask again when it is back; `--since` goes on where this ended."
+        case .ended(let last):
+            last.map { "When it is back, `sluice events --since \($0)` goes on where this ended." }
+                ?? "Ask again when it is back."
         case .denied: "Become root, or join the group that owns the socket."
         case .protocolFault:
             "Look at the daemon's log; if the versions differ (`sluice version`, `sluice status`), restart it."

@@ -21,6 +21,8 @@ final class EventReading: Sendable {
 
     /// The number of the last event that was passed on.
     var last: Int64? { state.withLock { $0.last } }
+    /// Something of the answer has come.
+    var hasBegun: Bool { !head.isEmpty }
     /// The first bytes of the answer, in case it is an error.
     var head: [UInt8] { state.withLock { $0.head } }
     /// The stream ended because somebody could not keep up; asking again from `last` loses nothing.

@@ -31,30 +31,30 @@ enum Route: Hashable, Sendable {
 
     /// - Parameter path: Decoded. A reference may hold slashes: keys and paths do.
     init(method: String, path: String) throws(Mistake) {
-        func only(_ allowed: String, _ route: Route) throws(Mistake) -> Route {
-            guard method == allowed || method == "HEAD" && allowed == "GET" else {
-                throw .method(allowed: allowed)
-            }
-            return route
+        /// A path that is read is asked for its head as well; `also` is what it knows besides.
+        func only(_ wanted: String, _ route: Route, also: String = "") throws(Mistake) -> Route {
+            if method == wanted || method == "HEAD" && wanted == "GET" { return route }
+            throw .method(allowed: (wanted == "GET" ? "GET, HEAD" : wanted) + also)
         }
         guard path.hasPrefix("/v1/") else { throw .noSuchPath }
         let rest = String(path.dropFirst(4))
         switch rest {
-        case "uploads": self = method == "POST" ? .add : try only("GET", .list)
+        case "uploads": self = method == "POST" ? .add : try only("GET", .list, also: ", POST")
         case "status": self = try only("GET", .status)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))
             guard !reference.isEmpty else { throw .noSuchPath }
-            guard method == "POST" else {
+            guard let cut = reference.lastIndex(of: "/"), cut > reference.startIndex,
+                let act = Act(rawValue: String(reference[cut...].dropFirst()))
+            else {
                 self = try only("GET", .show(reference))
                 return
             }
-            guard let cut = reference.lastIndex(of: "/"),
-                let act = Act(rawValue: String(reference[cut...].dropFirst())),
-                cut > reference.startIndex
-            else { throw .method(allowed: "GET") }
-            self = .actOn(String(reference[..<cut]), act)
+            // A key may end in a verb, so that it can be asked for.
+            self =
+                method == "POST"
+                ? .actOn(String(reference[..<cut]), act) : try only("GET", .show(reference), also: ", POST")
         default:
             guard let act = Act(rawValue: rest) else { throw .noSuchPath }
             self = try only("POST", .act(act))

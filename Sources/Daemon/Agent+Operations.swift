@@ -37,6 +37,7 @@ extension Agent: Operations {
     private static let shownStates: [String: [UploadState]] = [
         "settling": [.staging], "staging": [.staging], "queued": [.queued], "waiting": [.staging, .queued],
         "opening": [.uploading], "uploading": [.uploading], "finishing": [.uploading],
+        "paused": [.staging, .queued],
     ]
 
     /// Uploads whose view says `state`: looked through a thousand at a time.
@@ -48,7 +49,7 @@ extension Agent: Operations {
         var found: [UploadView] = []
         while true {
             let rows = try await house.store.rows(filter)
-            for view in await views(rows[...]) where view.state == state {
+            for view in await views(rows[...]) where state == "paused" ? view.isPaused : view.state == state {
                 if found.count == limit { return (found, found.last?.id) }
                 found.append(view)
             }
@@ -272,8 +273,8 @@ extension Agent: Operations {
         return try await selection.ids.asyncCompactMap { try await self.find($0) }
     }
 
-    /// By id, unique prefix of at least 6 characters, key, or path; a path or key that several uploads have means the
-    /// newest one, as long as it is for one destination.
+    /// By id, unique prefix of at least 6 characters, key, path, or the end of a path that only one file has; a path or
+    /// key that several uploads have means the newest one, as long as it is for one destination.
     private func find(_ reference: String) async throws -> UploadRow {
         let store = house.store
         if reference.hasPrefix("/") {
@@ -295,10 +296,33 @@ extension Agent: Operations {
         if let newest = keyed.first {
             return try one(keyed.filter { $0.asset.id == newest.asset.id }, reference)
         }
+        let named = try await rows(endingIn: reference)
+        if !named.isEmpty { return try one(named, reference) }
         throw Refusal(
             .notFound,
             "no upload is called `\(reference)`"
                 + (reference.utf8.count < 6 ? ": an id's beginning needs at least 6 characters" : ""))
+    }
+
+    /// Uploads of the files whose paths end in the whole names of `reference`: of each file the newest ones.
+    private func rows(endingIn reference: String) async throws -> [UploadRow] {
+        // As shown, else as it stands, like a whole path.
+        for end in [FilePath(display: reference), FilePath(reference)].compactMap({ $0 }) {
+            let names = end.components
+            guard !names.isEmpty else { continue }
+            var filter = Store.Filter()
+            filter.text = names.last
+            filter.limit = 1000
+            var newest: [FilePath: Int64] = [:]
+            let found = try await house.store.rows(filter).filter { row in
+                let path = row.asset.path
+                guard path.components.suffix(names.count) == names[...] else { return false }
+                if newest[path] == nil { newest[path] = row.asset.id }
+                return newest[path] == row.asset.id
+            }
+            if !found.isEmpty { return found }
+        }
+        return []
     }
 
     private func one(_ found: [UploadRow], _ reference: String) throws -> UploadRow {

@@ -40,6 +40,11 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var createdAt: String
     package var startedAt: String?
     package var finishedAt: String?
+
+    /// Waits because a person said so: no state of its own, but what tables show and `list --state paused` finds.
+    package var isPaused: Bool {
+        state == "waiting" && holds.contains { $0.kind == "operator" || $0.kind == "global" }
+    }
 }
 
 package struct HoldView: Codable, Sendable, Hashable {

@@ -34,10 +34,17 @@ extension Invocation {
     func now() -> WallTime { SystemClocks().wall() }
 }
 
-/// An operand that names an upload, as the daemon takes it. Ids and keys are text; a path goes as it is shown, and may
-/// be relative to where the person stands when it begins with a dot.
+/// An operand that names an upload, as the daemon takes it.
+///
+/// Ids and keys are text. A path goes from the root on and as it is shown: one that begins with `/` or a dot, one with
+/// bytes that no id or key has, and the name of a file that stands where the person does. Where nothing stands, an
+/// escaped name was copied from what was shown.
 func reference(_ operand: FilePath) throws -> String {
-    let isRelative = operand.bytes.starts(with: "./".utf8) || operand.bytes.starts(with: "../".utf8)
-    if isRelative || operand.isAbsolute { return try absolute(operand).display }
-    return operand.lossyText
+    let isNamed = operand.isAbsolute || operand.bytes.starts(with: "./".utf8) || operand.bytes.starts(with: "../".utf8)
+    let path = try absolute(operand)
+    // What cannot be looked at is no file that was meant; the daemon says whether it knows it.
+    if let look = try? FileLook.ifPresent(at: path), look.isRegular { return path.display }
+    guard isNamed || operand.text == nil else { return operand.lossyText }
+    if let shown = operand.text.flatMap({ FilePath(display: $0) }) { return try absolute(shown).display }
+    return path.display
 }

@@ -41,8 +41,7 @@ func uploadTable(_ uploads: [UploadView], now: WallTime) -> Table {
 
 /// Held by a person reads better than waiting.
 private func stateWord(_ upload: UploadView) -> String {
-    let isPaused = upload.state == "waiting" && upload.holds.contains { $0.kind == "operator" || $0.kind == "global" }
-    return isPaused ? "paused" : upload.state
+    upload.isPaused ? "paused" : upload.state
 }
 
 func style(ofState state: String) -> Console.Style? {

@@ -177,6 +177,17 @@ struct ControlTests {
         }
     }
 
+    @Test(
+        "a method that a path does not know is told those that it knows",
+        arguments: [
+            ("/v1/status", "GET, HEAD"), ("/v1/events", "GET, HEAD"), ("/v1/uploads", "GET, HEAD, POST"),
+            ("/v1/uploads/a", "GET, HEAD"), ("/v1/uploads/a/pause", "GET, HEAD, POST"), ("/v1/pause", "POST"),
+        ])
+    func allowed(_ path: String, _ methods: String) throws {
+        #expect(throws: Route.Mistake.method(allowed: methods)) { try Route(method: "PUT", path: path) }
+        for method in methods.split(separator: ", ") { _ = try Route(method: String(method), path: path) }
+    }
+
     @Test("a verb on one upload answers with that upload, slashes in its key or not")
     func item() async throws {
         try await withLine { line in

@@ -75,7 +75,7 @@ struct EventTests {
         var iterator = stream.makeAsyncIterator()
         #expect(try await iterator.next() == event(1))
         await line.server.stop()
-        await #expect(throws: ControlError.self) { try await iterator.next() }
+        await #expect(throws: ControlError.ended(last: 1)) { try await iterator.next() }
         await line.transport.stop()
     }
 

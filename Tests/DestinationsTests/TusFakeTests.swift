@@ -119,6 +119,19 @@ struct TusFakeTests {
         #expect(try await Journey(interrupted.url + "/files").failedAttempt().remedy == .again(after: .seconds(1)))
     }
 
+    @Test("a server's own words are told without the line end, and of a page only that it is one")
+    func words() async throws {
+        let server = try FakeServer { exchange in
+            exchange.target.hasPrefix("/page")
+                ? exchange.reply(413, [("Content-Type", "text/html")], "<html>too large</html>")
+                : exchange.reply(413, [], "too large: 5 MB at most\r\n")
+        }
+        let plain = try await Journey(server.url + "/files").failedAttempt().failure.message
+        #expect(plain.hasSuffix("answered 413 to creation: too large: 5 MB at most"), "\(plain)")
+        let page = try await Journey(server.url + "/page").failedAttempt().failure.message
+        #expect(page.hasSuffix("answered 413 to creation with a web page"), "\(page)")
+    }
+
     @Test("401 in the middle: the secret is read again, and the upload goes on at its offset")
     func newToken() async throws {
         let folder = TemporaryFolder()

@@ -10,12 +10,15 @@ struct ProcessTests {
     let folder = TemporaryFolder()
 
     /// The program that was built beside this test.
-    private func start(_ arguments: [String]) throws -> Child {
+    private var binary: FilePath {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = buffer.withUnsafeMutableBytes { buffer in
             buffer.baseAddress.map { readlink("/proc/self/exe", $0, buffer.count) } ?? -1
         }
-        let binary = FilePath(bytes: buffer.prefix(max(0, count))).parent.appending("sluice")
+        return FilePath(bytes: buffer.prefix(max(0, count))).parent.appending("sluice")
+    }
+
+    private func start(_ arguments: [String]) throws -> Child {
         let name = hexadecimal(Chance.bytes(4))
         return try Child(
             binary, arguments, output: folder.path.appending(FilePath(name + ".out")),
@@ -43,6 +46,61 @@ struct ProcessTests {
         child.send(SIGIO)
         child.send(signal)
         #expect(try await child.end(within: .seconds(20)) == .status(0))
+    }
+
+    @Test("whoever follows events is told that the daemon was killed, and where to go on: status 69")
+    func killedDaemon() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: binary)
+        fixture.destination = "http://127.0.0.1:1/"
+        try fixture.startDaemon()
+        try await eventually("the daemon answers", every: .milliseconds(50)) { try await fixture.ask("status") != nil }
+        let events = try start(["events", "--since", "0", "--json", "--config", fixture.config.display])
+        _ = try await events.line(after: "{")
+        fixture.killDaemon()
+        #expect(try await events.end(within: .seconds(20)) == .status(69))
+        let words = try events.complained()
+        #expect(words.contains("the daemon stopped"), "\(words)")
+        #expect(words.contains("`sluice events --since 1`"), "\(words)")
+    }
+
+    @Test("a check says of each server what it answered and what to do: status 76")
+    func servers() async throws {
+        let server = try FakeServer { exchange in
+            let name = exchange.target.dropFirst().prefix { $0 != "/" }
+            switch name {
+            case "html": exchange.reply(200, [("Content-Type", "text/html")], "<html>")
+            case "301": exchange.reply(301, [("Location", "/elsewhere")])
+            default: exchange.reply(Int(name) ?? 204, [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation")])
+            }
+        }
+        let expected: [(name: String, verdict: String, words: String)] = [
+            ("ready", "ok", "tus 1.0.0 with creation"), ("401", "failed", "answered 401 to OPTIONS: check the token"),
+            ("403", "failed", "answered 403 to OPTIONS: check the token"),
+            ("404", "failed", "answered 404 to OPTIONS: nothing is there; check the address"),
+            ("301", "failed", "answered 301 to OPTIONS, which sends elsewhere; check the address"),
+            ("500", "failed", "answered 500 to OPTIONS; uploads wait until it is well"),
+            ("html", "warning", "answered 200 to OPTIONS with a web page"),
+        ]
+        try Files.makeFolders(folder.path.appending("drop"))
+        let root = folder.path.display
+        let text = """
+            version: 1
+            state: \(root)/state
+            staging: {path: \(root)/staging}
+            folders: [{name: cam, path: \(root)/drop, upload_to: [to-ready]}]
+            destinations:
+            \(expected.map { "  to-\($0.name): {type: tus, url: \"\(server.url)/\($0.name)/\"}" }.joined(separator: "\n"))
+            control: {socket: \(root)/control.sock}
+
+            """
+        let file = try folder.write("servers.yaml", Array(text.utf8))
+        let child = try start(["check", "--config", file.display])
+        #expect(try await child.end(within: .seconds(20)) == .status(76))
+        // Long words go on in the next lines, indented.
+        let said = try child.printed().split(whereSeparator: { $0 == " " || $0 == "\n" }).joined(separator: " ")
+        for (name, verdict, words) in expected {
+            #expect(said.contains("\(verdict) destination to-\(name) \(words)"), "\(said)")
+        }
     }
 
     @Test("a configuration's mistake stands at the beginning of its line, as editors read it")

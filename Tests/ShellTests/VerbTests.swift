@@ -128,6 +128,27 @@ struct VerbTests {
         }
     }
 
+    @Test(
+        "a path is taken as it stands, as it was shown, and from where the person is",
+        arguments: [
+            ("/srv/cam/a.mp4", "/srv/cam/a.mp4"), ("/srv/./cam/../b", "/srv/b"), (#"/srv/a\xff"#, #"/srv/a\xff"#),
+            (#"/srv/a\odd"#, #"/srv/a\x5codd"#), ("01M7YAX2", "01M7YAX2"), ("cam/0001", "cam/0001"),
+        ])
+    func references(_ operand: String, _ expected: String) throws {
+        #expect(try reference(FilePath(operand)) == expected)
+    }
+
+    @Test("bytes that are no text are a path, and so is the name of a file that is there")
+    func referencesOfFiles() throws {
+        let here = try absolute("").display
+        #expect(try reference(FilePath(bytes: [0x61, 0xFF])) == here + #"/a\xff"#)
+        let folder = TemporaryFolder()
+        let file = try folder.write(#"b\xfe"#, [1])
+        // Up to the root and down again: relative, wherever the tests run.
+        let up = Array(repeating: "..", count: try absolute("").components.count).joined(separator: "/")
+        #expect(try reference(FilePath(up + file.bytes.map { String(UnicodeScalar($0)) }.joined())) == file.display)
+    }
+
     @Test("events are followed until nobody reads")
     func events() async throws {
         try await withDaemon { daemon, socket in

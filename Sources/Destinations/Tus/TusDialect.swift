@@ -251,7 +251,10 @@ struct TusDialect: OffsetDialect {
     func refused(_ what: String, _ response: Response, _ remedy: Remedy) -> UploadError {
         let status = response.status
         var message = "\(host(response.url)) answered \(status) to \(what)"
-        let words = String(decoding: response.body.prefix(200), as: UTF8.self)
+        // A plain-text answer ends with a line end, which would be shown as an escape.
+        let body = response.body.prefix(200)
+        let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { $0 + 1 } ?? body.startIndex
+        let words = String(decoding: body[..<end], as: UTF8.self)
         let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
         if isPage {
             message += " with a web page"

@@ -1,0 +1,192 @@
+import Config
+import Core
+import Destinations
+import Linux
+import TestKit
+import Testing
+
+@testable import Daemon
+
+/// A daemon with two folders and two destinations where nobody listens, so that every upload waits.
+private struct Scene {
+    let folder = TemporaryFolder()
+    let agent: Agent
+
+    init() async throws {
+        let root = folder.path
+        for name in ["front", "back"] { try Files.makeFolders(root.appending(FilePath(name))) }
+        let text = """
+            version: 1
+            state: \(root)/state
+            staging: {path: \(root)/staging, keep_free: 0 B}
+            folders:
+              - {name: front, path: \(root)/front, include: ["*.mp4"], upload_to: [nas]}
+              - {name: back, path: \(root)/back, include: ["*.mp4"], upload_to: [nas]}
+            destinations:
+              nas: {type: tus, url: "http://127.0.0.1:1/a"}
+              archive: {type: tus, url: "http://127.0.0.1:1/b"}
+            control: {socket: \(root)/control.sock}
+
+            """
+        let file = try folder.write("sluice.yaml", Array(text.utf8))
+        let settings = try Settings.load(file, types: DestinationTable.builtIn.map(\.type)).settings
+        agent = try await Agent.start(settings, kinds: DestinationTable.builtIn, log: .silent)
+    }
+
+    /// A file that no folder takes by itself, so that only `add` brings it in.
+    func file(_ name: String) throws -> String { try folder.write(FilePath(name), noise(100)).display }
+
+    func add(
+        _ path: String, to: [String] = [], key: String? = nil, context: [String: String] = [:]
+    ) async throws -> [UploadView] {
+        let bytes = try #require(FilePath(display: path)).bytes
+        return try await agent.add(
+            AddRequest(path: hexadecimal(bytes), to: to, key: key, context: context, again: false))
+    }
+
+    /// Lends it while it runs.
+    static func run(_ body: (Scene) async throws -> Void) async throws {
+        let scene = try await Scene()
+        let running = Task { try await scene.agent.run() }
+        do {
+            try await eventually("it has started", holds: { !scene.agent.isStarting })
+            try await body(scene)
+        } catch {
+            running.cancel()
+            _ = await running.result
+            throw error
+        }
+        running.cancel()
+        try await running.value
+    }
+}
+
+/// What is refused, in the daemon's own words.
+private func refusal(_ body: () async throws -> Void) async throws -> Refusal {
+    do { try await body() } catch let refusal as Refusal { return refusal }
+    throw NotRefused()
+}
+
+private struct NotRefused: Error {}
+
+@Suite("Operations", .timeLimit(.minutes(1)))
+struct OperationsTests {
+    @Test("a misspelt folder or destination is said so by every verb that takes one, with what was meant")
+    func misspelt() async throws {
+        try await Scene.run { scene in
+            let agent = scene.agent
+            let verbs: [(Selection) async throws -> Void] = [
+                { _ = try await agent.pause($0) }, { _ = try await agent.resume($0) },
+                { _ = try await agent.cancel($0) }, { _ = try await agent.retry($0) },
+                {
+                    var query = ListQuery()
+                    (query.folder, query.destination) = ($0.folder, $0.destination)
+                    _ = try await agent.list(query)
+                },
+            ]
+            for verb in verbs {
+                let folder = try await refusal { try await verb(Selection(folder: "frnt")) }
+                #expect(folder == Refusal(.notFound, "no folder is called `frnt`: did you mean `front`?"))
+                let destination = try await refusal { try await verb(Selection(destination: "archiv")) }
+                #expect(
+                    destination == Refusal(.notFound, "no destination is called `archiv`: did you mean `archive`?"))
+            }
+        }
+    }
+
+    @Test("a pause is of one scope, and lasts some time")
+    func pauseScopes() async throws {
+        try await Scene.run { scene in
+            for selection in [
+                Selection(folder: "front", destination: "nas"), Selection(all: true, folder: "front"),
+                Selection(ids: ["01M7YAX2"], all: true), Selection(ids: ["01M7YAX2"], duration: 5),
+                Selection(all: true, duration: 0),
+            ] {
+                let said = try await refusal { _ = try await scene.agent.pause(selection) }
+                #expect(said.code == .badRequest, "\(selection)")
+            }
+            #expect(try await scene.agent.status().paused.isEmpty)
+        }
+    }
+
+    @Test("add: a destination twice is one upload, and a key is short and one upload's")
+    func adding() async throws {
+        try await Scene.run { scene in
+            let path = try scene.file("front/one.bin")
+            let uploads = try await scene.add(path, to: ["nas", "archive", "nas"], key: "one")
+            #expect(uploads.map(\.destination).sorted() == ["archive", "nas"])
+            let other = try scene.file("front/two.bin")
+            let taken = try await refusal { _ = try await scene.add(other, key: "one") }
+            #expect(taken.code == .conflict)
+            #expect(uploads.map(\.id).contains(taken.id ?? ""))
+            for key in ["", String(repeating: "k", count: 1025)] {
+                let said = try await refusal { _ = try await scene.add(other, key: key) }
+                #expect(said == Refusal(.badRequest, "a key has 1 to 1024 bytes"))
+            }
+            #expect(try await scene.add(other, key: String(repeating: "k", count: 1024)).count == 1)
+            let again = try await refusal { _ = try await scene.add(path) }
+            #expect(again.code == .duplicate)
+        }
+    }
+
+    @Test("add: what is no file below a folder, or has too much context, is refused and leaves nothing behind")
+    func refusedAdding() async throws {
+        try await Scene.run { scene in
+            let path = try scene.file("front/one.bin")
+            let outside = try scene.file("one.bin")
+            #expect(try await refusal { _ = try await scene.add(outside) }.code == .badRequest)
+            #expect(try await refusal { _ = try await scene.add(outside + ".none") }.code == .notFound)
+            #expect(
+                try await refusal { _ = try await scene.add(path, to: ["archiv"]) }
+                    == Refusal(.badRequest, "no destination is called `archiv`: did you mean `archive`?"))
+            let many = Dictionary(uniqueKeysWithValues: (0..<17).map { ("k\($0)", "v") })
+            let large = Dictionary(
+                uniqueKeysWithValues: (0..<9).map { ("k\($0)", String(repeating: "v", count: 1000)) })
+            for context in [many, large, ["a b": "v"], ["k": String(repeating: "v", count: 1025)]] {
+                #expect(try await refusal { _ = try await scene.add(path, context: context) }.code == .badRequest)
+            }
+            #expect(try await scene.agent.list(ListQuery()).uploads.isEmpty)
+        }
+    }
+
+    @Test("list finds what waits, and what waits because a person said so")
+    func waiting() async throws {
+        try await Scene.run { scene in
+            func ids(_ state: String) async throws -> [String] {
+                var query = ListQuery()
+                query.state = state
+                return try await scene.agent.list(query).uploads.map(\.id)
+            }
+            let held = try #require(try await scene.add(try scene.file("front/held.bin"), to: ["nas"]).first).id
+            let paused = try #require(try await scene.add(try scene.file("back/paused.bin"), to: ["archive"]).first).id
+            _ = try await scene.agent.pause(Selection(ids: [paused]))
+            try await eventually("both wait") { try await ids("waiting") == [paused, held] }
+            #expect(try await ids("paused") == [paused])
+            _ = try await scene.agent.resume(Selection(ids: [paused]))
+            #expect(try await ids("paused") == [])
+            let said = try await refusal { _ = try await ids("wating") }
+            #expect(said == Refusal(.badRequest, "no state is called `wating`: did you mean `waiting`?"))
+        }
+    }
+
+    @Test("an upload is found by the whole names at the end of its path, as long as one file has them")
+    func ends() async throws {
+        try await Scene.run { scene in
+            let name = FilePath(bytes: Array("front/day/cl".utf8) + [0xFF])
+            let odd = try scene.folder.write(name, noise(10)).display
+            for path in [odd, try scene.file("front/day/a.bin"), try scene.file("back/day/a.bin")] {
+                _ = try await scene.add(path)
+            }
+            func found(_ reference: String) async throws -> String {
+                try await scene.agent.show(reference).upload.path
+            }
+            #expect(try await found(#"cl\xff"#) == odd)
+            #expect(try await found(#"day/cl\xff"#) == odd)
+            #expect(try await found("front/day/a.bin").hasSuffix("/front/day/a.bin"))
+            #expect(try await refusal { _ = try await found("day/a.bin") }.code == .ambiguous)
+            for none in [".bin", "y/a.bin", "day", "other/a.bin"] {
+                #expect(try await refusal { _ = try await found(none) }.code == .notFound, "\(none)")
+            }
+        }
+    }
+}
