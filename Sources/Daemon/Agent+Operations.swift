@@ -328,7 +328,11 @@ extension Agent: Operations {
     private func one(_ found: [UploadRow], _ reference: String) throws -> UploadRow {
         guard let first = found.first else { throw Refusal(.notFound, "no upload of `\(reference)` is known") }
         if found.count == 1 { return first }
-        let names = found.prefix(5).map { "\($0.upload.id) (\($0.upload.destination))" }
+        // What tells them apart: the file, else where it goes.
+        let areOneFile = found.allSatisfy { $0.asset.path == first.asset.path }
+        let names = found.prefix(5).map {
+            "\($0.upload.id) (\(areOneFile ? $0.upload.destination : $0.asset.path.display))"
+        }
         throw Refusal(.ambiguous, "`\(reference)` may mean " + names.joined(separator: ", "))
     }
 

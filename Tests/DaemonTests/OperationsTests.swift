@@ -183,7 +183,9 @@ struct OperationsTests {
             #expect(try await found(#"cl\xff"#) == odd)
             #expect(try await found(#"day/cl\xff"#) == odd)
             #expect(try await found("front/day/a.bin").hasSuffix("/front/day/a.bin"))
-            #expect(try await refusal { _ = try await found("day/a.bin") }.code == .ambiguous)
+            let several = try await refusal { _ = try await found("day/a.bin") }
+            #expect(several.code == .ambiguous)
+            #expect(several.message.contains("/front/day/a.bin)") && several.message.contains("/back/day/a.bin)"))
             for none in [".bin", "y/a.bin", "day", "other/a.bin"] {
                 #expect(try await refusal { _ = try await found(none) }.code == .notFound, "\(none)")
             }

@@ -10,6 +10,7 @@ extension Verb {
         examples: [
             ("sluice show 01JD3K8Q", "By the beginning of its id."),
             ("sluice show /srv/camera/a.mp4", "By its path."),
+            ("sluice show a.mp4", "By a path from here, or by the end of the path that one file alone has."),
         ]
     ) { call in
         guard let operand = call.arguments.operands.first else { return .usage }
