@@ -307,7 +307,10 @@ extension Agent: Operations {
     /// Uploads of the files whose paths end in the whole names of `reference`: of each file the newest ones.
     private func rows(endingIn reference: String) async throws -> [UploadRow] {
         // As shown, else as it stands, like a whole path.
-        for end in [FilePath(display: reference), FilePath(reference)].compactMap({ $0 }) {
+        let shown = FilePath(display: reference)
+        let asItStands = FilePath(reference)
+        // Once where both are the same: it looks through all names.
+        for end in [shown, shown == asItStands ? nil : asItStands].compactMap({ $0 }) {
             let names = end.components
             guard !names.isEmpty else { continue }
             var filter = Store.Filter()
