@@ -85,7 +85,7 @@ let package = Package(
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
         tests("StoreTests", ["Core", "Store"]),
-        tests("DaemonTests", ["Config", "Core", "Daemon", "Linux", "Staging", "Store"]),
+        tests("DaemonTests", ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
         tests("DestinationsTests", ["Config", "Destinations", "Transport", "Credentials", "Core", "Linux"]),
