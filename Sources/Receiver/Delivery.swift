@@ -28,7 +28,8 @@ struct Delivery {
         var isCopied = false
         defer {
             if isCopied {
-                try? Files.remove(copy, in: folder)  // gone when it got its name; what stays is overwritten by the next try
+                // Gone when it got its name; what stays all the same is overwritten by the next try.
+                try? Files.remove(copy, in: folder)
             }
         }
         var number = 1
