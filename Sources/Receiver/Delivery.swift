@@ -22,7 +22,16 @@ struct Delivery {
         let folder = try openFolder(&path)
         let own = try Descriptor.open(shelf.folder, for: .folder)
         let data = shelf.data(of: arrival.id)
-        let dataLook = try FileLook(at: data)
+        var dataLook = try FileLook(at: data)
+        // The data itself, or beside its name on another file system a copy, which any exit removes.
+        let copy = FilePath("\(FinalName.ownFolder).\(arrival.id)")
+        var isCopied = false
+        defer {
+            if isCopied {
+                // Gone when it got its name; what stays all the same is overwritten by the next try.
+                try? Files.remove(copy, in: folder)
+            }
+        }
         var number = 1
         // A bound, so that a folder full of the same name is an error and not an endless search.
         while number < 10_000 {
@@ -40,14 +49,24 @@ struct Delivery {
             }
             try commit(PercentCoding.encode(full.bytes, keeping: "/"), dataLook, true)
             CrashPoint.reached("receiver-named")
-            do { try Files.renameNoReplace(data.name, in: own, to: name, in: folder) } catch {
+            do {
+                if isCopied {
+                    try Files.renameNoReplace(copy, in: folder, to: name, in: folder)
+                } else {
+                    try Files.renameNoReplace(data.name, in: own, to: name, in: folder)
+                }
+            } catch {
                 // Somebody was faster: look again at what stands there now.
                 if error.exists { continue }
-                throw error
+                guard error.crossesFileSystems, !isCopied else { throw error }
+                isCopied = true
+                dataLook = try copyData(data, dataLook, to: copy, in: folder)
+                continue
             }
             CrashPoint.reached("receiver-renamed")
             // The shelf is not: data that a power cut leaves there as well is found to be the same content, and goes.
             try folder.sync(named: full.parent)
+            if isCopied { try Files.removeIfPresent(data) }
             return full
         }
         throw ReceiverError("\(arrival.wish.display): 10,000 files of that name are there already")
@@ -77,6 +96,30 @@ struct Delivery {
         try Files.remove(path.name, in: folder)
         try folder.sync(named: path.parent)
         return true
+    }
+
+    /// Copies the data to another file system, where a folder of the name is mounted: durable before it gets its name.
+    private func copyData(
+        _ data: FilePath, _ look: FileLook, to copy: FilePath, in folder: borrowing Descriptor
+    ) throws -> FileLook {
+        do { try Files.remove(copy, in: folder) } catch { if !error.isMissing { throw error } }
+        let from = try Descriptor.open(data, for: .reading)
+        let to = try folder.open(copy, for: .creating)
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var offset: Int64 = 0
+        while true {
+            let got = try buffer.withUnsafeMutableBytes { bytes in
+                let got = try from.read(into: bytes, at: offset, named: data)
+                try to.write(UnsafeRawBufferPointer(rebasing: bytes[..<got]), named: copy)
+                return got
+            }
+            if got == 0 { break }
+            offset += Int64(got)
+        }
+        try to.setMode(0o640, named: copy)
+        try to.setModified(look.modified, named: copy)
+        try to.sync(named: copy)
+        return try FileLook(at: copy, in: folder)
     }
 
     static func digest(of file: borrowing Descriptor, named path: FilePath) throws -> String {

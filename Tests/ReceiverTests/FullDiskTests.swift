@@ -11,8 +11,9 @@ private final class SmallDisk: Sendable {
 
     static var isPossible: Bool { (try? SmallDisk()) != nil }
 
-    init() throws {
-        let place = folder.path.appending("disk")
+    /// - Parameter place: Where to mount it; by default in a folder of its own.
+    init(at place: FilePath? = nil) throws {
+        let place = place ?? folder.path.appending("disk")
         try Files.makeFolders(place)
         let result = place.withCString { mount("sluice-test", $0, "tmpfs", 0, "size=4m,mode=700") }
         guard result == 0 else { throw SystemError(call: "mount", subject: place.display, code: errno) }
@@ -55,6 +56,32 @@ struct FullDiskTests {
         let again = try #require(try await inbox.offset(location))
         #expect(try await inbox.patch(location, at: again, Array(content[again...])).status == 204)
         #expect(try inbox.content("a") == content)
+        await inbox.stop()
+    }
+
+    @Test(
+        "a folder that another disk is mounted on gets its files all the same, or loses nothing while they do not fit")
+    func mounted() async throws {
+        let root = TemporaryFolder()
+        let disk = try SmallDisk(at: root.path.appending("card"))
+        let inbox = Inbox(into: root.path)
+        try await inbox.start()
+        let content = noise(2_500_000)
+        let pairs = ["sluicePath": "card/a", "mtime": "1700000000000000000"]
+        let location = try await inbox.upload(content, pairs)
+        #expect(try inbox.content("card/a") == content)
+        #expect(try FileLook(at: disk.path.appending("a")).modified == 1_700_000_000_000_000_000)
+        #expect(try inbox.unfinished() == 0)
+
+        let second = noise(2_500_000, seed: 2)
+        let late = try await inbox.made(second.count, ["sluicePath": "card/b"])
+        #expect(try await inbox.patch(late, at: 0, second).status == 507)
+        #expect(try Files.names(in: disk.path) == ["a"])
+        #expect(try await inbox.ask("DELETE", location).status == 204)
+        #expect(try Files.names(in: disk.path).isEmpty)
+        // All of it is there: asking is enough for it to appear.
+        #expect(try await inbox.offset(late) == second.count)
+        #expect(try inbox.content("card/b") == second)
         await inbox.stop()
     }
 }

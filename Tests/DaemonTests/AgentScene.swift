@@ -1,0 +1,90 @@
+import Core
+import Destinations
+import Linux
+import Store
+import TestKit
+
+@testable import Config
+@testable import Daemon
+
+/// A daemon in this process, over a temporary folder and one scripted remote. Files come in by hand, so that a test
+/// knows their ids and nothing waits for a file to be quiet.
+struct AgentScene {
+    let folder: TemporaryFolder
+    let remote = ScriptedRemote()
+    let agent: Agent
+    private let running: Task<Void, any Error>
+
+    /// - Parameters:
+    ///   - retry: Waits between attempts; the test decides whether they pass or last.
+    ///   - cap: Bytes that staged copies may take.
+    ///   - solo: Uploads at the same time from the folder `solo`; the folder `cam` has no limit of its own.
+    init(retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil) async throws {
+        folder = TemporaryFolder()
+        let root = folder.path
+        for name in ["cam", "solo", "state"] { try Files.makeFolders(root.appending(FilePath(name))) }
+        func settings(_ name: FilePath, _ concurrency: Int? = nil) throws -> FolderSettings {
+            FolderSettings(
+                watch: WatchRule(name: name.display, path: root.appending(name), exclude: ["*"]), uploadTo: ["nas"],
+                afterUpload: .keep, empty: .skip, duplicates: .upload, priority: 0, name: try Template("{relative}"),
+                metadata: [:], key: nil, context: [:], policy: PolicyOverrides(concurrency: concurrency))
+        }
+        let remote = remote
+        let kind = DestinationKind(type: DestinationType(name: "scripted", summary: "", keys: [])) { _, _ in remote }
+        let agent = try await Agent.start(
+            Settings(
+                state: root.appending("state"),
+                staging: StagingSettings(path: root.appending("staging"), copy: .copy, maxSize: cap, keepFree: 0),
+                folders: [try settings("cam"), try settings("solo", solo)],
+                destinations: [
+                    DestinationSettings(
+                        name: "nas", type: "scripted", values: [:], policy: PolicyOverrides(), place: "")
+                ],
+                policy: PolicySettings(
+                    total: 8, perDestination: 8, order: .oldestFirst, retry: Backoff(first: retry, ceiling: retry * 4)),
+                control: ControlSettings(socket: root.appending("control.sock"))),
+            kinds: [kind], log: .silent)
+        self.agent = agent
+        running = Task { try await agent.run() }
+        try await eventually("the daemon is ready") { !agent.isStarting }
+    }
+
+    /// Asks the daemon to leave, and returns when it has.
+    func stop() async throws {
+        running.cancel()
+        try await running.value
+    }
+
+    /// - Returns: The upload's id.
+    func add(_ name: String, in place: String = "cam", size: Int = 100) async throws -> String {
+        let path = try folder.write(FilePath(place).appending(FilePath(name)), noise(size))
+        return try await add(path)
+    }
+
+    func add(_ path: FilePath) async throws -> String {
+        guard let made = try await agent.add(AddRequest(path: path.display)).first else { throw NotAdded() }
+        return made.id
+    }
+
+    func state(_ id: String) async throws -> UploadState? { try await agent.house.store.upload(id)?.state }
+
+    func reach(_ wanted: UploadState, _ ids: [String]) async throws {
+        for id in ids {
+            try await eventually("\(id) is \(wanted.rawValue)") { try await state(id) == wanted }
+        }
+    }
+
+    func isRunning(_ count: Int) async throws {
+        try await eventually("\(count) uploads run") { remote.running.count == count }
+    }
+
+    /// Whole and partial copies in the staging folder.
+    var copies: [FilePath] {
+        get throws {
+            let staging = folder.path.appending("staging")
+            return try Files.names(in: staging)
+        }
+    }
+
+    struct NotAdded: Error {}
+}

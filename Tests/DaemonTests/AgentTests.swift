@@ -1,0 +1,213 @@
+import Core
+import Glibc
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("Dispatcher")
+struct DispatcherTests {
+    @Test(
+        "a file that a server chokes on does not stop the others, whatever it answers",
+        arguments: [Remedy.giveUp, .again(after: nil), .holdDestination(after: nil)])
+    func poisoned(_ remedy: Remedy) async throws {
+        let scene = try await AgentScene()
+        scene.remote.set(.fail(remedy), for: "poisoned")
+        let bad = try await scene.add("poisoned")
+        var good: [String] = []
+        for number in 0..<5 { good.append(try await scene.add("good \(number)")) }
+        try await scene.reach(.completed, good)
+        #expect(scene.remote.objects.count == 5)
+        // Only a refusal is final: what may pass keeps being tried.
+        if remedy == .giveUp { try await scene.reach(.failed, [bad]) }
+        #expect(try await scene.state(bad) != .completed)
+        try await scene.stop()
+    }
+
+    @Test("a destination that is down is probed by one upload at a time, and that uses no attempt")
+    func probe() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .fail(.holdDestination(after: nil))
+        var ids: [String] = []
+        for number in 0..<4 { ids.append(try await scene.add("\(number)")) }
+        try await eventually("the destination is held, and probed again and again") {
+            await scene.agent.dispatcher.hold(of: "nas") != nil && scene.remote.began.count > 5
+        }
+        scene.remote.standard = .waitOpening
+        try await scene.isRunning(1)
+        // One more file wakes the dispatcher; it must not start a second probe.
+        let begun = scene.remote.began.count
+        ids.append(try await scene.add("late"))
+        try await scene.reach(.queued, [ids[4]])
+        try await scene.agent.dispatcher.reconsider()
+        #expect(scene.remote.began.count == begun)
+        #expect(scene.remote.running.count == 1)
+        scene.remote.letGo()
+        try await scene.reach(.completed, ids)
+        #expect(await scene.agent.dispatcher.hold(of: "nas") == nil)
+        for id in ids { #expect(try await scene.agent.house.store.upload(id)?.attempt == 0) }
+        try await scene.stop()
+    }
+
+    @Test("a resume tries at once, however long the wait was", arguments: [false, true])
+    func resume(byID: Bool) async throws {
+        let scene = try await AgentScene(retry: .seconds(3600))
+        scene.remote.standard = .fail(.holdDestination(after: nil))
+        let id = try await scene.add("a")
+        try await eventually("the destination is held") { await scene.agent.dispatcher.hold(of: "nas") != nil }
+        try await scene.reach(.queued, [id])
+        scene.remote.letGo()
+        _ = try await scene.agent.resume(byID ? Selection(ids: [id]) : Selection(all: true))
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
+    @Test("a folder's own concurrency holds back its files, and no others")
+    func folderConcurrency() async throws {
+        let scene = try await AgentScene(solo: 1)
+        scene.remote.standard = .waitUploading
+        var ids: [String] = []
+        for number in 0..<3 { ids.append(try await scene.add("solo \(number)", in: "solo")) }
+        for number in 0..<3 { ids.append(try await scene.add("cam \(number)")) }
+        try await scene.isRunning(4)
+        try await scene.reach(.queued, Array(ids[1..<3]))
+        #expect(scene.remote.running.filter { $0.display.hasPrefix("solo") }.count == 1)
+        scene.remote.letGo()
+        try await scene.reach(.completed, ids)
+        try await scene.stop()
+    }
+
+    @Test("nothing runs after a pause, even where it came in the middle of a claim")
+    func pauseDuringClaim() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        var ids: [String] = []
+        for round in 0..<20 {
+            ids.append(try await scene.add("\(round)"))
+            // Between the copy and the claim lies little; each round meets another moment of it.
+            for _ in 0..<round * 3 { await Task.yield() }
+            _ = try await scene.agent.pause(Selection(all: true))
+            try await scene.reach(.queued, ids)
+            try await scene.isRunning(0)
+            let begun = scene.remote.began.count
+            scene.agent.house.dispatchBell.ring()
+            ids.append(try await scene.add("\(round) paused"))
+            try await scene.reach(.queued, ids)
+            #expect(scene.remote.began.count == begun)
+            _ = try await scene.agent.resume(Selection(all: true))
+        }
+        scene.remote.letGo()
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.objects.count == ids.count)
+        try await scene.stop()
+    }
+}
+
+@Suite("Verbs")
+struct VerbTests {
+    enum Moment: CaseIterable { case staging, queued, opening, uploading }
+
+    @Test("a cancel leaves neither a copy nor anything at the remote, and the source alone", arguments: Moment.allCases)
+    func cancel(_ moment: Moment) async throws {
+        let scene = try await AgentScene(cap: 10_000)
+        let id = try await bring(scene, to: moment)
+        let views = try await scene.agent.cancel(Selection(ids: [id]))
+        #expect(views.map(\.state) == ["cancelled"])
+        scene.remote.letGo()
+        try await eventually("no copy is left") { try scene.copies.isEmpty }
+        try await eventually("nothing of it is at the remote") {
+            !scene.remote.objects.contains("meant") && scene.remote.running.isEmpty
+        }
+        #expect(try await scene.state(id) == .cancelled)
+        #expect(try FileLook.ifPresent(at: scene.folder.path.appending("cam/meant")) != nil)
+        try await scene.stop()
+    }
+
+    @Test("a retry after a cancel sends the file once more, and the remote has it once", arguments: Moment.allCases)
+    func retry(_ moment: Moment) async throws {
+        let scene = try await AgentScene(cap: 10_000)
+        let id = try await bring(scene, to: moment)
+        _ = try await scene.agent.cancel(Selection(ids: [id]))
+        // The opening is let finish only now: the retry meets the transfer of the generation before.
+        let retried = Task { try await scene.agent.retry(Selection(ids: [id])) }
+        scene.remote.letGo()
+        #expect(try await retried.value.map(\.generation) == [2])
+        _ = try await scene.agent.resume(Selection(all: true))
+        try await scene.reach(.completed, [id])
+        try await eventually("the remote has it once") { scene.remote.objects.filter { $0 == "meant" }.count == 1 }
+        try await eventually("no copy is left") { try scene.copies.isEmpty }
+        try await scene.stop()
+    }
+
+    @Test("a retry of a failed upload begins again, from the source where the copy is gone")
+    func retryFailed() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .fail(.giveUp)
+        let id = try await scene.add("a")
+        try await scene.reach(.failed, [id])
+        scene.remote.letGo()
+        #expect(try await scene.agent.retry(Selection(ids: [id])).map(\.generation) == [2])
+        try await scene.reach(.completed, [id])
+        // What is completed needs none.
+        await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [id])) }
+        try await scene.stop()
+    }
+
+    /// A file `meant` of which this much has happened.
+    private func bring(_ scene: AgentScene, to moment: Moment) async throws -> String {
+        switch moment {
+        case .staging:
+            // The cap leaves no room for a second copy before the first upload is over.
+            scene.remote.standard = .waitUploading
+            _ = try await scene.add("first", size: 8_000)
+            try await scene.isRunning(1)
+            let id = try await scene.add("meant", size: 8_000)
+            try await eventually("it waits for room") { try await !scene.agent.show(id).upload.holds.isEmpty }
+            return id
+        case .queued:
+            _ = try await scene.agent.pause(Selection(all: true))
+            let id = try await scene.add("meant")
+            try await scene.reach(.queued, [id])
+            return id
+        case .opening, .uploading:
+            scene.remote.standard = moment == .opening ? .waitOpening : .waitUploading
+            let id = try await scene.add("meant")
+            try await eventually("it is \(moment)") {
+                scene.agent.house.live[id]?.phase == (moment == .opening ? .opening : .uploading)
+            }
+            return id
+        }
+    }
+}
+
+@Suite("Agent")
+struct AgentTests {
+    @Test("leaves at once in the middle of a large copy, which is then begun again")
+    func stopDuringCopy() async throws {
+        let scene = try await AgentScene()
+        let large = try scene.folder.write("cam/large", [])
+        // All hole, but the copy reads it as any other.
+        try systemCall("truncate", on: "large") { large.withCString { truncate($0, 2 << 30) } }
+        let id = try await scene.add(large)
+        try await eventually("the copy has begun") { try !scene.copies.isEmpty }
+        let clock = ContinuousClock()
+        let start = clock.now
+        try await scene.stop()
+        #expect(clock.now - start < .seconds(2))
+        #expect(try await scene.state(id) == .staging)
+        #expect(scene.remote.began.isEmpty)
+    }
+
+    @Test("leaves at once in the middle of an upload, which is queued again")
+    func stopDuringUpload() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a")
+        try await scene.isRunning(1)
+        try await scene.stop()
+        #expect(try await scene.state(id) == .queued)
+        #expect(scene.remote.running.isEmpty)
+    }
+}

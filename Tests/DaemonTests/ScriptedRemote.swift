@@ -1,0 +1,97 @@
+import Core
+import Destinations
+import Linux
+import Synchronization
+
+@testable import Daemon
+
+/// A remote that does what a test tells it to, and remembers what it was asked. It holds its objects by name.
+final class ScriptedRemote: Destination {
+    enum Act: Sendable {
+        case take
+        case fail(Remedy)
+        /// Waits before it has made anything, until the test lets it go on.
+        case waitOpening
+        /// Waits with an object made and no byte accepted, until the test lets it go on or the daemon stops it.
+        case waitUploading
+    }
+
+    private struct State {
+        var standard = Act.take
+        var acts: [FilePath: Act] = [:]
+        var running: [FilePath: Nudge] = [:]
+        var began: [FilePath] = []
+        var objects: [(number: Int, name: FilePath)] = []
+        var made = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// What is done with every name that has no act of its own.
+    var standard: Act {
+        get { state.withLock { $0.standard } }
+        set { state.withLock { $0.standard = newValue } }
+    }
+
+    func set(_ act: Act, for name: FilePath) { state.withLock { $0.acts[name] = act } }
+
+    /// Lets everything that waits go on, and from now on takes what comes.
+    func letGo() {
+        let bells = state.withLock { state in
+            state.standard = .take
+            state.acts = [:]
+            return Array(state.running.values)
+        }
+        for bell in bells { bell.ring() }
+    }
+
+    var running: [FilePath] { state.withLock { Array($0.running.keys) } }
+    /// Every upload call so far, in order.
+    var began: [FilePath] { state.withLock { $0.began } }
+    /// What the remote holds: more than once where it was sent twice.
+    var objects: [FilePath] { state.withLock { $0.objects.map(\.name) } }
+
+    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+        let (name, bell) = (order.name, Nudge())
+        let act = state.withLock { state in
+            state.began.append(name)
+            state.running[name] = bell
+            return state.acts[name] ?? state.standard
+        }
+        defer { state.withLock { _ = $0.running.removeValue(forKey: name) } }
+        notes.entered(.opening)
+        if case .fail(let remedy) = act {
+            let failure = Failure(
+                .transient, code: "scripted", message: "as the test says", at: WallTime(milliseconds: 0),
+                retryable: true)
+            throw UploadError(failure, remedy: remedy)
+        }
+        // As every destination must: something may be there from the moment that it is asked for.
+        var checkpoint = order.checkpoint ?? Checkpoint()
+        try await notes.record(checkpoint)
+        if case .waitOpening = act { await bell.wait() }
+        try Task.checkCancellation()
+        if checkpoint["object"] == nil {
+            let number = state.withLock { state in
+                state.made += 1
+                state.objects.append((state.made, name))
+                return state.made
+            }
+            checkpoint["object"] = "\(number)"
+            try await notes.record(checkpoint)
+        }
+        notes.entered(.uploading)
+        if case .waitUploading = act { await bell.wait() }
+        try Task.checkCancellation()
+        notes.spent(order.file.size)
+        try await notes.accepted(order.file.size, checkpoint)
+        return RemoteObject(id: nil, url: nil, verifiedBy: "script")
+    }
+
+    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+        state.withLock { $0.objects.removeAll { "\($0.number)" == checkpoint["object"] } }
+        return true
+    }
+
+    func check() async -> CheckResult { CheckResult(.ok, "scripted") }
+}
