@@ -42,7 +42,7 @@ extension Agent {
         guard let outcome = try await house.store.record([arrival]).first else { return [] }
         house.stagerBell.ring()
         switch outcome {
-        case .recorded(_, let ids):
+        case .recorded(_, let ids), .newVersion(_, let ids):
             return await views(try await ids.asyncCompactMap { try await self.house.store.row($0) }[...])
         case .renewed(let asset):
             let ids = try await house.store.uploads(of: asset).map(\.id)

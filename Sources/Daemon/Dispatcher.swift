@@ -45,13 +45,16 @@ actor Dispatcher {
         try await expirePauses()
         // Destinations take turns, so that one with many files does not take every slot of the others.
         var open = house.settings.destinations.map(\.name)
+        let alike = house.settings.folders.filter { $0.duplicates == .skip }.map(\.watch.name)
         while !open.isEmpty {
             var stillOpen: [String] = []
             for name in open {
                 guard case .go = verdict(for: name), let destination = house.destinations[name] else { continue }
                 let passedOver = pauses.filter { $0.scope == .folder }.map(\.name) + fullFolders()
                 let before = stops
-                guard let claim = try await house.store.claim(name, passingOver: passedOver) else { continue }
+                let claimed = try await house.store.claim(
+                    name, passingOver: passedOver, skippingDuplicatesOf: alike, onRepeat: { self.tellRepeat($0) })
+                guard let claim = claimed else { continue }
                 if stops == before {
                     start(claim, destination)
                 } else {
@@ -62,6 +65,13 @@ actor Dispatcher {
             }
             open = stillOpen
         }
+    }
+
+    private nonisolated func tellRepeat(_ asset: AssetRecord) {
+        house.log.info(
+            "not sent again: the same content was uploaded before; the source is kept",
+            ["path": asset.path.display])
+        house.releaseBell.ring()
     }
 
     private func start(_ claim: Claim, _ destination: any Destination) {

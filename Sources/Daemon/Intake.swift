@@ -62,13 +62,8 @@ struct Intake: Sendable {
     private func tell(_ arrival: Arrival, _ outcome: ArrivalOutcome) {
         let path = arrival.file.path.display
         switch outcome {
-        case .recorded(_, let uploads):
-            house.log.info(
-                "found a new file",
-                [
-                    "folder": arrival.file.folder, "path": path, "size": "\(arrival.file.look.size)",
-                    "settled_by": arrival.file.settledBy.rawValue, "uploads": uploads.joined(separator: ","),
-                ])
+        case .recorded(_, let uploads): tell("found a new file", arrival, uploads)
+        case .newVersion(_, let uploads): tell("found a new version of a file that was taken before", arrival, uploads)
         case .renewed:
             house.log.info("settled again", ["folder": arrival.file.folder, "path": path])
         case .known:
@@ -78,6 +73,15 @@ struct Intake: Sendable {
                 "not added: a live upload has the same key",
                 ["folder": arrival.file.folder, "path": path, "id": holder])
         }
+    }
+
+    private func tell(_ what: String, _ arrival: Arrival, _ uploads: [String]) {
+        house.log.info(
+            what,
+            [
+                "folder": arrival.file.folder, "path": arrival.file.path.display, "size": "\(arrival.file.look.size)",
+                "settled_by": arrival.file.settledBy.rawValue, "uploads": uploads.joined(separator: ","),
+            ])
     }
 
     /// Repeats a change of the state until it succeeds: intake waits for the disk, and loses nothing.

@@ -46,6 +46,8 @@ package struct Arrival: Sendable, Hashable {
 package enum ArrivalOutcome: Sendable, Hashable {
     /// Written down, with the ids of its uploads.
     case recorded(asset: Int64, uploads: [String])
+    /// The same, of a path whose earlier version was recorded before.
+    case newVersion(asset: Int64, uploads: [String])
     /// The asset that was waiting for this path has the new look.
     case renewed(asset: Int64)
     /// This version of this path is known.

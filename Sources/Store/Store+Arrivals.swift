@@ -83,11 +83,9 @@ extension Store {
             try bury(identity, asset: waiting)
             return .renewed(asset: waiting)
         }
-        if !arrival.again, let stone = try tombstone(identity.folder, identity.relative),
-            stone.identity.isSameVersion(as: identity)
-        {
-            return .known
-        }
+        let stone = try tombstone(identity.folder, identity.relative)
+        let isSameVersion = stone.map { $0.identity.isSameVersion(as: identity) } ?? false
+        if isSameVersion && !arrival.again { return .known }
         for order in arrival.orders {
             guard let key = order.key else { continue }
             let holder = try connection.first(
@@ -101,7 +99,8 @@ extension Store {
         let asset = try insert(arrival, connection)
         let uploads = try arrival.orders.map { try insert($0, of: asset, arrival, connection) }
         try bury(identity, asset: asset)
-        return .recorded(asset: asset, uploads: uploads)
+        return stone?.wasRecorded == true && !isSameVersion
+            ? .newVersion(asset: asset, uploads: uploads) : .recorded(asset: asset, uploads: uploads)
     }
 
     private func insert(_ arrival: Arrival, _ connection: Connection) throws -> Int64 {
@@ -206,11 +205,11 @@ extension Store {
     }
 
     /// Smaller files are alike too often to be told by their content: another path means another file.
-    private static let smallestDuplicate: Int64 = 4096
+    static let smallestDuplicate: Int64 = 4096
 
     /// The same content, uploaded and verified before: from the same path (touched, copied back, restored), or from
     /// another where the folder skips duplicates.
-    private func settleRepeat(_ asset: AssetRecord, _ copy: Copied) throws -> Bool {
+    func settleRepeat(_ asset: AssetRecord, _ copy: Copied) throws -> Bool {
         let anywhere = copy.skipsDuplicates && asset.size >= Self.smallestDuplicate
         let uploads = try uploads(of: asset.id).filter { $0.state == .queued && $0.generation == 1 }
         guard !uploads.isEmpty, asset.settledBy != .added else { return false }
@@ -296,11 +295,13 @@ extension Store {
     struct Tombstone {
         var identity: StoredIdentity
         var seenAt: Int64
+        /// An asset was made of it; otherwise it was only left alone.
+        var wasRecorded: Bool
     }
 
     func tombstone(_ folder: String, _ relative: FilePath) throws(StoreError) -> Tombstone? {
         try connection.first(
-            "SELECT size, modified, inode, born, file_system, seen_at FROM tombstone WHERE folder = ?1 AND relative = ?2",
+            "SELECT size, modified, inode, born, file_system, seen_at, asset IS NOT NULL FROM tombstone WHERE folder = ?1 AND relative = ?2",
             [.text(folder), .blob(relative.bytes)]
         ) { row in
             Tombstone(
@@ -308,7 +309,7 @@ extension Store {
                     folder: folder, relative: relative, size: row.integer(0), modified: row.integer(1),
                     inode: row.optionalInteger(2).map { UInt64(bitPattern: $0) }, born: row.optionalInteger(3),
                     fileSystem: row.optionalText(4)),
-                seenAt: row.integer(5))
+                seenAt: row.integer(5), wasRecorded: row.integer(6) != 0)
         }
     }
 

@@ -8,33 +8,69 @@ extension Store {
     ///
     /// - Parameters:
     ///   - folders: Paused folders, which are passed over.
+    ///   - alike: Folders that skip duplicates. An upload from one of them waits for another of the same content that is
+    ///     on its way to the same destination, and is completed without sending once such a one is.
+    ///   - onRepeat: Hears of the assets that were completed in this way, after that is durable.
     /// - Returns: `nil` when none may go now.
-    package func claim(_ destination: String, passingOver folders: [String]) async throws -> Claim? {
+    package func claim(
+        _ destination: String, passingOver folders: [String], skippingDuplicatesOf alike: [String] = [],
+        onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
+    ) async throws -> Claim? {
         let now = clocks.monotonic().nanoseconds
         // Asked outside a transaction first, so that an idle dispatcher writes nothing.
-        guard try next(destination, folders, now) != nil else { return nil }
-        return try await change { connection in
-            guard let upload = try self.next(destination, folders, now), let asset = try self.asset(upload.asset) else {
-                return nil
+        guard try next(destination, folders, alike, now) != nil else { return nil }
+        let (claim, repeats) = try await change { connection -> (Claim?, [AssetRecord]) in
+            var repeats: [AssetRecord] = []
+            while let upload = try self.next(destination, folders, alike, now),
+                let asset = try self.asset(upload.asset)
+            {
+                if alike.contains(upload.folder), try self.isRepeat(upload, asset) {
+                    repeats.append(asset)
+                    continue
+                }
+                try connection.run(
+                    "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
+                    [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
+                try self.move(upload, by: .claimed)
+                let claimed = Claim(
+                    upload: try self.upload(upload.id) ?? upload, asset: asset,
+                    checkpoint: try self.checkpoint(upload.id))
+                return (claimed, repeats)
             }
-            try connection.run(
-                "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
-                [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
-            try self.move(upload, by: .claimed)
-            return Claim(
-                upload: try self.upload(upload.id) ?? upload, asset: asset, checkpoint: try self.checkpoint(upload.id))
+            return (nil, repeats)
         }
+        repeats.forEach(onRepeat)
+        return claim
     }
 
-    private func next(_ destination: String, _ folders: [String], _ now: Int64) throws -> UploadRecord? {
-        let places = folders.indices.map { "?\($0 + 3)" }.joined(separator: ", ")
+    /// Whether the content has arrived since this copy was staged; the upload is completed then.
+    private func isRepeat(_ upload: UploadRecord, _ asset: AssetRecord) throws -> Bool {
+        // One that has begun goes on: what it has at the remote may be the very object that it would count as.
+        guard let sha256 = asset.sha256, try checkpoint(upload.id) == nil else { return false }
+        _ = try settleRepeat(asset, Copied(asset: asset.id, sha256: sha256, skipsDuplicates: true))
+        return try self.upload(upload.id)?.state == .completed
+    }
+
+    private func next(
+        _ destination: String, _ folders: [String], _ alike: [String], _ now: Int64
+    ) throws -> UploadRecord? {
+        func places(_ names: [String], from first: Int) -> String {
+            names.indices.map { "?\($0 + first)" }.joined(separator: ", ")
+        }
         return try connection.first(
             """
             SELECT \(UploadRecord.columns) FROM upload INDEXED BY upload_next
             WHERE destination = ?1 AND state = 'queued' AND paused_at IS NULL AND backoff_until <= ?2
-            \(folders.isEmpty ? "" : "AND folder NOT IN (\(places))")
+            \(folders.isEmpty ? "" : "AND folder NOT IN (\(places(folders, from: 3)))")
+            \(alike.isEmpty ? "" : """
+                AND NOT (folder IN (\(places(alike, from: 3 + folders.count))) AND size >= \(Self.smallestDuplicate) AND EXISTS (
+                    SELECT 1 FROM upload AS other INDEXED BY upload_list JOIN asset AS theirs ON theirs.id = other.asset
+                    WHERE other.state = 'uploading' AND other.destination = ?1
+                    AND theirs.sha256 = (SELECT sha256 FROM asset WHERE id = upload.asset)))
+                """)
             ORDER BY rank, sort, id LIMIT 1
-            """, [.text(destination), .integer(now)] + folders.map { .text($0) }
+            """,
+            [.text(destination), .integer(now)] + (folders + alike).map { .text($0) }
         ) { UploadRecord($0, 0) }
     }
 

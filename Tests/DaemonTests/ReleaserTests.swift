@@ -1,0 +1,105 @@
+import Core
+import Linux
+import Staging
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Releaser")
+struct ReleaserTests {
+    private static let content = noise(10_000)
+
+    @Test("a source whose disk is away is released when it is back; its copy does not wait for that")
+    func away() async throws {
+        let folder = TemporaryFolder()
+        let house = try await Self.house(in: folder)
+        let drop = folder.path.appending("drop")
+        let elsewhere = folder.path.appending("elsewhere")
+        let path = try folder.write("drop/a.mp4", Self.content)
+        let asset = try await Self.complete(path, of: drop, in: house)
+        // What stands on the disk cannot be seen any more, neither the file nor the folder.
+        try Files.rename(drop, to: elsewhere)
+        try await Self.release(house, until: "the copy is gone and the reason is said") {
+            let record = try await house.store.asset(asset)
+            return record?.state == .dropped && record?.sourceNote?.contains("is not mounted") == true
+        }
+        #expect(try FileLook.ifPresent(at: house.staging.path("\(asset)")) == nil)
+        #expect(try await house.store.asset(asset)?.sourceState == .releasing)
+        #expect(try await house.store.releasable(limit: 10).map(\.asset.id) == [asset])
+        try Files.rename(elsewhere, to: drop)
+        // As after a restart: nothing in memory puts it off.
+        try await Self.release(house, until: "the source is released") {
+            try await house.store.asset(asset)?.sourceState == .released
+        }
+        #expect(try FileLook.ifPresent(at: path) == nil)
+        #expect(try await house.store.releasable(limit: 10).isEmpty)
+    }
+
+    @Test("a source that came back in another version is kept")
+    func changed() async throws {
+        let folder = TemporaryFolder()
+        let house = try await Self.house(in: folder)
+        let drop = folder.path.appending("drop")
+        let path = try folder.write("drop/a.mp4", Self.content)
+        let asset = try await Self.complete(path, of: drop, in: house)
+        try Files.rename(drop, to: folder.path.appending("elsewhere"))
+        try await Self.release(house, until: "the copy is gone") {
+            try await house.store.asset(asset)?.state == .dropped
+        }
+        try folder.write("drop/a.mp4", noise(10_000, seed: 2))
+        try await Self.release(house, until: "the source is judged") {
+            try await house.store.asset(asset)?.sourceState == .kept
+        }
+        #expect(try Files.read(path, limit: 1 << 20) == noise(10_000, seed: 2))
+    }
+
+    private static func house(in folder: TemporaryFolder) async throws -> House {
+        let clocks = SystemClocks()
+        let staging = StagingArea(folder: folder.path.appending("staging"))
+        _ = try staging.prepare()
+        let settings = Settings(
+            state: folder.path.appending("state"),
+            staging: StagingSettings(path: staging.folder, copy: .auto, maxSize: nil, keepFree: 0), folders: [],
+            destinations: [],
+            policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
+            control: ControlSettings(socket: folder.path.appending("control.sock")))
+        return House(
+            settings: settings,
+            store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), staging: staging,
+            clocks: clocks, log: .silent, destinations: [:], live: LiveUploads(clocks: clocks))
+    }
+
+    /// Recorded with `delete`, staged, and its only upload verified.
+    private static func complete(_ path: FilePath, of root: FilePath, in house: House) async throws -> Int64 {
+        let look = try FileLook(at: path)
+        let identity = StoredIdentity(
+            folder: "cam", relative: path.name, size: look.size, modified: look.modified, inode: look.inode, born: nil,
+            fileSystem: nil)
+        let order = Arrival.Order(
+            destination: "nas", name: path.name, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
+        let arrival = Arrival(
+            file: SettledFile(
+                folder: "cam", root: root, relative: path.name, look: look, identity: identity, settledBy: .lease),
+            action: .delete, priority: 0, orders: [order])
+        guard case .recorded(let asset, _)? = try await house.store.record([arrival]).first else { throw Unexpected() }
+        let copied = try house.staging.copy(path, expecting: identity, changed: look.changed, as: "\(asset)")
+        try house.staging.publish(["\(asset)"])
+        try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
+        guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }
+        let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
+        try await house.store.finish(claim.upload.id, .verified(remote))
+        return asset
+    }
+
+    private static func release(_ house: House, until what: String, _ condition: () async throws -> Bool) async throws {
+        let releaser = Releaser(house: house)
+        let running = Task { try await releaser.run() }
+        defer { running.cancel() }
+        try await eventually(what, holds: condition)
+    }
+
+    private struct Unexpected: Error {}
+}
