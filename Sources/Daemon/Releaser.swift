@@ -154,7 +154,12 @@ actor Releaser {
 
     /// The kernel's words, and what a person can do about it.
     private func advice(_ error: SystemError, _ asset: AssetRecord) -> String {
-        let folder = asset.path.parent.display
+        // What was refused is the place that the kernel names: the source's folder, or the target's.
+        var folder = asset.path.parent.display
+        if case .move(let template) = asset.action {
+            let place = target(asset, template).parent.display
+            if error.subject.contains(place) { folder = place }
+        }
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }
         if error.isReadOnly {
             return "\(error); under systemd add ReadWritePaths=-\(folder) to the unit, else mount it writable"

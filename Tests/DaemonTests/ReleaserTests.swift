@@ -26,7 +26,7 @@ struct ReleaserTests {
             let record = try await house.store.asset(asset)
             return record?.state == .dropped && record?.sourceNote?.contains("is not mounted") == true
         }
-        #expect(try FileLook.ifPresent(at: house.staging.path("\(asset)")) == nil)
+        #expect(try FileLook.ifPresent(at: house.staging.path(FilePath("\(asset)"))) == nil)
         #expect(try await house.store.asset(asset)?.sourceState == .releasing)
         #expect(try await house.store.releasable(limit: 10).map(\.asset.id) == [asset])
         try Files.rename(elsewhere, to: drop)
@@ -85,8 +85,8 @@ struct ReleaserTests {
                 folder: "cam", root: root, relative: path.name, look: look, identity: identity, settledBy: .lease),
             action: .delete, priority: 0, orders: [order])
         guard case .recorded(let asset, _)? = try await house.store.record([arrival]).first else { throw Unexpected() }
-        let copied = try house.staging.copy(path, expecting: identity, changed: look.changed, as: "\(asset)")
-        try house.staging.publish(["\(asset)"])
+        let copied = try house.staging.copy(path, expecting: identity, changed: look.changed, as: FilePath("\(asset)"))
+        try house.staging.publish([FilePath("\(asset)")])
         try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
         guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }
         let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
