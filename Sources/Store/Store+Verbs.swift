@@ -1,0 +1,113 @@
+package import Core
+
+// What a person does to uploads: pause, cancel, begin again.
+
+extension Store {
+    /// Sets or clears the operator hold of one upload. Repeating it changes nothing.
+    package func pause(_ id: String, _ on: Bool) async throws {
+        let now = clocks.wall().milliseconds
+        try await change { connection in
+            try connection.run(
+                """
+                UPDATE upload SET paused_at = ?2 WHERE id = ?1 AND (paused_at IS NULL) = ?3
+                AND state IN ('staging', 'queued', 'uploading')
+                """,
+                [.text(id), on ? .integer(now) : .null, .integer(on ? 1 : 0)])
+            if connection.changes > 0 {
+                try self.note("state", id, ["hold": on ? "operator" : "", "reason": on ? "paused" : "resumed"])
+            }
+        }
+    }
+
+    /// Ends uploads by request: state, tombstone and the queue of remote removals in one transaction.
+    ///
+    /// - Returns: Their state after it: `cancelled`, or what forbade it (`completed`).
+    package func cancel(_ ids: [String]) async throws -> [UploadState?] {
+        try await change { connection in
+            try ids.map { id in
+                guard let upload = try self.upload(id) else { return nil }
+                guard upload.state.after(.cancelled) != nil else { return upload.state }
+                let checkpoint = try self.checkpoint(id)
+                // A checkpoint exists from before the creation request: something may be there.
+                if let checkpoint {
+                    try connection.run(
+                        "INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at) VALUES (?1, ?2, ?3, 0, ?4)",
+                        [
+                            .text(id), .text(upload.destination), .text(try Self.json(checkpoint.fields)),
+                            .integer(self.clocks.wall().milliseconds),
+                        ])
+                }
+                try connection.run(
+                    "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
+                    [.text(id), .text(checkpoint == nil ? "none" : "pending")])
+                try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(id)])
+                try self.move(upload, by: .cancelled)
+                try self.remember(upload, .cancelled)
+                // Nobody needs the copy that was to be made.
+                try connection.run(
+                    """
+                    UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled') AND NOT EXISTS
+                    (SELECT 1 FROM upload WHERE asset = ?1 AND state = 'staging')
+                    """, [.integer(upload.asset)])
+                return .cancelled
+            }
+        }
+    }
+
+    /// Starts a new generation of a failed or cancelled upload.
+    ///
+    /// - Parameter fromCopy: The staged copy is there; else it is staged again from the source.
+    /// - Returns: The state before, so that the caller can tell "was waiting already" from "started".
+    package func retry(_ id: String, fromCopy: Bool) async throws -> UploadState? {
+        try await change { connection in
+            guard let upload = try self.upload(id) else { return nil }
+            guard upload.state == .failed || upload.state == .cancelled else { return upload.state }
+            try connection.run(
+                """
+                UPDATE upload SET generation = generation + 1, attempt = 0, backoff_until = 0, finished_at = NULL,
+                remote_delete = NULL, acked = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN acked
+                ELSE 0 END WHERE id = ?1
+                """, [.text(id)])
+            if !fromCopy {
+                try connection.run(
+                    "UPDATE asset SET state = 'arrived', sha256 = NULL, source_state = 'untouched' WHERE id = ?1 AND state <> 'staged'",
+                    [.integer(upload.asset)])
+            }
+            try self.move(upload, by: fromCopy ? .retriedFromCopy : .retriedFromSource)
+            return upload.state
+        }
+    }
+
+    package func setPause(_ pause: PauseRecord) async throws {
+        try await change { connection in
+            try connection.run(
+                "INSERT OR REPLACE INTO pause VALUES (?1, ?2, ?3, ?4)",
+                [
+                    .text(pause.scope.rawValue), .text(pause.name), .integer(pause.since.milliseconds),
+                    .init(pause.until?.milliseconds),
+                ])
+            try self.note("paused", nil, ["scope": pause.scope.rawValue, "name": pause.name])
+        }
+    }
+
+    /// - Returns: Whether there was one.
+    @discardableResult
+    package func clearPause(_ scope: PauseRecord.Scope, _ name: String) async throws -> Bool {
+        try await change { connection in
+            try connection.run(
+                "DELETE FROM pause WHERE scope = ?1 AND name = ?2", [.text(scope.rawValue), .text(name)])
+            guard connection.changes > 0 else { return false }
+            try self.note("resumed", nil, ["scope": scope.rawValue, "name": name])
+            return true
+        }
+    }
+
+    package func pauses() throws -> [PauseRecord] {
+        try connection.all("SELECT scope, name, since, until FROM pause") { row in
+            PauseRecord(
+                scope: PauseRecord.Scope(rawValue: row.text(0)) ?? .all, name: row.text(1),
+                since: WallTime(milliseconds: row.integer(2)),
+                until: row.optionalInteger(3).map { WallTime(milliseconds: $0) })
+        }
+    }
+}

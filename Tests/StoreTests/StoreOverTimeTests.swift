@@ -1,0 +1,129 @@
+import Core
+import Store
+import Synchronization
+import TestKit
+import Testing
+
+@Suite("Store, over time")
+struct StoreOverTimeTests {
+    @Test("where duplicates are skipped, of two with the same content one goes, and then the other needs not")
+    func duplicatesUnderWay() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        let sha256 = noise(32)
+        let first = try await scene.stage(Scene.arrival(Scene.file("a", size: 4096, modified: 1)), sha256: sha256)
+        let twin = try await scene.stage(Scene.arrival(Scene.file("b", size: 4096, modified: 2)), sha256: sha256)
+        let other = try await scene.stage(
+            Scene.arrival(Scene.file("c", size: 4096, modified: 3)), sha256: noise(32, seed: 9))
+        let repeats = Mutex<[Int64]>([])
+        func claim(_ paused: [String] = []) async throws -> String? {
+            try await scene.store.claim(
+                "nas", passingOver: paused, skippingDuplicatesOf: ["cam", "door"],
+                onRepeat: { asset in repeats.withLock { $0.append(asset.id) } })?.upload.id
+        }
+        #expect(try await claim(["door"]) == first.uploads[0])
+        #expect(try await claim() == other.uploads[0])
+        #expect(try await claim() == nil)
+        // The first has to wait, so the twin may try.
+        try await scene.store.finish(first.uploads[0], .yielded)
+        try await scene.store.pause(first.uploads[0], true)
+        #expect(try await claim(["door"]) == twin.uploads[0])
+        try await scene.store.pause(first.uploads[0], false)
+        #expect(try await claim() == nil)
+        try await scene.store.finish(twin.uploads[0], .verified(RemoteObject(id: nil, url: "u", verifiedBy: "offset")))
+        #expect(try await claim() == nil)
+        #expect(try await scene.store.upload(first.uploads[0])?.state == .completed)
+        #expect(try await scene.store.asset(first.asset)?.action == .keep)
+        #expect(repeats.withLock { $0 } == [first.asset])
+    }
+
+    @Test("one of two alike that has begun goes on, since what it has at the remote may be the very object")
+    func duplicatesBegun() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        let sha256 = noise(32)
+        let first = try await scene.stage(Scene.arrival(Scene.file("a", size: 4096, modified: 1)), sha256: sha256)
+        let twin = try await scene.stage(Scene.arrival(Scene.file("b", size: 4096, modified: 2)), sha256: sha256)
+        for id in [first.uploads[0], twin.uploads[0]] { #expect(try await claim(scene) == id) }
+        try await scene.store.record(Checkpoint(["url": "u"]), for: first.uploads[0])
+        try await scene.store.finish(first.uploads[0], .yielded)
+        try await scene.store.finish(twin.uploads[0], .verified(RemoteObject(id: nil, url: "v", verifiedBy: "offset")))
+        #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
+    }
+
+    private func claim(_ scene: Scene, skipping: [String] = []) async throws -> String? {
+        try await scene.store.claim("nas", passingOver: [], skippingDuplicatesOf: skipping)?.upload.id
+    }
+
+    @Test("another version of a recorded path is told from a new file and from one that was only left alone")
+    func versions() async throws {
+        let scene = try await Scene()
+        func outcome(_ name: String, _ modified: Int64, again: Bool = false) async throws -> String {
+            let arrival = Scene.arrival(Scene.file(name, modified: modified), again: again)
+            return switch try await scene.store.record([arrival]).first {
+            case .recorded(let asset, _)?:
+                try await told("new", asset)
+            case .newVersion(let asset, _)?:
+                try await told("version", asset)
+            default: "none"
+            }
+        }
+        func told(_ word: String, _ asset: Int64) async throws -> String {
+            try await scene.store.staged([Store.Copied(asset: asset, sha256: noise(32))])
+            return word
+        }
+        #expect(try await outcome("a", 1) == "new")
+        #expect(try await outcome("a", 2) == "version")
+        #expect(try await outcome("a", 2, again: true) == "new")
+        try await scene.store.skip([Scene.file("b", modified: 1).identity])
+        #expect(try await outcome("b", 2) == "new")
+    }
+
+    @Test("a file that is refused for its size stays known, one that is gone does not", arguments: [true, false])
+    func refused(_ isGone: Bool) async throws {
+        let scene = try await Scene()
+        let file = Scene.file("a")
+        guard case .recorded(let asset, let uploads)? = try await scene.store.record([Scene.arrival(file)]).first else {
+            throw Scene.Unexpected()
+        }
+        let failure = Failure(.local, code: "x", message: "x", at: scene.clocks.wall(), retryable: false)
+        try await scene.store.cannotStage(asset, failure, isGone: isGone)
+        #expect(try await scene.store.upload(uploads[0])?.state == .failed)
+        #expect(try await scene.store.known([file.identity]) == [!isGone])
+    }
+
+    @Test("two hundred days on, a tombstone is old but still there until somebody looked for its source")
+    func tombstones() async throws {
+        let scene = try await Scene()
+        let file = Scene.file("a")
+        try await scene.stage(Scene.arrival(file))
+        scene.clocks.step(by: .seconds(200 * 86_400))
+        #expect(try await scene.store.oldTombstones(limit: 10).map(\.relative) == ["a"])
+        #expect(try await scene.store.known([file.identity]) == [true])
+        // Seen by a scan: young again.
+        #expect(try await scene.store.oldTombstones(limit: 10).isEmpty)
+        try await scene.store.tend(renewed: [], gone: [file.identity])
+        #expect(try await scene.store.known([file.identity]) == [false])
+    }
+
+    @Test("a live key is taken once")
+    func keys() async throws {
+        let scene = try await Scene()
+        let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a"), key: "k"))
+        #expect(try await scene.store.record([Scene.arrival(Scene.file("b"), key: "k")]) == [.keyTaken(uploads[0])])
+        _ = try await scene.store.cancel(uploads)
+        guard case .recorded? = try await scene.store.record([Scene.arrival(Scene.file("b"), key: "k")]).first else {
+            throw Scene.Unexpected()
+        }
+    }
+
+    @Test("the ids of uploads never go back, even when the clock does")
+    func ids() async throws {
+        let scene = try await Scene()
+        var ids: [String] = []
+        for number in 0..<20 {
+            if number == 10 { scene.clocks.step(by: .seconds(-86_400)) }
+            ids += try await scene.stage(Scene.arrival(Scene.file("f\(number)"))).uploads
+        }
+        #expect(ids == ids.sorted())
+        #expect(Set(ids).count == 20)
+    }
+}
