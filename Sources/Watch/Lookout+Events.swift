@@ -44,8 +44,9 @@ extension Lookout {
     private func take(_ event: Inotify.Event) {
         if event.kind.contains(.overflow) {
             overflows += 1
-            if !isInOverflow {
-                isInOverflow = true
+            let isNews = lastOverflow.map { now.since($0) > Self.burst } ?? true
+            lastOverflow = now
+            if isNews {
                 log(
                     "the kernel lost events (more than fs.inotify.max_queued_events at once); "
                         + "every folder is scanned again")

@@ -107,6 +107,5 @@ extension Lookout {
     func endVisit(_ directory: Directory) {
         directory.root.visits -= 1
         hasNews = true
-        if urgent.isEmpty && ordinary.isEmpty { isInOverflow = false }
     }
 }

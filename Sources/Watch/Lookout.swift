@@ -31,7 +31,9 @@ final class Lookout {
     /// Grows with every directory that moves: paths computed before are no longer to be trusted.
     var moves = 0
     var overflows = 0
-    var isInOverflow = false
+    /// When the kernel last lost events: what follows within ``burst`` belongs to the same burst, and is said once.
+    var lastOverflow: MonotonicTime?
+    static let burst: Duration = .seconds(10)
 
     /// Directories that events told of, and all others.
     var urgent = Queue<Directory>()
