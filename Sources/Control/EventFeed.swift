@@ -112,6 +112,7 @@ final class EventQueue: Sendable {
                 return true
             }
             let last = EventView(seq: event.seq - 1, ts: event.ts, type: "overflow")
+            // Without its farewell the reader sees the end of the stream, and asks again.
             if let bytes = try? last.lines() { state.pieces.append(Piece(bytes: bytes)) }
             state.ended = true
             return false

@@ -53,6 +53,7 @@ enum LocalChecks {
 
     private static func staging(_ settings: StagingSettings) -> CheckResult {
         let result = ownFolder(settings.path, what: "staged copies")
+        // A file system that does not tell its space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(settings.path).base) else { return result }
         let free = Units.bytes(space.free)
         if space.isMemory {
@@ -81,6 +82,7 @@ enum LocalChecks {
             return CheckResult(
                 .failed, "there is no place for \(what): \(base.display): \(error.reason); " + remedy(error, "write"))
         }
+        // As above: one that does not tell its kind is taken for a disk.
         if !mayForget, let space = try? Space(at: base), space.isMemory {
             return CheckResult(.warning, "is on a memory file system: a reboot forgets it; name a folder on a disk")
         }

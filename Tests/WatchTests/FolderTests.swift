@@ -125,11 +125,7 @@ struct FolderTests {
     }
 
     func state(_ watcher: Watcher, _ index: Int, _ isIt: (WatchState.Condition) -> Bool) async throws {
-        let limit = ContinuousClock.now + .seconds(10)
-        while !isIt(watcher.states()[index].condition) {
-            try #require(ContinuousClock.now < limit, "\(watcher.states())")
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        try await eventually("the folder is in its state") { isIt(watcher.states()[index].condition) }
     }
 
     @Test("directories beyond the watch limit are scanned from time to time, and that is said once")

@@ -116,10 +116,8 @@ struct WatcherTests {
 
     /// Waits until the watcher has found a writer of the file.
     func busy(_ watcher: Watcher, _ name: FilePath) async throws {
-        let limit = ContinuousClock.now + .seconds(10)
-        while !watcher.settlingFiles().contains(where: { $0.path.name == name && $0.isBusy }) {
-            try #require(ContinuousClock.now < limit, "\(watcher.settlingFiles())")
-            try await Task.sleep(for: .milliseconds(5))
+        try await eventually("a writer of \(name) is seen") {
+            watcher.settlingFiles().contains { $0.path.name == name && $0.isBusy }
         }
     }
 

@@ -99,6 +99,7 @@ private func tell(_ agent: Agent, _ notify: Notify) async {
         }
         group.addTask {
             for await _ in changes {
+                // The line stays as it was until the state can be read again; the sleep ends with its task.
                 guard let status = try? await agent.status() else { continue }
                 notify.status(summary(status))
                 guard (try? await Task.sleep(for: .seconds(2))) != nil else { return }
