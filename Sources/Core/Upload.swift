@@ -111,8 +111,23 @@ package protocol Destination: Sendable {
     ///
     /// - Returns: `false` when the remote offers no removal.
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool
+    /// Asks, without side effects, whether the remote already holds this very content under the order's name.
+    ///
+    /// For whoever has lost the record of what was sent: `sluice rebuild`.
+    ///
+    /// - Throws: ``UploadError`` when the remote cannot be asked now.
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding
     /// Asks, without side effects, whether uploads would work: for `sluice check`.
     func check() async -> CheckResult
+}
+
+/// What a remote says of a file that it may hold already.
+package enum Finding: Hashable, Sendable {
+    /// The same content under the same name, as its digest says.
+    case held(RemoteObject)
+    case absent
+    /// This kind of remote cannot be asked; why, for a person.
+    case unknown(String)
 }
 
 /// The answer of a check of one thing: `ok` with what was seen, or what is wrong and the remedy.

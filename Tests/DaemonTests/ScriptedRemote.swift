@@ -93,5 +93,6 @@ final class ScriptedRemote: Destination {
         return true
     }
 
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding { .unknown("scripted") }
     func check() async -> CheckResult { CheckResult(.ok, "scripted") }
 }

@@ -30,6 +30,10 @@ struct Tus: Destination {
         }
     }
 
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+        .unknown("tus has no request that asks for a file by its name")
+    }
+
     func check() async -> CheckResult {
         do {
             if let (response, announced) = try await dialect.options(dialect.endpoint, { _ in }) {
