@@ -60,9 +60,17 @@ package protocol Clocks: Sendable {
 }
 
 extension Duration {
-    package var inMilliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
-    package var inNanoseconds: Int64 { components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000 }
+    /// The most there is where it does not fit: a wait of 300 years is as good as one of 292.
+    package var inMilliseconds: Int64 { whole(per: 1000) }
+    package var inNanoseconds: Int64 { whole(per: 1_000_000_000) }
     package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+
+    private func whole(per second: Int64) -> Int64 {
+        let (product, isTooMuch) = components.seconds.multipliedReportingOverflow(by: second)
+        let (sum, isStillTooMuch) = product.addingReportingOverflow(
+            components.attoseconds / (1_000_000_000_000_000_000 / second))
+        return isTooMuch || isStillTooMuch ? (components.seconds < 0 ? .min : .max) : sum
+    }
 }
 
 extension Int64 {

@@ -1,4 +1,5 @@
 internal import Core
+internal import Linux
 internal import Synchronization
 
 /// Wakes one loop: rung by whoever has work for it, waited for by the loop alone.
@@ -27,13 +28,7 @@ final class Nudge: Sendable {
 
     /// Returns when rung, when `limit` is over, or when the task is cancelled.
     func wait(atMost limit: Duration? = nil) async {
-        let timer = limit.map { limit in
-            Task {
-                // Cancelled is what happens when the ring came first.
-                guard (try? await Task.sleep(for: limit)) != nil else { return }
-                ring()
-            }
-        }
+        let alarm = limit.map { Alarms.shared.set(after: $0) { self.ring() } }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isDue = state.withLock { state in
@@ -49,6 +44,6 @@ final class Nudge: Sendable {
         } onCancel: {
             ring()
         }
-        timer?.cancel()
+        if let alarm { Alarms.shared.cancel(alarm) }
     }
 }

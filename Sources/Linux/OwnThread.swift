@@ -1,23 +1,18 @@
-internal import Dispatch
-
 /// Runs an actor's work one piece after another, outside Swift's pool of threads.
 ///
 /// The pool has one thread a core, two on a small box. An actor that waits for a disk would take one of them along;
-/// with this it waits on its own.
+/// with this it waits on its own. The thread starts with the first piece and ends with this object.
 package final class OwnThread: SerialExecutor {
-    private let queue: DispatchQueue
+    private let worker: Workers<@Sendable () -> Void>
 
-    package init(name: String) { queue = DispatchQueue(label: name) }
+    /// - Parameter name: At most 15 bytes; shown by `ps -L` and `top -H`.
+    package init(name: String) { worker = Workers(name, most: 1) { $0() } }
+
+    // Every piece holds this object, so none is left when it goes.
+    deinit { worker.close() }
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
-    }
-}
-
-/// Runs `body`, which waits for a disk or the kernel, off Swift's pool of threads.
-package func blocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-    try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(with: Result(catching: body)) }
+        worker.add { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 }

@@ -1,6 +1,4 @@
 internal import CLinux
-internal import Core
-internal import Dispatch
 internal import Glibc
 
 /// The signals that a long-running verb answers, as a stream (signalfd(2)).
@@ -16,36 +14,29 @@ package final class Signals: Sendable {
 
     /// Each signal as it comes. Signals of one kind that come before the first is read count once.
     package let stream: AsyncStream<Signal>
-    // Unsafe only in name: set once in `init`, and afterwards only cancelled, in `deinit`, which libdispatch allows from
-    // any thread.
-    private nonisolated(unsafe) let source: any DispatchSourceRead
+    private let arrived: AsyncStream<Signal>.Continuation
+    private let descriptor: CInt
 
     /// Blocks the signals in this thread, and ignores `SIGPIPE` and `SIGIO` (a lost lease is told by that) in the process.
     package init() throws(SystemError) {
         Self.ignoreNuisances()
         let numbers = Signal.allCases.map(\.rawValue)
-        let descriptor = try systemCall("signalfd", on: "INT, TERM, HUP") {
+        descriptor = try systemCall("signalfd", on: "INT, TERM, HUP") {
             sluice_signalfd(numbers, CInt(numbers.count))
         }
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: DispatchQueue(label: "signals"))
-        let (stream, continuation) = AsyncStream.makeStream(of: Signal.self)
-        source.setEventHandler {
-            while true {
-                let number = sluice_next_signal(descriptor)
-                guard number > 0 else { return }
-                if let signal = Signal(rawValue: number) { continuation.yield(signal) }
-            }
-        }
-        source.setCancelHandler {
-            _ = close(descriptor)
-            continuation.finish()
-        }
-        source.activate()
-        self.stream = stream
-        self.source = source
+        (stream, arrived) = AsyncStream.makeStream(of: Signal.self)
     }
 
-    deinit { source.cancel() }
+    /// Reads signals for as long as the process lives: what its main thread does while others work.
+    package func serve() -> Never {
+        var news = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        while true {
+            _ = poll(&news, 1, -1)
+            while case let number = sluice_next_signal(descriptor), number > 0 {
+                if let signal = Signal(rawValue: number) { arrived.yield(signal) }
+            }
+        }
+    }
 
     /// A peer that went away is an error of the call that writes to it, not the end of the process.
     package static func ignoreNuisances() {

@@ -1,5 +1,4 @@
 internal import Core
-internal import Dispatch
 internal import Linux
 internal import Synchronization
 
@@ -27,8 +26,8 @@ final class Shelf: Sendable {
     }
     private let lock: Mutex<Lock?>
     private let index = Mutex(Index())
-    private let queue = DispatchQueue(label: "receiver", attributes: .concurrent)
-    private let errands = DispatchGroup()
+    /// How much runs in the background.
+    private let errands = Monitor(0)
 
     /// Takes the folder into use and reads what it knows. Waits for the disk.
     init(root: FilePath, clocks: any Clocks, log: @escaping @Sendable (String) -> Void) throws {
@@ -61,11 +60,17 @@ final class Shelf: Sendable {
     }
 
     /// Runs `body` off every thread that must not wait. ``close()`` waits for it.
-    func inBackground(_ body: @escaping @Sendable () -> Void) { queue.async(group: errands, execute: body) }
+    func inBackground(_ body: @escaping @Sendable () -> Void) {
+        errands.withLock { $0 += 1 }
+        Linux.inBackground {
+            body()
+            self.errands.change { $0 -= 1 }
+        }
+    }
 
     /// Waits for what runs in the background, makes all that was received durable, and gives the folder back.
     func close() {
-        errands.wait()
+        errands.wait { $0 == 0 ? () : nil }
         for arrival in index.withLock({ Array($0.arrivals.values) }) where !arrival.isFinished { settle(arrival) }
         lock.withLock { $0 = nil }
     }

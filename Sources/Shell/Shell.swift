@@ -14,8 +14,8 @@ package enum Shell {
 
     /// The process: reads its words, runs their verb, and exits.
     ///
-    /// Not an `async` main: libdispatch parks the main thread of one in sigsuspend(2) with no signal blocked, and
-    /// SIGTERM would end the process there and then. Here that thread waits by itself and keeps its signals blocked.
+    /// Not an `async` main: its thread would belong to the runtime, which waits with no signal blocked, and SIGTERM would
+    /// end the process there and then. Here that thread keeps its signals blocked and reads them.
     package static func main() -> Never {
         let words = words
         let signals: Signals?
@@ -23,8 +23,10 @@ package enum Shell {
             Console.standard.error("sluice: \(error)")
             exit(ExitCode.failed.rawValue)
         }
+        TaskPool.install()
         // Detached on purpose: it is the whole program, and ends by ending the process.
         Task.detached { exit(await run(words, console: .standard, signals: signals).rawValue) }
+        if let signals { signals.serve() }
         while true { pause() }
     }
 

@@ -1,6 +1,5 @@
 package import Core
 internal import Digests
-internal import Dispatch
 package import Linux
 
 /// Copies from one descriptor to another and digests on the way: one thread moves the bytes, a second digests them.
@@ -79,52 +78,54 @@ package func contentDigest(of path: FilePath) throws(SystemError) -> [UInt8] {
 
 /// Digests blocks in order on a thread of its own, while its owner fills the next ones.
 ///
-/// `@unchecked Sendable`, proof: `hasher` is touched by `queue` alone until `drain()` has returned, and by the owner
-/// only after that; a block belongs to the owner from `next()` to `take(_:count:)`, then is only read, by the queue
-/// and by the owner, until the queue has freed it by `free.signal()`, which `next()` waits for in the same order.
+/// `@unchecked Sendable`, proof: `hasher` is touched by the one thread of `worker` alone until `drain()` has returned, and
+/// by the owner only after that; a block belongs to the owner from `next()` to `take(_:count:)`, then is only read, by
+/// the thread and by the owner, until the thread has counted it in `digested`, which `next()` waits for.
 private final class DigestThread: @unchecked Sendable {
     struct Block {
         let bytes: UnsafeMutableRawBufferPointer
     }
 
     private let hasher = Hasher(.sha256)
-    private let queue = DispatchQueue(label: "digest")
-    private let free: DispatchSemaphore
+    private let worker = Workers<@Sendable () -> Void>("digest", most: 1) { $0() }
+    /// Blocks that nobody needs any more.
+    private let digested = Monitor(0)
     private let blocks: [Block]
     private var handed = 0
 
     init(blocks: Int, blockSize: Int) {
         self.blocks = (0..<blocks).map { _ in Block(bytes: .allocate(byteCount: blockSize, alignment: 4096)) }
-        // Not by the initial value: a semaphore that is let go below its initial value traps.
-        free = DispatchSemaphore(value: 0)
-        for _ in 0..<blocks { free.signal() }
     }
 
-    deinit { for block in blocks { block.bytes.deallocate() } }
+    deinit {
+        worker.close()
+        for block in blocks { block.bytes.deallocate() }
+    }
 
     /// A block that nobody reads any more.
     func next() -> Block {
-        free.wait()
+        digested.wait { handed - $0 < blocks.count ? () : nil }
         return blocks[handed % blocks.count]
     }
 
     func take(_ block: Block, count: Int) {
         handed += 1
+        let bytes = UnsafeRawBufferPointer(rebasing: block.bytes[..<count])
         if blocks.count == 1 {
             // A small file: a second thread would cost more than it saves.
-            hasher.update(UnsafeRawBufferPointer(rebasing: block.bytes[..<count]))
-            free.signal()
+            hasher.update(bytes)
+            digested.change { $0 += 1 }
             return
         }
         let index = (handed - 1) % blocks.count
-        queue.async {
-            self.hasher.update(UnsafeRawBufferPointer(rebasing: self.blocks[index].bytes[..<count]))
-            self.free.signal()
+        worker.add { [self] in
+            hasher.update(UnsafeRawBufferPointer(rebasing: blocks[index].bytes[..<count]))
+            digested.change { $0 += 1 }
         }
     }
 
     /// Waits until every block that was handed over is digested.
-    func drain() { queue.sync {} }
+    func drain() { digested.wait { $0 == handed ? () : nil } }
 
     func finish() -> [UInt8] { hasher.finish() }
 }

@@ -60,7 +60,7 @@ package final class Watcher: Sendable {
         let (deliveries, deliver) = AsyncStream.makeStream(of: Mailbox.Delivery.self)
         try await withThrowingTaskGroup(of: Void.self) { [self] group in
             group.addTask { [self] in
-                await onLongThread(named: "sluice-watch") { [self] in
+                try await onLongThread(named: "sluice-watch") { [self] in
                     Lookout(
                         rules: zip(rules, rules.map { skipExisting.contains($0.name) }).map(Rule.init), pace: pace,
                         clocks: clocks, mailbox: mailbox, bell: bell, ask: { ask.yield($0) },

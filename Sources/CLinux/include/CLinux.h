@@ -54,3 +54,19 @@ uint64_t sluice_mount_number(const char *path);
 /// The 16 bytes of the UUID of the file system that holds `path` (FS_IOC_GETFSUUID, Linux 6.9).
 int sluice_file_system_uuid(const char *path, uint8_t *uuid);
 uint64_t sluice_device_number(uint32_t major, uint32_t minor);
+
+// Swift's concurrency runtime lets a program replace the pool that runs its tasks (`swift_task_enqueueGlobal_hook` and
+// its like, since Swift 5.5; include/swift/Runtime/Concurrency.h of the compiler).
+
+/// Replaces the runtime's own pool, which is libdispatch's. Call it before the first task.
+///
+/// `now` gets a job that may run at once, `later` one that may run at `nanoseconds` on CLOCK_BOOTTIME.
+/// Both are called on any thread, and hand the job to `sluice_run_job` in the end, once.
+void sluice_take_over_tasks(void (*now)(void *job), void (*later)(void *job, int64_t nanoseconds));
+void sluice_run_job(void *job);
+
+/// A timer on CLOCK_BOOTTIME, whose descriptor becomes readable when it goes off.
+int sluice_timer(void);
+/// Sets it to go off once, at `nanoseconds` on that clock, in place of what was set before; 0 for never.
+void sluice_set_timer(int timer, int64_t nanoseconds);
+int64_t sluice_boot_time(void);

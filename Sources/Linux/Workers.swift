@@ -1,0 +1,109 @@
+/// Threads that take pieces of work in the order in which they come: as many threads as there is work for, up to a bound.
+///
+/// Own threads and not libdispatch's: its pool looks around once a second for as long as the process lives, and a small
+/// box that has nothing to do should sleep.
+package final class Workers<Piece>: Sendable {
+    private struct State {
+        var waiting = Line<Piece>()
+        /// Threads that wait for a piece.
+        var idle = 0
+        var threads = 0
+        var isClosed = false
+    }
+
+    private let state: Monitor<State>
+    private let name: String
+    private let most: Int
+    private let linger: Duration?
+    private let run: @Sendable (Piece) -> Void
+
+    /// - Parameters:
+    ///   - name: Of each thread, at most 15 bytes.
+    ///   - linger: How long a thread without work stays; `nil` for as long as the process lives.
+    package init(_ name: String, most: Int, linger: Duration? = nil, run: @escaping @Sendable (Piece) -> Void) {
+        self.name = name
+        self.most = most
+        self.linger = linger
+        self.run = run
+        state = Monitor(State())
+    }
+
+    /// Never waits. Where the kernel gives no thread at all, the piece runs in the caller's.
+    package func add(_ piece: sending Piece) {
+        let needsThread = state.change { state in
+            state.waiting.append(piece)
+            // Each thread that waits takes one of the pieces in the line.
+            guard state.waiting.count > state.idle, state.threads < most else { return false }
+            state.threads += 1
+            return true
+        }
+        guard needsThread else { return }
+        do { try startThread(name) { self.work() } } catch {
+            let orphan = state.withLock { state in
+                state.threads -= 1
+                return state.threads == 0 ? state.waiting.next() : nil
+            }
+            if let orphan { run(orphan) }
+        }
+    }
+
+    /// Lets the threads end when the line is empty. Nothing may be added afterwards.
+    package func close() { state.changeForAll { $0.isClosed = true } }
+
+    private func work() {
+        while case .piece(let piece) = next() { run(piece) }
+    }
+
+    private enum Next {
+        case piece(Piece)
+        case leave
+    }
+
+    private func next() -> Next {
+        var isIdle = false
+        let look: (inout State) -> Next? = { state in
+            let piece = state.waiting.next()
+            let waits = piece == nil && !state.isClosed
+            if waits != isIdle {
+                isIdle = waits
+                state.idle += waits ? 1 : -1
+            }
+            if let piece { return .piece(piece) }
+            guard state.isClosed else { return nil }
+            state.threads -= 1
+            return .leave
+        }
+        guard let linger else { return state.wait(look) }
+        if let answer = state.wait(atMost: linger, look) { return answer }
+        // A piece may have come between the last look and this one.
+        return state.withLock { state in
+            if let answer = look(&state) { return answer }
+            state.idle -= 1
+            state.threads -= 1
+            return .leave
+        }
+    }
+}
+
+/// First in, first out.
+struct Line<Element> {
+    private var elements: [Element?] = []
+    private var first = 0
+
+    var count: Int { elements.count - first }
+
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func next() -> Element? {
+        guard first < elements.count else { return nil }
+        let element = elements[first]
+        elements[first] = nil
+        first += 1
+        // Moving the rest costs as much as was taken since the last time.
+        if first == elements.count || first > 64 && first > elements.count / 2 {
+            elements.removeFirst(first)
+            first = 0
+        }
+        return element
+    }
+}

@@ -1,0 +1,33 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@Suite("with nothing to do")
+struct IdleTests {
+    @Test("neither daemon nor receiver wakes or writes, with 1,000 folders watched", .timeLimit(.minutes(2)))
+    func sleeps() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        for number in 0..<1000 { try Files.makeFolders(fixture.drop.appending(FilePath("day \(number)"))) }
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        for number in 0..<20 {
+            try camera.drop(Clip(number: number, size: 50_000, relative: FilePath("day \(number * 40)/\(number).mp4")))
+        }
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait()
+        try await outcome.check()
+
+        for process in [fixture.daemon, fixture.receiver] {
+            let pid = try #require(process).pid
+            // What the last uploads left to do is over when nothing happens for three seconds.
+            var before = try Usage(of: pid)
+            try await eventually("process \(pid) sleeps", within: .seconds(60), every: .seconds(3)) {
+                let now = try Usage(of: pid)
+                defer { before = now }
+                return now.switches == before.switches && now.writtenBytes == before.writtenBytes
+            }
+        }
+    }
+}

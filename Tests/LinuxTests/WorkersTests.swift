@@ -1,0 +1,133 @@
+import Core
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Linux
+
+@Suite("threads for work that waits")
+struct WorkersTests {
+    @Test("run every piece once, in order where there is one thread")
+    func order() {
+        let seen = Monitor([Int]())
+        let workers = Workers<Int>("one", most: 1) { number in seen.change { $0.append(number) } }
+        for number in 0..<10_000 { workers.add(number) }
+        #expect(seen.wait { $0.count == 10_000 ? $0 : nil } == Array(0..<10_000))
+        workers.close()
+    }
+
+    @Test("give each waiting piece a thread of its own, up to the bound", arguments: [1, 4])
+    func bound(most: Int) {
+        let running = Monitor((now: 0, most: 0, done: 0))
+        let gate = Monitor(false)
+        let workers = Workers<Int>("some", most: most) { _ in
+            running.changeForAll {
+                $0.now += 1
+                $0.most = max($0.most, $0.now)
+            }
+            gate.wait { $0 ? () : nil }
+            running.changeForAll {
+                $0.now -= 1
+                $0.done += 1
+            }
+        }
+        for number in 0..<10 { workers.add(number) }
+        running.wait { $0.now == most ? () : nil }
+        gate.changeForAll { $0 = true }
+        #expect(running.wait { $0.done == 10 ? $0.most : nil } == most)
+        workers.close()
+    }
+
+    @Test("start again after idle threads have left")
+    func lingering() {
+        let done = Monitor(0)
+        let workers = Workers<Int>("linger", most: 2, linger: .milliseconds(1)) { _ in done.change { $0 += 1 } }
+        for round in 1...50 {
+            workers.add(round)
+            done.wait { $0 == round ? () : nil }
+        }
+        #expect(done.withLock { $0 } == 50)
+    }
+
+    @Test("let go of what they ran, and of themselves when closed")
+    func release() async throws {
+        final class Held: Sendable {}
+        weak var held: Held?
+        do {
+            let strong = Held()
+            held = strong
+            let done = Monitor(false)
+            let workers = Workers<@Sendable () -> Void>("held", most: 1) { $0() }
+            workers.add { [strong] in
+                _ = strong
+                done.change { $0 = true }
+            }
+            done.wait { $0 ? () : nil }
+            workers.close()
+        }
+        try await eventually("the piece is gone") { held == nil ? () : nil }
+    }
+
+    @Test("a line gives back what was put in, in order, however it grows and shrinks")
+    func line() {
+        var dice = Dice(seed: 7)
+        var line = Line<Int>(), reference: [Int] = []
+        for number in 0..<20_000 {
+            if Bool.random(using: &dice) || number % 5000 < 400 {
+                line.append(number)
+                reference.append(number)
+            } else {
+                #expect(line.next() == (reference.isEmpty ? nil : reference.removeFirst()))
+            }
+            #expect(line.count == reference.count)
+        }
+    }
+}
+
+@Suite("alarms")
+struct AlarmsTests {
+    @Test("go off, the earliest first, and only those that were not taken back")
+    func order() {
+        let seen = Monitor([Int]())
+        let alarms = Alarms.shared
+        _ = alarms.set(after: .milliseconds(40)) { seen.change { $0.append(3) } }
+        let cancelled = alarms.set(after: .milliseconds(10)) { seen.change { $0.append(2) } }
+        _ = alarms.set(after: .milliseconds(20)) { seen.change { $0.append(1) } }
+        alarms.cancel(cancelled)
+        #expect(seen.wait { $0.count == 2 ? $0 : nil } == [1, 3])
+        alarms.cancel(cancelled)
+    }
+
+    @Test("an alarm of long ago goes off at once, one for never does not disturb")
+    func extremes() {
+        let seen = Monitor(0)
+        let never = Alarms.shared.set(after: .seconds(Int64.max)) { seen.change { $0 += 100 } }
+        Alarms.shared.set(at: -1) { seen.change { $0 += 1 } }
+        #expect(seen.wait { $0 > 0 ? $0 : nil } == 1)
+        Alarms.shared.cancel(never)
+    }
+
+    @Test("deadlines come out sorted, also after some were dropped", arguments: [1, 2, 3, 100, 1000])
+    func heap(count: Int) {
+        var dice = Dice(seed: UInt64(count))
+        var heap = DeadlineHeap()
+        var all: [(Int64, UInt64)] = []
+        for number in 0..<UInt64(count) {
+            let at = Int64.random(in: 0..<500, using: &dice)
+            heap.add(number, at: at)
+            all.append((at, number))
+        }
+        heap.keep { $0 % 3 != 0 }
+        all.removeAll { $0.1 % 3 == 0 }
+        #expect(heap.count == all.count)
+        #expect(heap.next(dueAt: -1) == nil)
+        let deadlines = Dictionary(uniqueKeysWithValues: all.map { ($0.1, $0.0) })
+        var last = Int64.min, came: Set<UInt64> = []
+        while let number = heap.next(dueAt: .max), let at = deadlines[number] {
+            #expect(at >= last)
+            last = at
+            came.insert(number)
+        }
+        #expect(came == Set(all.map(\.1)))
+    }
+}
