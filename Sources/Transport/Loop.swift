@@ -162,6 +162,7 @@ final class Loop: @unchecked Sendable {
         curl_multi_remove_handle(multi, easy)
         running[easy] = nil
         transfer.finish(outcome)
+        Memory.stir()
     }
 
     // Called by libcurl.

@@ -1,4 +1,5 @@
 internal import CMicroHTTPD
+internal import Linux
 internal import Synchronization
 
 /// What all requests of one server share: the service, who is being served, and whether it is closing time.
@@ -29,6 +30,7 @@ final class Desk: Sendable {
 
     func leave(_ exchange: Exchange) {
         state.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
+        Memory.stir()
     }
 
     /// Starts work whose end ``close()`` can wait for. At closing time the work starts cancelled.

@@ -28,6 +28,8 @@ struct IdleTests {
                 defer { before = now }
                 return now.switches == before.switches && now.writtenBytes == before.writtenBytes
             }
+            let usage = try Usage(of: pid)
+            #expect(usage.resident < usage.residentPeak, "what the work needed was not given back")
         }
     }
 }

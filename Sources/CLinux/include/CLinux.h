@@ -70,3 +70,7 @@ int sluice_timer(void);
 /// Sets it to go off once, at `nanoseconds` on that clock, in place of what was set before; 0 for never.
 void sluice_set_timer(int timer, int64_t nanoseconds);
 int64_t sluice_boot_time(void);
+
+/// Gives memory back that nothing needs now: free pieces of the heap, and the mapping of code that has not run lately
+/// (all of it: what runs again is mapped again from the page cache).
+void sluice_give_back_memory(void);

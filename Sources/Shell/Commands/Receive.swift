@@ -46,6 +46,7 @@ extension Verb {
         let host = address.host.contains(":") ? "[\(address.host)]" : address.host
         let isOpen = token == nil && !["127.0.0.1", "::1", "localhost"].contains(address.host)
         if isOpen { log.warning("anybody who reaches this address may upload; give --token-file", ["listen": host]) }
+        Memory.stir()
         // Whoever started this may have gone away; that is no reason to stop.
         try? call.console.line("listening on http://\(host):\(receiver.port)/files/")
         await untilStopped(call, log)

@@ -36,6 +36,7 @@ extension Verb {
             throw startError(error)
         }
         let notify = Notify()
+        Memory.stir()
         notify.ready("watching \(loaded.settings.folders.count) folders")
         do {
             try await serve(agent, notify, log, call.signals)

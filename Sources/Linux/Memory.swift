@@ -1,0 +1,40 @@
+internal import CLinux
+internal import Core
+internal import Synchronization
+
+/// What the process keeps in memory while it has nothing to do.
+///
+/// Start-up, an upload and an answer each need code and buffers that the waiting after them does not. When nothing has
+/// stirred for a while, the free pieces of the heap and the mapping of the code go back to the kernel. What runs again
+/// comes back from the page cache, a fault for some pages at a time.
+package enum Memory {
+    private static let quiet = Duration.seconds(10)
+
+    private struct State {
+        var isStirred = false
+        var isWaiting = false
+    }
+
+    private static let state = Mutex(State())
+
+    /// Something was done: a request, a transfer, a start. Cheap; at most one alarm is set, and none once all is quiet.
+    package static func stir() {
+        let isFirst = state.withLock { state in
+            state.isStirred = state.isWaiting
+            defer { state.isWaiting = true }
+            return !state.isWaiting
+        }
+        if isFirst { lookLater() }
+    }
+
+    private static func lookLater() { _ = Alarms.shared.set(after: quiet) { look() } }
+
+    private static func look() {
+        let isQuiet = state.withLock { state in
+            state.isWaiting = state.isStirred
+            state.isStirred = false
+            return !state.isWaiting
+        }
+        if isQuiet { inBackground { sluice_give_back_memory() } } else { lookLater() }
+    }
+}
