@@ -66,11 +66,13 @@ let package = Package(
             ]),
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
-        // Only tests import it.
+        // Only tests and figures import it.
         room("TestKit", ["Core", "Linux"]),
 
         // Figures, one line each; `make bench`.
-        .executableTarget(name: "Benchmarks", dependencies: ["Core"], swiftSettings: strict),
+        .executableTarget(
+            name: "Benchmarks", dependencies: ["Core", "Linux", "Daemon", "Control", "Transport", "TestKit"],
+            swiftSettings: strict),
 
         tests("CoreTests", ["Core", "Linux"]),
         // The built binary and its processes, killed at any moment.

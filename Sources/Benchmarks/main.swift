@@ -1,5 +1,31 @@
-// `make bench` runs this. Arguments pick benchmarks by a part of their name: `make bench ONLY=core/`.
-let wanted = CommandLine.arguments.dropFirst()
-for benchmark in coreBenchmarks where wanted.isEmpty || wanted.contains(where: { benchmark.name.contains($0) }) {
-    print(try await benchmark.measured())
+internal import Core
+internal import Glibc
+internal import Linux
+
+// `make bench` runs this. Arguments pick by a part of a name: `make bench ONLY=core/`. ROUNDS=5 is how often each side is
+// measured.
+let words = Array(CommandLine.arguments.dropFirst())
+if words.first == "put", words.count == 3 {
+    try await put(FilePath(words[1]), to: words[2])
+    exit(0)
+}
+func isWanted(_ name: String) -> Bool { words.isEmpty || words.contains { name.contains($0) } }
+
+for benchmark in coreBenchmarks where isWanted(benchmark.name) { print(try await benchmark.measured()) }
+
+let marks = (transferMarks + smallFileMarks + daemonMarks).filter { isWanted($0.name) }
+var missed = 0
+if !marks.isEmpty {
+    let bench = try Bench(rounds: getenv("ROUNDS").flatMap { Int(String(cString: $0)) } ?? 5)
+    for mark in marks {
+        print("\n\(mark.name): \(mark.what)")
+        do {
+            for finding in try await mark.measure(bench) {
+                print("  \(finding)")
+                if finding.verdict == .missed { missed += 1 }
+            }
+        } catch let absent as Absent { print("  \(absent)") }
+        fflush(nil)
+    }
+    print("\n\(missed) marks missed")
 }

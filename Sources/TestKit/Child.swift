@@ -15,6 +15,15 @@ package final class Child: Sendable {
     /// Where its standard output and standard error go; both are appended to.
     package let output: FilePath
     package let errors: FilePath
+    /// What the kernel counted for it and its own children, once it has ended.
+    package struct Cost: Hashable, Sendable {
+        /// On all cores, in the program and in the kernel for it.
+        package var processor: Duration
+        /// The most memory ever resident, in bytes.
+        package var residentPeak: Int64
+    }
+    private let spent = Mutex<Cost?>(nil)
+
     /// `nil` while it runs. Changed together with the wait, so that a pid is never signalled after it was given back.
     private let ending: Mutex<Ending?>
 
@@ -52,6 +61,9 @@ package final class Child: Sendable {
 
     /// How it ended, if it has.
     package var ended: Ending? { ending.withLock { poll(&$0) } }
+
+    /// What it used, if it has ended.
+    package var cost: Cost? { ended == nil ? nil : spent.withLock { $0 } }
 
     /// Waits until it ends by itself.
     package func end(within limit: Duration) async throws -> Ending {
@@ -93,8 +105,14 @@ package final class Child: Sendable {
         if ending != nil { return ending }
         var status: Int32 = 0
         var got: pid_t
-        repeat { got = waitpid(pid, &status, waiting ? 0 : WNOHANG) } while got == -1 && errno == EINTR
+        var usage = rusage()
+        repeat { got = wait4(pid, &status, waiting ? 0 : WNOHANG, &usage) } while got == -1 && errno == EINTR
         if got == pid {
+            let times = [usage.ru_utime, usage.ru_stime]
+            let cost = Cost(
+                processor: times.reduce(.zero) { $0 + .seconds($1.tv_sec) + .microseconds($1.tv_usec) },
+                residentPeak: Int64(usage.ru_maxrss) * 1024)
+            spent.withLock { $0 = cost }
             // wait(2): the low seven bits are the signal, the next byte is the exit status.
             ending = status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F)
         }

@@ -12,7 +12,7 @@ package final class TemporaryFolder: Sendable {
         path = FilePath(bytes: template.dropLast().map { UInt8(bitPattern: $0) })
     }
 
-    deinit { Self.removeAll(path) }
+    deinit { Self.remove(path) }
 
     /// A file with `content` below the folder, parents made.
     @discardableResult
@@ -26,10 +26,11 @@ package final class TemporaryFolder: Sendable {
         return target
     }
 
-    private static func removeAll(_ path: FilePath) {
+    /// Removes a file or folder with everything in it; what is gone already is no error.
+    package static func remove(_ path: FilePath) {
         guard let look = try? FileLook(at: path) else { return }  // gone already is what we want
         if look.isDirectory {
-            for name in (try? Files.names(in: path)) ?? [] { removeAll(path.appending(name)) }
+            for name in (try? Files.names(in: path)) ?? [] { remove(path.appending(name)) }
             _ = path.withCString { rmdir($0) }
         } else {
             _ = path.withCString { unlink($0) }

