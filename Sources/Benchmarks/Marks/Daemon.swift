@@ -29,8 +29,8 @@ let daemonMarks: [Mark] = [
         try scene.place("first.bin", size: 1 << 20, seed: 1)
         try await scene.completed(1)
         var before = try scene.usage()
-        // What the last work left to do ends within seconds; then the minute begins.
-        try await eventually("the daemon sleeps", within: .seconds(60), every: .seconds(5)) {
+        // What the last work left to do, and giving its memory back, ends within seconds; then the minute begins.
+        try await eventually("the daemon sleeps", within: .seconds(120), every: .seconds(15)) {
             let now = try scene.usage()
             defer { before = now }
             return now.switches == before.switches
