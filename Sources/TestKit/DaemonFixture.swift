@@ -20,6 +20,10 @@ package final class DaemonFixture {
     package var destination: String?
     /// More keys of the destination, as YAML: `, checksum: sha1`.
     package var destinationKeys = ""
+    /// Where files go; `archive` is a folder of this machine, ``archive``.
+    package var uploadTo = ["nas"]
+    /// More keys of `archive`, as YAML: `, taken: fail`.
+    package var archiveKeys = ""
 
     /// What the camera fills.
     package var drop: FilePath { folder.path.appending("drop") }
@@ -29,6 +33,8 @@ package final class DaemonFixture {
     package var done: FilePath { folder.path.appending("done") }
     /// Where the receiver puts what it got.
     package var received: FilePath { folder.path.appending("received") }
+    /// The folder of the destination `archive`; made with the fixture.
+    package var archive: FilePath { folder.path.appending("archive") }
     package var staging: FilePath { folder.path.appending("staging") }
     package var state: FilePath { folder.path.appending("state") }
     package var config: FilePath { folder.path.appending("sluice.yaml") }
@@ -38,7 +44,7 @@ package final class DaemonFixture {
         self.source = source
         self.binary = binary
         folder = TemporaryFolder()
-        for path in [drop, beside, done, received, staging, state, logs] { try Files.makeFolders(path) }
+        for path in [drop, beside, done, received, archive, staging, state, logs] { try Files.makeFolders(path) }
     }
 
     /// Both end before the folder goes: what still runs would write into it anew.
@@ -136,10 +142,11 @@ package final class DaemonFixture {
                 path: \(root)/drop
                 settle: {quiet_for: 200ms}
                 remote_name: "{relative}"
-                upload_to: [nas]
+                upload_to: [\(uploadTo.joined(separator: ", "))]
                 after_upload: \(after)
             destinations:
               nas: {type: tus, url: "\(destination ?? "http://\(address)/files/")"\(destinationKeys)}
+              archive: {type: directory, path: \(root)/archive, mount: /\(archiveKeys)}
             policy:
               concurrency: {total: 4, per_destination: 4}
               retry: {first: 100ms, max: 1s}

@@ -11,8 +11,8 @@ struct OffsetEngine: Sendable {
     let gone: GonePolicy
 
     func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
+        try order.file.checkLook(dialect.failure)
         let run = OffsetRun(self, order, notes)
-        try run.checkFile()
         notes.entered(.opening)
         var offset = try await run.open()
         while true {
@@ -74,22 +74,6 @@ final class OffsetRun {
         self.order = order
         self.notes = notes
         checkpoint = order.checkpoint ?? Checkpoint()
-    }
-
-    /// The staged copy must be what was recorded: a longer or shorter one would be mixed content at the remote.
-    func checkFile() throws(UploadError) {
-        let look: FileLook
-        do { look = try FileLook(at: order.file.path) } catch {
-            throw UploadError(
-                dialect.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
-        }
-        guard look.isRegular, look.size == size else {
-            throw UploadError(
-                dialect.failure(
-                    .local, "staged_changed",
-                    "\(order.file.path.display) has \(look.size) bytes, and \(size) were staged", retryable: true),
-                remedy: .restage)
-        }
     }
 
     /// - Returns: The first byte that the remote does not have.
@@ -336,18 +320,6 @@ final class OffsetRun {
     private var spent: Spent {
         let notes = notes
         return { notes.spent($0) }
-    }
-}
-
-extension Checkpoint {
-    fileprivate func number(_ field: String) -> Int64 { self[field].flatMap { Int64($0) } ?? 0 }
-
-    /// One more.
-    @discardableResult
-    fileprivate mutating func count(_ field: String) -> Int64 {
-        let next = number(field) + 1
-        self[field] = "\(next)"
-        return next
     }
 }
 
