@@ -22,6 +22,8 @@ package final class DaemonFixture {
     package var destinationKeys = ""
     /// Where files go; `archive` is a folder of this machine, ``archive``.
     package var uploadTo = ["nas"]
+    /// What must be mounted for `archive`.
+    package var archiveMount: FilePath = "/"
     /// More keys of `archive`, as YAML: `, taken: fail`.
     package var archiveKeys = ""
 
@@ -133,6 +135,12 @@ package final class DaemonFixture {
             case .keep, .delete: "{source: \(source.rawValue)}"
             case .move: "{source: move, to: \"\(root)/done/{relative}\"}"
             }
+        let url = destination ?? "http://\(address)/files/"
+        let lines = [
+            "nas": "  nas: {type: tus, url: \"\(url)\"\(destinationKeys)}",
+            "archive":
+                "  archive: {type: directory, path: \(root)/archive, mount: \(archiveMount.display)\(archiveKeys)}",
+        ]
         return """
             version: 1
             state: \(root)/state
@@ -145,8 +153,7 @@ package final class DaemonFixture {
                 upload_to: [\(uploadTo.joined(separator: ", "))]
                 after_upload: \(after)
             destinations:
-              nas: {type: tus, url: "\(destination ?? "http://\(address)/files/")"\(destinationKeys)}
-              archive: {type: directory, path: \(root)/archive, mount: /\(archiveKeys)}
+            \(uploadTo.compactMap { lines[$0] }.joined(separator: "\n"))
             policy:
               concurrency: {total: 4, per_destination: 4}
               retry: {first: 100ms, max: 1s}

@@ -80,14 +80,9 @@ struct ContractTests {
         try await remote.open { end in
             let parcel = try Parcel(4 * Self.chunk + 1)
             let logbook = Logbook()
-            var note = 0
-            while logbook.accepted < 2 * Self.chunk {
-                note += 1
-                try #require(try await parcel.sendStopped(at: note, to: end, logbook), "done before it was stopped")
-            }
+            try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.chunk)
             let accepted = logbook.accepted
             #expect(try end.objects.isEmpty, "a file is not seen before it is whole")
-            logbook.whenTaken(.max) {}
             _ = try await parcel.send(to: end, logbook)
             #expect(logbook.sent.allSatisfy { $0 >= accepted }, "\(logbook.sent) and \(accepted)")
             #expect(try end.objects == ["front/clip.mp4": parcel.content])
@@ -102,8 +97,7 @@ struct ContractTests {
                 let name = FilePath("stopped at \(note).mp4")
                 let parcel = try Parcel(2 * Self.chunk + 1, id: "\(note)", name: name, seed: UInt64(note))
                 let logbook = Logbook()
-                let wasStopped = try await parcel.sendStopped(at: note, to: end, logbook)
-                logbook.whenTaken(.max) {}
+                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
                 _ = try await parcel.send(to: end, logbook)
                 expected[name] = parcel.content
                 if !wasStopped { break }
@@ -147,11 +141,7 @@ struct ContractTests {
         try await remote.open { end in
             let parcel = try Parcel(3 * Self.chunk)
             let logbook = Logbook()
-            var note = 0
-            while logbook.accepted < Self.chunk {
-                note += 1
-                try #require(try await parcel.sendStopped(at: note, to: end, logbook), "done before it was stopped")
-            }
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
             #expect(try end.remains.count == 1)
             let checkpoint = try #require(logbook.last)
             for _ in 0..<2 { #expect(try await end.destination.discard(checkpoint)) }
@@ -198,8 +188,7 @@ struct ContractTests {
         try await remote.open { end in
             let parcel = try Parcel(3 * Self.chunk)
             let logbook = Logbook()
-            _ = try await parcel.sendStopped(at: 4, to: end, logbook)
-            logbook.whenTaken(.max) {}
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
             try await end.goAway()
             let error = try await parcel.failure(to: end, logbook)
             guard case .holdDestination = error.remedy else { throw error }

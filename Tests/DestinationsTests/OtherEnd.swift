@@ -20,6 +20,8 @@ protocol OtherEnd: Sendable {
     var secret: String? { get }
     /// The other end goes away, as far as the destination can see.
     func goAway() async throws
+    /// The end of the test.
+    func close() async throws
 }
 
 /// A destination together with its real other end. A new destination adds a line to `all`.
@@ -39,10 +41,10 @@ struct Remote: CustomTestStringConvertible, Sendable {
     func open(_ body: (any OtherEnd) async throws -> Void) async throws {
         let end = try await start()
         do { try await body(end) } catch {
-            try await end.goAway()
+            try await end.close()
             throw error
         }
-        try await end.goAway()
+        try await end.close()
     }
 }
 
@@ -107,6 +109,10 @@ private final class TusEnd: OtherEnd {
         }
         if wasAway { return }
         await receiver.stop()
+    }
+
+    func close() async throws {
+        try await goAway()
         await transport.stop()
     }
 }
@@ -135,6 +141,8 @@ final class DirectoryEnd: OtherEnd {
         guard try FileLook.ifPresent(at: folder) != nil else { return }
         try Files.rename(folder, to: FilePath(bytes: folder.bytes + Array(".away".utf8)))
     }
+
+    func close() async throws {}
 
     func comeBack() throws { try Files.rename(FilePath(bytes: folder.bytes + Array(".away".utf8)), to: folder) }
 }

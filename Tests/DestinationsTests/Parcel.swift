@@ -35,16 +35,26 @@ final class Parcel: Sendable {
         return try await end.destination.upload(order, notes: logbook)
     }
 
-    /// One attempt that is stopped when its `note`th note is taken.
+    /// One attempt whose task is cancelled while it takes the note that fits.
     ///
     /// - Returns: Whether it was stopped, and not done before.
-    func sendStopped(at note: Int, to end: any OtherEnd, _ logbook: Logbook) async throws -> Bool {
-        let attempt = Task { try await self.send(to: end, logbook) }
-        logbook.whenTaken(note) { attempt.cancel() }
+    func sendStopped(
+        to end: any OtherEnd, _ logbook: Logbook, when isMeant: @escaping @Sendable (Logbook.Pages) -> Bool
+    ) async throws -> Bool {
+        logbook.stop(when: isMeant)
+        defer { logbook.stop { _ in false } }
+        // A task of its own, since a cancelled one stays so.
         do {
-            _ = try await attempt.value
+            _ = try await Task { try await self.send(to: end, logbook) }.value
             return false
         } catch is CancellationError { return true }
+    }
+
+    /// One attempt that is stopped when the other end has so many bytes for good.
+    func sendStopped(to end: any OtherEnd, _ logbook: Logbook, accepting bytes: Int) async throws {
+        guard try await sendStopped(to: end, logbook, when: { $0.accepted >= bytes }) else {
+            throw Unexpected(what: "it was done before it was stopped")
+        }
     }
 
     /// The error of one attempt that must fail.
@@ -65,9 +75,9 @@ final class Logbook: UploadNotes {
         var accepted: Int64 = 0
         /// The offsets that were named as sent in this attempt.
         var sent: [Int64] = []
+        /// Notes in this attempt.
         var taken = 0
-        var stopAt = Int.max
-        var stop: @Sendable () -> Void = {}
+        var isToStop: @Sendable (Pages) -> Bool = { _ in false }
         /// Bytes of the file that were named as sent before anything was written down.
         var early = false
         var refusals = 0
@@ -86,17 +96,15 @@ final class Logbook: UploadNotes {
     var wasEarly: Bool { pages.withLock { $0.early } }
     var everything: String { pages.withLock { "\($0.checkpoints)" } }
 
-    func beginAttempt() { pages.withLock { $0.sent = [] } }
-
-    /// Also when it was taken already: the attempt may be faster than whoever stops it.
-    func whenTaken(_ note: Int, _ stop: @escaping @Sendable () -> Void) {
-        let isLate = pages.withLock { pages in
-            pages.stopAt = note
-            pages.stop = stop
-            return pages.taken >= note
+    func beginAttempt() {
+        pages.withLock {
+            $0.sent = []
+            $0.taken = 0
         }
-        if isLate { stop() }
     }
+
+    /// Cancels the task that takes a note, when it fits.
+    func stop(when isToStop: @escaping @Sendable (Pages) -> Bool) { pages.withLock { $0.isToStop = isToStop } }
 
     func record(_ checkpoint: Checkpoint) async throws {
         try take {
@@ -124,14 +132,15 @@ final class Logbook: UploadNotes {
         }
     }
     func spent(_ bytes: Int64) {}
+    // The note itself throws nothing.
     func entered(_ phase: UploadPhase) { try? take { _ in } }
 
     private func take(_ note: (inout Pages) throws -> Void) throws {
-        let stop: (@Sendable () -> Void)? = try pages.withLock { pages in
+        let isToStop = try pages.withLock { pages in
             try note(&pages)
             pages.taken += 1
-            return pages.taken == pages.stopAt ? pages.stop : nil
+            return pages.isToStop(pages)
         }
-        stop?()
+        if isToStop { withUnsafeCurrentTask { $0?.cancel() } }
     }
 }
