@@ -85,7 +85,8 @@ final class OffsetRun {
         if checkpoint["creating"] != nil { checkpoint.count("orphans") }
         checkpoint["creating"] = "1"
         try await notes.record(checkpoint)
-        do { try await dialect.create(order, &checkpoint, spent) } catch let error as UploadError {
+        let isKnown: Bool
+        do { isKnown = try await dialect.create(order, &checkpoint, spent) } catch let error as UploadError {
             if error.leavesNothingBehind {
                 checkpoint["creating"] = nil
                 try await notes.record(checkpoint)
@@ -96,7 +97,7 @@ final class OffsetRun {
         checkpoint["offset"] = "0"
         // Durable before the first byte: an address that nobody remembers is an upload that is paid for and lost.
         try await notes.record(checkpoint)
-        return 0
+        return isKnown ? try await locate() : 0
     }
 
     /// Asks the remote, and takes its word.
