@@ -90,7 +90,9 @@ let package = Package(
         tests("DaemonTests", ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
-        tests("DestinationsTests", ["Config", "Destinations", "Transport", "Credentials", "Core", "Linux"]),
+        tests(
+            "DestinationsTests",
+            ["Config", "Destinations", "Digests", "Receiver", "Transport", "Credentials", "Core", "Linux", "WebServer"]),
     ],
     swiftLanguageModes: [.v6]
 )

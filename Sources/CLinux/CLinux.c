@@ -48,6 +48,11 @@ int sluice_reserve(int file, int64_t size) { return fallocate(file, FALLOC_FL_KE
 int sluice_sync_range(int file, int64_t offset, int64_t count) {
     return sync_file_range(file, offset, count, SYNC_FILE_RANGE_WRITE);
 }
+int sluice_wait_range(int file, int64_t offset, int64_t count) {
+    return sync_file_range(
+        file, offset, count, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+}
+int sluice_nameless_file(int folder) { return openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
 int sluice_read_lease(int file, int take) { return fcntl(file, F_SETLEASE, take ? F_RDLCK : F_UNLCK); }
 
 int sluice_statfs(const char *path, struct sluice_space *space) {

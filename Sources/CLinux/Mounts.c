@@ -25,10 +25,11 @@ int sluice_statx_following(const char *path, struct sluice_look *look) {
     return result;
 }
 
-uint64_t sluice_mount_number(const char *path) {
+uint64_t sluice_mount_number(int folder, const char *path) {
     struct statx s;
     memset(&s, 0, sizeof s);
-    if (statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, STATX_MNT_ID, &s) != 0 || !(s.stx_mask & STATX_MNT_ID)) return 0;
+    int flags = AT_NO_AUTOMOUNT | (path[0] ? 0 : AT_EMPTY_PATH);
+    if (statx(folder, path, flags, STATX_MNT_ID, &s) != 0 || !(s.stx_mask & STATX_MNT_ID)) return 0;
     // stx_mnt_id stands at byte 144; the structure of older headers has it among its spare fields.
     uint64_t number;
     memcpy(&number, (const char *)&s + 144, sizeof number);

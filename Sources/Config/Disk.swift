@@ -20,7 +20,7 @@ struct Disk {
         var existing = path.normalised
         var rest: [FilePath] = []
         while !existing.isEmpty, existing != "/" {
-            if let real = Self.real(existing) {
+            if let real = Files.real(existing) {
                 return rest.reversed().reduce(real) { $0.appending($1) }
             }
             rest.append(existing.name)
@@ -73,7 +73,7 @@ struct Disk {
 
     private static func look(_ path: FilePath) -> Result<FileLook, SystemError> {
         // `FileLook` does not follow a last link, and settings may well be links (containers mount them so).
-        do throws(SystemError) { return .success(try FileLook(at: real(path) ?? path)) } catch {
+        do throws(SystemError) { return .success(try FileLook(at: Files.real(path) ?? path)) } catch {
             return .failure(error)
         }
     }
@@ -83,12 +83,5 @@ struct Disk {
             try systemCall("access", on: path.display) { path.withCString { access($0, mode) } }
             return nil
         } catch { return error.reason }
-    }
-
-    /// The path with every symbolic link followed (realpath(3)); `nil` when it is not there.
-    static func real(_ path: FilePath) -> FilePath? {
-        guard let resolved = path.withCString({ realpath($0, nil) }) else { return nil }
-        defer { free(resolved) }
-        return FilePath(bytes: UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
     }
 }

@@ -55,11 +55,23 @@ struct Overlaps {
     }
 
     /// A destination that stores into a folder of this machine.
-    func check(destination: DestinationSettings, at place: Place) {
+    func check(destination: DestinationSettings, besides staging: FilePath, and state: FilePath, at place: Place) {
         guard destination.type == "directory", case .path(let path)? = destination.values["path"] else { return }
         let key = "destinations.\(destination.name).path"
         refuse("the destination `\(destination.name)`", path, inside: place, key: key)
         warn("the destination `\(destination.name)`", path, around: place, key: key)
+        let real = disk.resolved(path)
+        for (what, own) in [("staging", disk.resolved(staging)), ("state", disk.resolved(state))] {
+            if real == own || real.relative(to: own) != nil {
+                findings.error(
+                    "`\(real.display)` is, or lies in, the \(what) folder `\(own.display)`, which belongs to the daemon "
+                        + "alone; take one outside", at: place, key: key)
+            } else if own.relative(to: real) != nil {
+                findings.error(
+                    "the \(what) folder `\(own.display)` lies inside the destination `\(destination.name)`, so it would go "
+                        + "with what is tidied up there; keep them apart", at: place, key: key)
+            }
+        }
     }
 
     /// Every `move` target, and every folder against the others.

@@ -71,7 +71,7 @@ extension Settings {
     private static func content(of file: FilePath, _ findings: Findings) -> [UInt8]? {
         do throws(SystemError) {
             // Followed first, because `Files.read` refuses a link at the end, and a configuration may well be one.
-            let real = Disk.real(file) ?? file
+            let real = Files.real(file) ?? file
             guard try FileLook(at: real).isRegular else {
                 findings.error("is no regular file", at: nil, in: file)
                 return nil

@@ -24,7 +24,10 @@ struct SettingsReading {
         overlaps.check(state: statePath, at: state?.place ?? main.start)
         overlaps.check(staging: staging.path, at: main.node("staging")?.entries.place(of: "path") ?? main.start)
         overlaps.checkStaging(staging.path, besides: statePath, at: main.node("staging")?.start ?? main.start)
-        for destination in destinations { overlaps.check(destination: destination.settings, at: destination.place) }
+        for destination in destinations {
+            overlaps.check(
+                destination: destination.settings, besides: staging.path, and: statePath, at: destination.place)
+        }
         overlaps.checkFolders()
         if everything.allSatisfy({ !$0.has("folders") }) {
             findings.warning("no folder is watched; add one under `folders`", at: main.start)

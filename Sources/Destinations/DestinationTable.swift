@@ -50,6 +50,7 @@ package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertib
 /// Every kind there is. A new one is its folder and a line here.
 package enum DestinationTable {
     package static let builtIn: [DestinationKind] = [
-        Tus.kind
+        Tus.kind,
+        Directory.kind,
     ]
 }

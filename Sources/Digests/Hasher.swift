@@ -52,6 +52,24 @@ package final class Hasher {
         return hasher.finish()
     }
 
+    /// The digest of all that `read` gives, whatever it reads from.
+    ///
+    /// - Parameter read: Fills the buffer from the offset, and gives fewer bytes than fit only at the end.
+    package static func digest<E: Error>(
+        _ algorithm: Algorithm, reading read: (_ into: UnsafeMutableRawBufferPointer, _ offset: Int64) throws(E) -> Int
+    ) throws(E) -> [UInt8] {
+        let hasher = Hasher(algorithm)
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+        defer { block.deallocate() }
+        var offset: Int64 = 0
+        while true {
+            let got = try read(block, offset)
+            hasher.update(UnsafeRawBufferPointer(rebasing: block[..<got]))
+            offset += Int64(got)
+            if got < block.count { return hasher.finish() }
+        }
+    }
+
     private static func newContext() -> OpaquePointer {
         guard let context = EVP_MD_CTX_new() else { fatalError("EVP_MD_CTX_new: out of memory") }
         return context

@@ -33,6 +33,50 @@ extension Files {
         }
     }
 
+    /// Opens a file by one name below `folder` to write and read it; anything but a regular file is left to the caller.
+    ///
+    /// - Parameter mode: Makes it, and refuses a name that is there (`EEXIST`); the process's umask is taken off. `nil`
+    ///   opens what is there.
+    package static func openFile(
+        _ name: FilePath, in folder: borrowing Descriptor, creating mode: UInt32?
+    ) throws(SystemError) -> Descriptor {
+        let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (mode == nil ? 0 : O_CREAT | O_EXCL)
+        return try folder.withNumber { number throws(SystemError) in
+            Descriptor(
+                adopting: try systemCall("open", on: name.display) {
+                    name.withCString { openat(number, $0, flags, mode_t(mode ?? 0)) }
+                })
+        }
+    }
+
+    /// Whether files can be made in `folder`, found out without a name that anybody sees (`O_TMPFILE`).
+    ///
+    /// - Returns: `nil` where the file system cannot do that.
+    package static func canMakeFiles(in folder: borrowing Descriptor, named path: FilePath) throws(SystemError) -> Bool?
+    {
+        do throws(SystemError) {
+            _ = try folder.withNumber { number throws(SystemError) in
+                Descriptor(adopting: try systemCall("open", on: path.display) { sluice_nameless_file(number) })
+            }
+            return true
+        } catch {
+            // EISDIR: a kernel or a network file system that takes the flag for something else.
+            guard error.code == EOPNOTSUPP || error.code == EISDIR || error.code == EINVAL else { throw error }
+            return nil
+        }
+    }
+
+    /// Renames from one name below `folder` to another, and replaces what stands there.
+    package static func rename(
+        _ from: FilePath, to: FilePath, in folder: borrowing Descriptor
+    ) throws(SystemError) {
+        try folder.withNumber { number throws(SystemError) in
+            _ = try systemCall("renameat", on: to.display) {
+                from.withCString { from in to.withCString { renameat(number, from, number, $0) } }
+            }
+        }
+    }
+
     /// Renames from one open folder into another, and never replaces: `EEXIST` when `to` is there.
     ///
     /// Where the file system does not know `RENAME_NOREPLACE`, a hard link and an unlink, which do not replace either.
@@ -55,6 +99,18 @@ extension Files {
                 }
             }
         }
+    }
+
+    /// Removes a file's name below `folder`.
+    ///
+    /// - Returns: `false` when it was not there.
+    @discardableResult
+    package static func removeIfPresent(_ name: FilePath, in folder: borrowing Descriptor) throws(SystemError) -> Bool {
+        do { try remove(name, in: folder) } catch {
+            if error.isMissing { return false }
+            throw error
+        }
+        return true
     }
 
     /// Removes a file's name below `folder`.
@@ -84,6 +140,12 @@ extension Descriptor {
             } catch { return (done, error) }
         }
         return (done, nil)
+    }
+
+    /// Waits until these bytes are with the disk or the server, without its promise to keep them (sync_file_range(2)).
+    package borrowing func waitFlushed(from offset: Int64, count: Int64) {
+        // Only keeps the last sync short: that one reports every error.
+        withNumber { _ = sluice_wait_range($0, offset, count) }
     }
 
     /// Cuts or extends the file (ftruncate(2)).

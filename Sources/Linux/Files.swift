@@ -27,6 +27,16 @@ extension FileLook {
             born: look.has_born != 0 ? look.born : nil, mode: look.mode)
     }
 
+    /// As below, for a name below an open folder.
+    package static func ifPresent(
+        at relative: FilePath, in folder: borrowing Descriptor
+    ) throws(SystemError) -> FileLook? {
+        do { return try FileLook(at: relative, in: folder) } catch {
+            if error.isMissing { return nil }
+            throw error
+        }
+    }
+
     /// `nil` when the name is not there; other errors are thrown.
     package static func ifPresent(at path: FilePath) throws(SystemError) -> FileLook? {
         do { return try FileLook(at: path) } catch {

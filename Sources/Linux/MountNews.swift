@@ -7,6 +7,14 @@ package final class MountNews: Sendable {
 
     package init() throws(SystemError) { table = try Descriptor.open("/proc/self/mountinfo", for: .reading) }
 
+    /// Whether mounts changed since the last time that somebody asked.
+    package func hasCome() -> Bool {
+        table.withNumber { number in
+            var watched = pollfd(fd: number, events: Int16(POLLPRI), revents: 0)
+            return poll(&watched, 1, 0) > 0
+        }
+    }
+
     /// The kernel raises `POLLPRI` on the open table once for each change; asking takes it back (proc(5)).
     func withNumber<R>(_ body: (CInt) -> R) -> R { table.withNumber { body($0) } }
 }

@@ -89,7 +89,7 @@ struct Mount {
         // Without /proc there is nothing to tell.
         guard let table = try? Files.read("/proc/self/mountinfo", limit: 16 << 20) else { return nil }
         let mounts = parse(table)
-        let number = path.withCString { sluice_mount_number($0) }
+        let number = path.withCString { sluice_mount_number(AT_FDCWD, $0) }
         return mounts.last { $0.number == number } ?? mounts.last { $0.device == device }
     }
 
@@ -117,7 +117,7 @@ struct Mount {
     }
 
     /// Space, tab, newline and backslash are written as three octal digits.
-    private static func unescaped(_ field: ArraySlice<UInt8>) -> FilePath {
+    static func unescaped(_ field: ArraySlice<UInt8>) -> FilePath {
         var out: [UInt8] = []
         var rest = field
         while let byte = rest.popFirst() {

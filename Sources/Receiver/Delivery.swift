@@ -35,9 +35,9 @@ struct Delivery {
         var number = 1
         // A bound, so that a folder full of the same name is an error and not an endless search.
         while number < 10_000 {
-            let name = FinalName.candidate(number, of: arrival.wish.name)
+            let name = arrival.wish.name.numbered(number)
             let full = path.appending(name)
-            if let look = try Self.look(at: name, in: folder) {
+            if let look = try FileLook.ifPresent(at: name, in: folder) {
                 if try isSame(name, look, in: folder, digest: digest) {
                     try commit(PercentCoding.encode(full.bytes, keeping: "/"), look, false)
                     // Not synced: data that a power cut brings back is recognised by this record, and goes again.
@@ -123,18 +123,10 @@ struct Delivery {
     }
 
     static func digest(of file: borrowing Descriptor, named path: FilePath) throws -> String {
-        let hasher = Hasher(.sha256)
-        var buffer = [UInt8](repeating: 0, count: 1 << 20)
-        var offset: Int64 = 0
-        while true {
-            let got = try buffer.withUnsafeMutableBytes { bytes in
-                let got = try file.read(into: bytes, at: offset, named: path)
-                hasher.update(UnsafeRawBufferPointer(rebasing: bytes[..<got]))
-                return got
-            }
-            if got == 0 { return hexadecimal(hasher.finish()) }
-            offset += Int64(got)
-        }
+        hexadecimal(
+            try Hasher.digest(.sha256) { block, offset throws(SystemError) in
+                try file.read(into: block, at: offset, named: path)
+            })
     }
 
     // MARK: Folders
@@ -148,14 +140,15 @@ struct Delivery {
         for part in arrival.wish.parent.components {
             var number = 1
             while true {
-                let name = FinalName.candidate(number, of: part)
+                let name = part.numbered(number)
                 if try Files.makeFolder(name, in: folder) { try folder.sync(named: path) }
                 do {
                     folder = try Files.openFolder(name, in: folder)
                     path = path.appending(name)
                     break
                 } catch {
-                    guard try Self.look(at: name, in: folder).map({ !$0.isDirectory }) ?? false, number < 100 else {
+                    guard try FileLook.ifPresent(at: name, in: folder).map({ !$0.isDirectory }) ?? false, number < 100
+                    else {
                         throw error
                     }
                     number += 1
@@ -163,13 +156,6 @@ struct Delivery {
             }
         }
         return folder
-    }
-
-    private static func look(at name: FilePath, in folder: borrowing Descriptor) throws(SystemError) -> FileLook? {
-        do { return try FileLook(at: name, in: folder) } catch {
-            if error.isMissing { return nil }
-            throw error
-        }
     }
 
     private func isSame(

@@ -14,8 +14,6 @@ internal import WebServer
 enum FinalName {
     /// The receiver's own folder, first part of no name.
     static let ownFolder: FilePath = ".sluice-receive"
-    /// `NAME_MAX` of every common Linux file system, in bytes.
-    static let longest = 255
 
     struct Refusal: Error, Hashable {
         let text: String
@@ -48,30 +46,7 @@ enum FinalName {
         if let first = parts.first, first.bytes.starts(with: ownFolder.bytes) {
             throw Refusal(text: "names that begin with \(ownFolder) belong to the receiver")
         }
-        let cut = parts.map { candidate(1, of: $0).bytes }
+        let cut = parts.map { $0.numbered(1).bytes }
         return FilePath(bytes: Array(cut.joined(separator: [UInt8(ascii: "/")])))
-    }
-
-    /// The `number`th name to try for `name`: itself, `name (2).ext`, `name (3).ext` …, cut to what a file system takes.
-    /// The cut takes from the stem and leaves the extension.
-    static func candidate(_ number: Int, of name: FilePath) -> FilePath {
-        var tail = name.fileExtension.map { [UInt8(ascii: ".")] + $0.bytes } ?? []
-        var stem = name.stem.bytes
-        if tail.count > 64 {
-            // So long an ending is no extension.
-            stem = name.bytes
-            tail = []
-        }
-        if number > 1 { tail = Array(" (\(number))".utf8) + tail }
-        return FilePath(bytes: shortened(stem, to: longest - tail.count) + tail)
-    }
-
-    /// At most `count` bytes, not ending in the middle of a UTF-8 sequence.
-    private static func shortened(_ bytes: [UInt8], to count: Int) -> [UInt8] {
-        guard bytes.count > count else { return bytes }
-        var end = count
-        // Bytes that are no UTF-8 may all look like the inside of a sequence; a sequence has at most three of them.
-        while end > count - 3, bytes[end] & 0xC0 == 0x80 { end -= 1 }
-        return Array(bytes[..<(bytes[end] & 0xC0 == 0x80 ? count : end)])
     }
 }

@@ -149,7 +149,7 @@ final class TusService: WebService {
         do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
         let shelf = shelf
         do {
-            let arrival = try await blocking {
+            let (arrival, offset) = try await blocking {
                 let free = try Space(at: shelf.folder).free
                 let (arrival, isNew) = try shelf.create(length: length, metadata: metadata, wish: wish)
                 // One megabyte stays for the records, without which no upload can be finished.
@@ -160,13 +160,24 @@ final class TusService: WebService {
                 if isNew { shelf.log("created \(wish.display), \(length) bytes, upload \(arrival.shownID)") }
                 // An empty upload is finished as soon as it is there.
                 if length == 0, case .refused(let why) = try arrival.settle(on: shelf) { throw ReceiverError(why) }
-                return arrival
+                return (arrival, isNew ? nil : try Self.offset(of: arrival, on: shelf))
             }
-            return WebReply(status: 201, headers: [Self.version, ("Location", "/files/\(arrival.id)")])
+            var headers = [Self.version, ("Location", "/files/\(arrival.id)")]
+            // Its sender knows nothing of the first time, and need not send what is here.
+            if let offset { headers.append(("Upload-Offset", String(offset))) }
+            return WebReply(status: 201, headers: headers)
         } catch is Shelf.Busy {
             return no(503, "this upload is being created by another request", [("Retry-After", "1")])
         } catch let full as Full {
             return refused(request, 507, "\(full.length) bytes do not fit: the disk has \(full.free) left")
+        }
+    }
+
+    private static func offset(of arrival: Arrival, on shelf: Shelf) throws -> Int64 {
+        switch try arrival.settle(on: shelf) {
+        case .partial(let offset): offset
+        case .finished: arrival.length
+        case .refused, .gone: 0
         }
     }
 

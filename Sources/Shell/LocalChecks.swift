@@ -100,12 +100,8 @@ enum LocalChecks {
         return (base, isThere)
     }
 
-    /// With links followed (realpath(3)): a configured folder may be one.
-    private static func resolved(_ path: FilePath) -> FilePath {
-        guard let real = path.withCString({ realpath($0, nil) }) else { return path }
-        defer { free(real) }
-        return FilePath(bytes: UnsafeRawBufferPointer(start: real, count: strlen(real)))
-    }
+    /// With links followed: a configured folder may be one.
+    private static func resolved(_ path: FilePath) -> FilePath { Files.real(path) ?? path }
 
     /// Why this process may not do what `mode` says, with its effective rights (faccessat(2), `AT_EACCESS`).
     private static func denied(_ path: FilePath, _ mode: CInt) -> SystemError? {

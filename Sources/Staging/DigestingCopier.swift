@@ -52,26 +52,19 @@ enum DigestingCopier {
         }
         return (copied, digest.finish())
     }
+}
 
-    /// SHA-256 of what a descriptor holds from its beginning.
-    static func digest(_ file: borrowing Descriptor, named path: FilePath) throws(SystemError) -> [UInt8] {
-        let hasher = Hasher(.sha256)
-        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 4096)
-        defer { block.deallocate() }
-        var offset: Int64 = 0
-        while true {
-            let got = try file.read(into: block, at: offset, named: path)
-            hasher.update(UnsafeRawBufferPointer(rebasing: block[..<got]))
-            offset += Int64(got)
-            if got < block.count { return hasher.finish() }
-        }
+/// SHA-256 of what a descriptor holds from its beginning.
+func digest(of file: borrowing Descriptor, named path: FilePath) throws(SystemError) -> [UInt8] {
+    try Hasher.digest(.sha256) { block, offset throws(SystemError) in
+        try file.read(into: block, at: offset, named: path)
     }
 }
 
 /// SHA-256 of a file by its name: for the last look before a source goes, and for copies across file systems.
 package func contentDigest(of path: FilePath) throws(SystemError) -> [UInt8] {
     let file = try Descriptor.open(path, for: .reading)
-    let sha256 = try DigestingCopier.digest(file, named: path)
+    let sha256 = try digest(of: file, named: path)
     file.forget(from: 0, count: 0)
     return sha256
 }

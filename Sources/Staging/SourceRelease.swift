@@ -195,12 +195,3 @@ package struct SourceRelease: Sendable {
         return place
     }
 }
-
-extension FilePath {
-    /// The path itself for 1, else with ` (number)` before the extension.
-    package func numbered(_ number: Int) -> FilePath {
-        guard number > 1 else { return self }
-        let ending = fileExtension.map { [UInt8(ascii: ".")] + $0.bytes } ?? []
-        return parent.appending(FilePath(bytes: stem.bytes + Array(" (\(number))".utf8) + ending))
-    }
-}

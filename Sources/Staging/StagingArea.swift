@@ -115,7 +115,7 @@ package struct StagingArea: Sendable {
         let sha256: [UInt8]
         if isClone {
             sha256 = try reading(partial) { () throws(SystemError) in
-                try DigestingCopier.digest(to, named: partial)
+                try digest(of: to, named: partial)
             }
         } else {
             try reserve(before.size, to, partial)

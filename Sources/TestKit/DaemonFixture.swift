@@ -20,6 +20,12 @@ package final class DaemonFixture {
     package var destination: String?
     /// More keys of the destination, as YAML: `, checksum: sha1`.
     package var destinationKeys = ""
+    /// Where files go; `archive` is a folder of this machine, ``archive``.
+    package var uploadTo = ["nas"]
+    /// What must be mounted for `archive`.
+    package var archiveMount: FilePath = "/"
+    /// More keys of `archive`, as YAML: `, taken: fail`.
+    package var archiveKeys = ""
 
     /// What the camera fills.
     package var drop: FilePath { folder.path.appending("drop") }
@@ -29,6 +35,8 @@ package final class DaemonFixture {
     package var done: FilePath { folder.path.appending("done") }
     /// Where the receiver puts what it got.
     package var received: FilePath { folder.path.appending("received") }
+    /// The folder of the destination `archive`; made with the fixture.
+    package var archive: FilePath { folder.path.appending("archive") }
     package var staging: FilePath { folder.path.appending("staging") }
     package var state: FilePath { folder.path.appending("state") }
     package var config: FilePath { folder.path.appending("sluice.yaml") }
@@ -38,7 +46,7 @@ package final class DaemonFixture {
         self.source = source
         self.binary = binary
         folder = TemporaryFolder()
-        for path in [drop, beside, done, received, staging, state, logs] { try Files.makeFolders(path) }
+        for path in [drop, beside, done, received, archive, staging, state, logs] { try Files.makeFolders(path) }
     }
 
     /// Both end before the folder goes: what still runs would write into it anew.
@@ -127,6 +135,12 @@ package final class DaemonFixture {
             case .keep, .delete: "{source: \(source.rawValue)}"
             case .move: "{source: move, to: \"\(root)/done/{relative}\"}"
             }
+        let url = destination ?? "http://\(address)/files/"
+        let lines = [
+            "nas": "  nas: {type: tus, url: \"\(url)\"\(destinationKeys)}",
+            "archive":
+                "  archive: {type: directory, path: \(root)/archive, mount: \(archiveMount.display)\(archiveKeys)}",
+        ]
         return """
             version: 1
             state: \(root)/state
@@ -136,10 +150,10 @@ package final class DaemonFixture {
                 path: \(root)/drop
                 settle: {quiet_for: 200ms}
                 remote_name: "{relative}"
-                upload_to: [nas]
+                upload_to: [\(uploadTo.joined(separator: ", "))]
                 after_upload: \(after)
             destinations:
-              nas: {type: tus, url: "\(destination ?? "http://\(address)/files/")"\(destinationKeys)}
+            \(uploadTo.compactMap { lines[$0] }.joined(separator: "\n"))
             policy:
               concurrency: {total: 4, per_destination: 4}
               retry: {first: 100ms, max: 1s}

@@ -38,6 +38,11 @@ package final class TemporaryFolder: Sendable {
     }
 }
 
+/// A symbolic link; `false` when the kernel refuses.
+package func makeLink(to target: FilePath, at link: FilePath) -> Bool {
+    target.withCString { target in link.withCString { symlink(target, $0) == 0 } }
+}
+
 /// `count` bytes that look like nothing: the same for the same `seed`.
 package func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1

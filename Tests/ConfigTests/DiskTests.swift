@@ -6,11 +6,6 @@ import Testing
 
 @testable import Config
 
-/// A symbolic link; `false` when the kernel refuses.
-func makeLink(to target: FilePath, at link: FilePath) -> Bool {
-    target.withCString { target in link.withCString { symlink(target, $0) == 0 } }
-}
-
 @Suite("The loader on a disk")
 struct DiskTests {
     private let folder = TemporaryFolder()

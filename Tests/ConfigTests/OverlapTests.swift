@@ -103,6 +103,18 @@ struct OverlapTests {
             destinations: "destinations: {nas: {type: directory, path: /srv/cam/out}}\n",
             answer: "destinations.nas.path: the destination `nas` `/srv/cam/out` lies inside the watched folder `f0`"),
         Loop(
+            folder: "path: /srv/cam", more: "staging: {path: /nas/staging}\n",
+            destinations: "destinations: {nas: {type: directory, path: /nas}}\n",
+            answer: "destinations.nas.path: the staging folder `/nas/staging` lies inside the destination `nas`"),
+        Loop(
+            folder: "path: /srv/cam", more: "staging: {path: /x}\nstate: /st\n",
+            destinations: "destinations: {nas: {type: directory, path: /x/out}}\n",
+            answer: "destinations.nas.path: `/x/out` is, or lies in, the staging folder `/x`"),
+        Loop(
+            folder: "path: /srv/cam", more: "staging: {path: /x}\nstate: /st\n",
+            destinations: "destinations: {nas: {type: directory, path: /st}}\n",
+            answer: "destinations.nas.path: `/st` is, or lies in, the state folder `/st`"),
+        Loop(
             folder: "path: /st/staging/x", more: "state: /st\n", destinations: destinations,
             answer: "folders[0].path: lies inside the staging folder `/st/staging`"),
         Loop(

@@ -23,6 +23,10 @@ int sluice_rename_no_replace(int from_folder, const char *from, int to_folder, c
 /// fallocate(2) with FALLOC_FL_KEEP_SIZE.
 int sluice_reserve(int file, int64_t size);
 int sluice_sync_range(int file, int64_t offset, int64_t count);
+/// As sluice_sync_range, and waits until they are written.
+int sluice_wait_range(int file, int64_t offset, int64_t count);
+/// A file without a name in `folder` (O_TMPFILE), gone with its descriptor.
+int sluice_nameless_file(int folder);
 /// fcntl F_SETLEASE: 1 takes a read lease, 0 gives it back.
 int sluice_read_lease(int file, int take);
 /// Bytes and type of the file system that holds `path`.
@@ -49,8 +53,9 @@ int sluice_local_port(int socket);
 
 /// As sluice_statx, following symbolic links.
 int sluice_statx_following(const char *path, struct sluice_look *look);
-/// The number of the mount that holds `path`, as in mountinfo; 0 when the kernel does not tell (before 5.8).
-uint64_t sluice_mount_number(const char *path);
+/// The number of the mount that holds `path` relative to `folder` (the folder itself for an empty path), as in mountinfo;
+/// 0 when the kernel does not tell (before 5.8).
+uint64_t sluice_mount_number(int folder, const char *path);
 /// The 16 bytes of the UUID of the file system that holds `path` (FS_IOC_GETFSUUID, Linux 6.9).
 int sluice_file_system_uuid(const char *path, uint8_t *uuid);
 uint64_t sluice_device_number(uint32_t major, uint32_t minor);

@@ -6,8 +6,9 @@ internal import Core
 protocol OffsetDialect: Sendable {
     /// Asks for a place for the file, without a byte of it, and sets `url`.
     ///
+    /// - Returns: Whether the remote knows this upload from before, and may have bytes of it.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws
+    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Bool
 
     /// Asks how far the remote got. Follows a permanent redirect and keeps the new address in the checkpoint.
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Position

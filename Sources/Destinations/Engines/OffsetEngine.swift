@@ -11,8 +11,8 @@ struct OffsetEngine: Sendable {
     let gone: GonePolicy
 
     func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
+        try order.file.checkLook(dialect.failure)
         let run = OffsetRun(self, order, notes)
-        try run.checkFile()
         notes.entered(.opening)
         var offset = try await run.open()
         while true {
@@ -76,22 +76,6 @@ final class OffsetRun {
         checkpoint = order.checkpoint ?? Checkpoint()
     }
 
-    /// The staged copy must be what was recorded: a longer or shorter one would be mixed content at the remote.
-    func checkFile() throws(UploadError) {
-        let look: FileLook
-        do { look = try FileLook(at: order.file.path) } catch {
-            throw UploadError(
-                dialect.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
-        }
-        guard look.isRegular, look.size == size else {
-            throw UploadError(
-                dialect.failure(
-                    .local, "staged_changed",
-                    "\(order.file.path.display) has \(look.size) bytes, and \(size) were staged", retryable: true),
-                remedy: .restage)
-        }
-    }
-
     /// - Returns: The first byte that the remote does not have.
     func open() async throws -> Int64 {
         checkpoint["url"] == nil ? try await create() : try await locate()
@@ -101,7 +85,8 @@ final class OffsetRun {
         if checkpoint["creating"] != nil { checkpoint.count("orphans") }
         checkpoint["creating"] = "1"
         try await notes.record(checkpoint)
-        do { try await dialect.create(order, &checkpoint, spent) } catch let error as UploadError {
+        let isKnown: Bool
+        do { isKnown = try await dialect.create(order, &checkpoint, spent) } catch let error as UploadError {
             if error.leavesNothingBehind {
                 checkpoint["creating"] = nil
                 try await notes.record(checkpoint)
@@ -112,7 +97,7 @@ final class OffsetRun {
         checkpoint["offset"] = "0"
         // Durable before the first byte: an address that nobody remembers is an upload that is paid for and lost.
         try await notes.record(checkpoint)
-        return 0
+        return isKnown ? try await locate() : 0
     }
 
     /// Asks the remote, and takes its word.
@@ -336,18 +321,6 @@ final class OffsetRun {
     private var spent: Spent {
         let notes = notes
         return { notes.spent($0) }
-    }
-}
-
-extension Checkpoint {
-    fileprivate func number(_ field: String) -> Int64 { self[field].flatMap { Int64($0) } ?? 0 }
-
-    /// One more.
-    @discardableResult
-    fileprivate mutating func count(_ field: String) -> Int64 {
-        let next = number(field) + 1
-        self[field] = "\(next)"
-        return next
     }
 }
 

@@ -18,7 +18,7 @@ struct TusDialect: OffsetDialect {
 
     // MARK: What the engine asks
 
-    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws {
+    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Bool {
         let announced = try await capabilities.current(self, spent)
         if let most = announced?.maxSize, order.file.size > most {
             throw UploadError(
@@ -30,7 +30,11 @@ struct TusDialect: OffsetDialect {
         var answer = try await post(order, checkpoint, isMinimal: false, spent)
         if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true, spent) }
         switch answer.verdict {
-        case .success: checkpoint["url"] = try uploadAddress(answer.answer)
+        case .success:
+            checkpoint["url"] = try uploadAddress(answer.answer)
+            // tus 1.0 has it in the answer to a creation that brought bytes, and ours brings none.
+            let known = answer.answer.response.headers["Upload-Offset"].flatMap { plainInteger($0) }
+            return known ?? 0 > 0
         case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
         default: throw refused("creation", answer.answer.response, .giveUp)
         }

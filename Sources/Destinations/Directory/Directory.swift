@@ -1,0 +1,121 @@
+internal import Core
+internal import Glibc
+internal import Linux
+
+/// A folder of this machine: a second disk, or a NAS that is mounted.
+struct Directory: Destination {
+    let target: DirectoryTarget
+    let engine: WholeEngine
+
+    init(_ target: DirectoryTarget, taken: TakenRule) {
+        self.target = target
+        engine = WholeEngine(dialect: target, taken: taken)
+    }
+
+    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+        try await engine.upload(order, notes)
+    }
+
+    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+        try await asked { try await engine.discard(checkpoint) }
+        return true
+    }
+
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+        try await asked { try await engine.find(order) }
+    }
+
+    /// These two have no notes and no cancellation in their contract.
+    private func asked<R>(_ body: () async throws -> R) async throws(UploadError) -> R {
+        do { return try await body() } catch let error as UploadError { throw error } catch {
+            throw UploadError(
+                target.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
+                remedy: .again(after: nil))
+        }
+    }
+
+    // MARK: Check
+
+    func check() async -> CheckResult {
+        do { return try await target.run("") { _ in try examine() } } catch let error as UploadError {
+            return CheckResult(.failed, error.failure.message)
+        } catch { return CheckResult(.failed, "the check was stopped") }
+    }
+
+    private func examine() throws -> CheckResult {
+        let path = target.path
+        let root = try target.openRoot()
+        let look = try FileLook(of: root, named: path)
+        // Where no file without a name can be made, rights are all that can be asked without leaving something.
+        if try Files.canMakeFiles(in: root, named: path) == nil {
+            try systemCall("access", on: path.display) {
+                path.withCString { faccessat(AT_FDCWD, $0, W_OK | X_OK, CInt(AT_EACCESS)) }
+            }
+        }
+        var words = "\(path.display) is writable"
+        if let mounted = MountPoint.described(Files.real(path) ?? path, device: look.device) { words += ", \(mounted)" }
+        let space = try Space(at: path)
+        words += ", \(shownBytes(space.free)) free"
+        if space.isMemory { return CheckResult(.warning, words + "; it is in memory, and a reboot forgets it") }
+        if space.free == 0 || space.filesFree == 0 { return CheckResult(.warning, words + ": uploads wait for room") }
+        if target.mount == nil, target.marker == nil, try FileLook(at: "/").device == look.device {
+            return CheckResult(
+                .warning,
+                words
+                    + "; it lies on the system's own disk: if a NAS or another disk belongs there, name its mount point "
+                    + "in `mount`, else set `mount: /`")
+        }
+        return CheckResult(.ok, words)
+    }
+}
+
+extension Directory {
+    static let kind = DestinationKind(
+        type: DestinationType(
+            name: "directory", summary: "a folder of this machine, such as a NAS that is mounted",
+            keys: [
+                SettingKey("path", .path, required: true, "The folder. It must be there, and is never made."),
+                SettingKey(
+                    "mount", .path,
+                    "What must be mounted before anything is written; by default what /etc/fstab names for `path`, `/` for nothing."
+                ),
+                SettingKey("marker", .text, "A file that must be in the folder before anything is written."),
+                SettingKey(
+                    "taken", .choice(TakenRule.allCases.map(\.rawValue)),
+                    "What to do when another file has the name: `suffix`, which is the default, `replace` or `fail`."),
+                SettingKey(
+                    "mode", .text, "Permission bits of files, like `\"0640\"`; by default what the umask leaves."),
+                SettingKey("stall_timeout", .duration, "For how long the folder may not answer; 60 s by default."),
+            ])
+    ) { values, tools in try Directory(values, tools) }
+
+    init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
+        guard case .path(let path)? = values["path"] else { throw UnusableSetting(key: "path", problem: "is missing") }
+        var mount = MountPoint.expected(for: path)
+        if case .path(let point)? = values["mount"] { mount = point == "/" ? nil : point }
+        var marker: FilePath?
+        if case .text(let name)? = values["marker"] {
+            guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
+                throw UnusableSetting(key: "marker", problem: "takes the name of a file in the folder, not a path")
+            }
+            marker = FilePath(name)
+        }
+        var mode: UInt32?
+        if case .text(let digits)? = values["mode"] {
+            guard let bits = UInt32(digits, radix: 8), bits <= 0o777, bits & 0o600 == 0o600 else {
+                throw UnusableSetting(
+                    key: "mode",
+                    problem: "takes octal permission bits that let the owner read and write, like `\"0640\"`")
+            }
+            mode = bits
+        }
+        var taken = TakenRule.suffix
+        if case .text(let word)? = values["taken"], let rule = TakenRule(rawValue: word) { taken = rule }
+        var patience: Duration = .seconds(60)
+        if case .duration(let limit)? = values["stall_timeout"] { patience = max(limit, .seconds(1)) }
+        self.init(
+            DirectoryTarget(
+                name: tools.name, path: path, mount: mount.map { MountPoint($0) }, marker: marker, mode: mode,
+                clocks: tools.clocks, disk: SlowDisk(patience: patience)), taken: taken)
+    }
+}

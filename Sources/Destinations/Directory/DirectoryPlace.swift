@@ -1,0 +1,255 @@
+internal import Core
+internal import Digests
+internal import Glibc
+internal import Linux
+internal import Synchronization
+
+/// A folder of the target, held open for one attempt: what is mounted over its path meanwhile does not get our bytes.
+final class DirectoryPlace: WholePlace {
+    private let target: DirectoryTarget
+    private let folder: Descriptor
+    /// Below the target's path.
+    private let relative: FilePath
+    private let root: FileLook
+    private let key: SharedSyncs.Key
+    private let said = Mutex<[String]>([])
+
+    private static let blockSize = 1 << 20
+    /// So much is on its way to the disk at most while more is written, so that no sync takes long.
+    private static let flushEvery: Int64 = 8 << 20
+    /// A slow way gets a durable point after this time, wherever it stands.
+    private static let longestStretch: Duration = .seconds(5)
+    /// Room for less than that is not reserved: it costs more than it tells.
+    private static let worthReserving: Int64 = 1 << 20
+
+    init(_ target: DirectoryTarget, _ folder: consuming Descriptor, relative: FilePath, root: FileLook) throws {
+        let look = try FileLook(of: folder, named: relative)
+        key = SharedSyncs.Key(device: look.device, inode: look.inode)
+        self.target = target
+        self.folder = folder
+        self.relative = relative
+        self.root = root
+    }
+
+    var warnings: [String] { said.withLock { $0 } }
+    func address(of name: FilePath) -> String { target.path.appending(relative).appending(name).display }
+
+    // MARK: Looking
+
+    func look(at name: FilePath, for file: StagedFile) async throws -> Standing {
+        try await run(name) { pulse in
+            guard
+                let look = try self.naming(
+                    name,
+                    { () throws(SystemError) in
+                        try FileLook.ifPresent(at: name, in: self.folder)
+                    })
+            else { return .nobody }
+            guard look.isRegular else { return .other(isFile: false) }
+            guard look.size == file.size else { return .other(isFile: true) }
+            return try self.digest(of: name, pulse) == file.sha256 ? .same : .other(isFile: true)
+        }
+    }
+
+    func length(of part: FilePath) async throws -> Int64? {
+        try await run(part) { _ in
+            try FileLook.ifPresent(at: part, in: self.folder).flatMap { $0.isRegular ? $0.size : nil }
+        }
+    }
+
+    func holds(_ file: StagedFile, as part: FilePath) async throws -> Bool {
+        try await run(part) { pulse in
+            guard let look = try FileLook.ifPresent(at: part, in: self.folder), look.size == file.size else {
+                return false
+            }
+            return try self.digest(of: part, pulse) == file.sha256
+        }
+    }
+
+    /// Digests what the disk or the server has, as far as the kernel lets go of what it remembers.
+    private func digest(of name: FilePath, _ pulse: SlowDisk.Pulse) throws -> [UInt8] {
+        let file = try folder.open(name, for: .reading)
+        file.forget(from: 0, count: 0)
+        let sha256 = try Hasher.digest(.sha256) { block, offset in
+            try pulse.beat()
+            return try file.read(into: block, at: offset, named: name)
+        }
+        file.forget(from: 0, count: 0)
+        return sha256
+    }
+
+    // MARK: Writing
+
+    func send(
+        from offset: Int64, of order: UploadOrder, to part: FilePath, _ spent: @escaping Spent,
+        _ sent: @escaping @Sendable (Int64) -> Void
+    ) async throws -> Int64 {
+        try await run(part) { pulse in
+            let staged = try self.openStaged(order.file)
+            let file = try offset == 0 ? self.make(part, for: order.file) : self.reopen(part)
+            let end = try self.copy(staged, order.file, from: offset, to: file, part, pulse, spent, sent)
+            if end == order.file.size { self.dress(file, part, order) }
+            try file.sync(named: part)
+            // On a network mount or with a quota the first report of lost data may come here.
+            try file.close(named: part)
+            return end
+        }
+    }
+
+    private func openStaged(_ file: StagedFile) throws -> Descriptor {
+        do { return try Descriptor.open(file.path, for: .reading) } catch {
+            throw UploadError(
+                target.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+        }
+    }
+
+    /// A new file, whatever an earlier try left: a write that failed may have left pages that only look right.
+    private func make(_ part: FilePath, for staged: StagedFile) throws -> Descriptor {
+        try removeLeftover(part)
+        let file = try naming(part) { () throws(SystemError) in
+            try Files.openFile(part, in: folder, creating: target.mode ?? 0o666)
+        }
+        if staged.size >= Self.worthReserving, let error = Files.reserve(staged.size, file, named: part), error.isFull {
+            // What cannot fit must not take the room that others fit into.
+            try Files.removeIfPresent(part, in: folder)
+            throw error
+        }
+        return file
+    }
+
+    private func removeLeftover(_ part: FilePath) throws {
+        // A name that the file system cannot have is told of when it is to be made.
+        do { try Files.removeIfPresent(part, in: folder) } catch {
+            guard [EINVAL, EILSEQ, ENAMETOOLONG].contains(error.code) else { throw error }
+        }
+    }
+
+    private func reopen(_ part: FilePath) throws -> Descriptor { try Files.openFile(part, in: folder, creating: nil) }
+
+    /// - Returns: The first byte that was not copied.
+    private func copy(
+        _ staged: borrowing Descriptor, _ source: StagedFile, from start: Int64, to file: borrowing Descriptor,
+        _ part: FilePath, _ pulse: SlowDisk.Pulse, _ spent: Spent, _ sent: (Int64) -> Void
+    ) throws -> Int64 {
+        let end = min(source.size, start + target.stretch)
+        let block = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: max(1, min(Self.blockSize, Int(end - start))), alignment: 4096)
+        defer { block.deallocate() }
+        let began = target.clocks.monotonic()
+        var offset = start
+        while offset < end {
+            try pulse.beat()
+            let want = min(block.count, Int(end - offset))
+            let got = try read(
+                staged, source, at: offset, into: UnsafeMutableRawBufferPointer(rebasing: block[..<want]))
+            let (written, error) = file.write(UnsafeRawBufferPointer(rebasing: block[..<got]), at: offset, named: part)
+            spent(Int64(written))
+            if let error { throw error }
+            let before = offset
+            offset += Int64(got)
+            sent(offset)
+            if offset / Self.flushEvery != before / Self.flushEvery {
+                let flushed = before / Self.flushEvery * Self.flushEvery
+                file.startFlushing(from: flushed, count: Self.flushEvery)
+                if flushed > start { file.waitFlushed(from: flushed - Self.flushEvery, count: Self.flushEvery) }
+                staged.forget(from: 0, count: offset)
+                if target.clocks.monotonic().since(began) > Self.longestStretch { break }
+            }
+        }
+        return offset
+    }
+
+    private func read(
+        _ staged: borrowing Descriptor, _ source: StagedFile, at offset: Int64,
+        into block: UnsafeMutableRawBufferPointer
+    ) throws -> Int {
+        let got: Int
+        do { got = try staged.read(into: block, at: offset, named: source.path) } catch {
+            throw UploadError(
+                target.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+        }
+        guard got == block.count else {
+            throw source.changed("ends after \(offset + Int64(got)) bytes, and \(source.size) were staged", failure)
+        }
+        return got
+    }
+
+    private var failure: StagedFile.MakeFailure { { self.target.failure($0, $1, $2, retryable: $3) } }
+
+    /// Time and mode, where the file system keeps them: no reason to refuse a file.
+    private func dress(_ file: borrowing Descriptor, _ part: FilePath, _ order: UploadOrder) {
+        do {
+            try file.setModified(order.modified, named: part)
+            if let mode = target.mode { try file.setMode(mode, named: part) }
+        } catch {
+            let text = "\(error.call == "fchmod" ? "its mode" : "its time") could not be kept there: \(error.reason)"
+            said.withLock { $0 = [text] }
+        }
+    }
+
+    // MARK: Names
+
+    func rename(_ part: FilePath, to name: FilePath, isReplacing: Bool) async throws -> Bool {
+        let isDone = try await run(name) { pulse in
+            try self.target.checkRoot(self.root)
+            try pulse.beat()
+            guard try FileLook.ifPresent(at: part, in: self.folder) != nil else {
+                throw UploadError(
+                    self.target.failure(
+                        .transient, "part_gone", "\(self.address(of: part)) is gone: somebody removed it",
+                        retryable: true),
+                    remedy: .again(after: nil))
+            }
+            return try self.naming(name) { () throws(SystemError) in
+                if isReplacing {
+                    try Files.rename(part, to: name, in: self.folder)
+                    return true
+                }
+                return try self.renameNoReplace(part, to: name)
+            }
+        }
+        guard isDone else { return false }
+        CrashPoint.reached("part-renamed")
+        try await syncFolder()
+        return true
+    }
+
+    private func renameNoReplace(_ part: FilePath, to name: FilePath) throws(SystemError) -> Bool {
+        do { try Files.renameNoReplace(part, in: folder, to: name, in: folder) } catch {
+            if error.exists { return false }
+            // It knows neither a rename that replaces nothing nor hard links, and nothing else is safe.
+            if error.call == "linkat", [EPERM, ENOSYS, EMLINK, EINVAL].contains(error.code) {
+                throw SystemError(call: error.call, subject: error.subject, code: EOPNOTSUPP)
+            }
+            throw error
+        }
+        return true
+    }
+
+    func settle(_ name: FilePath) async throws {
+        try await run(name) { _ in try self.folder.open(name, for: .reading).sync(named: name) }
+        try await syncFolder()
+    }
+
+    func remove(_ part: FilePath) async throws {
+        let isGone = try await run(part) { _ in try Files.removeIfPresent(part, in: self.folder) }
+        if isGone { try await syncFolder() }
+    }
+
+    private func syncFolder() async throws {
+        try await target.syncs.sync(key) {
+            try await self.run(self.relative) { _ in try self.folder.sync(named: self.relative) }
+        }
+    }
+
+    private func run<R: Sendable>(
+        _ name: FilePath, _ body: @escaping @Sendable (SlowDisk.Pulse) throws -> R
+    ) async throws -> R { try await target.run(relative.appending(name), body) }
+
+    /// A call that fails because of the name, and not of the folder, ends this upload alone.
+    private func naming<R: ~Copyable>(_ name: FilePath, _ call: () throws(SystemError) -> R) throws -> R {
+        do { return try call() } catch {
+            throw target.nameFailure(error, target.path.appending(relative).appending(name), in: root)
+        }
+    }
+}

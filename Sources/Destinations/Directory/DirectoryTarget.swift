@@ -1,0 +1,152 @@
+internal import Core
+internal import Glibc
+internal import Linux
+
+/// What a person set for a folder, and the knowledge whether it is the folder that was meant.
+struct DirectoryTarget: WholeDialect {
+    /// The destination's name in the configuration, for messages.
+    let name: String
+    let path: FilePath
+    /// Must be mounted; `nil` for none.
+    let mount: MountPoint?
+    /// A file that must be in the folder.
+    let marker: FilePath?
+    /// Permission bits of files; `nil` for the process's umask.
+    let mode: UInt32?
+    /// Bytes between two durable points.
+    var stretch: Int64 = 64 << 20
+    let clocks: any Clocks
+    let disk: SlowDisk
+    let syncs = SharedSyncs()
+
+    // MARK: Reaching it
+
+    func reach(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? {
+        let parts = try checked(name)
+        return try await run(name) { pulse in
+            let root = try openRoot()
+            let look = try FileLook(of: root, named: path)
+            do {
+                return try DirectoryPlace(
+                    self, try openFolder(parts, below: root, look, isMaking: isMaking, pulse), relative: name.parent,
+                    root: look)
+            } catch is Missing { return nil }
+        }
+    }
+
+    /// Opens the folder, if it is the one that was meant. It is never made: an empty place where something should be
+    /// mounted looks just like a folder that is yet to be made.
+    func openRoot() throws -> Descriptor {
+        let root = try Descriptor.open(path, for: .folder)
+        if let mount, try !mount.holds(root, named: path) {
+            throw refusal(
+                "not_mounted", "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display)",
+                .holdDestination(after: nil))
+        }
+        if let marker, try FileLook.ifPresent(at: marker, in: root) == nil {
+            throw refusal(
+                "no_marker",
+                "\(path.appending(marker).display) is not there, so nothing is written: mount what belongs there, or "
+                    + "make that file", .holdDestination(after: nil))
+        }
+        return root
+    }
+
+    /// A look at the path again: what was opened must still be what stands there.
+    func checkRoot(_ opened: FileLook) throws {
+        // The path may be a link, which opening follows and a look does not.
+        let now = try FileLook(of: try Descriptor.open(path, for: .folder), named: path)
+        guard now.device == opened.device, now.inode == opened.inode else {
+            throw refusal(
+                "target_replaced", "\(path.display) became another folder while a file was written",
+                .holdDestination(after: nil))
+        }
+    }
+
+    private func openFolder(
+        _ parts: [FilePath], below root: borrowing Descriptor, _ look: FileLook, isMaking: Bool, _ pulse: SlowDisk.Pulse
+    ) throws -> Descriptor {
+        var folder = try Files.openFolder(".", in: root)
+        var so = FilePath("")
+        for part in parts {
+            try pulse.beat()
+            so = so.appending(part)
+            do throws(SystemError) {
+                if isMaking, try FileLook.ifPresent(at: part, in: folder) == nil,
+                    try Files.makeFolder(part, in: folder, mode: mode.map(Self.folderMode) ?? 0o777)
+                {
+                    try folder.sync(named: so.parent)
+                }
+                folder = try Files.openFolder(part, in: folder)
+            } catch {
+                if error.code == ENOENT, !isMaking { throw Missing() }
+                throw nameFailure(error, path.appending(so), in: look)
+            }
+        }
+        return folder
+    }
+
+    private struct Missing: Error {}
+
+    /// Who may read the files of a folder may go through it.
+    private static func folderMode(_ mode: UInt32) -> UInt32 { mode | 0o700 | (mode & 0o444) >> 2 }
+
+    /// The folders of a name, which must not lead out of the target. Links on the way are refused when they are opened.
+    private func checked(_ name: FilePath) throws -> [FilePath] {
+        let parts = name.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard !parts.contains(where: { $0.isEmpty || $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }),
+            marker.map({ $0 != name }) ?? true
+        else {
+            throw UploadError(
+                failure(
+                    .permanent, "name_refused",
+                    "`\(name.display)` is no name below \(path.display): set `remote_name` of the folder",
+                    retryable: false),
+                remedy: .giveUp)
+        }
+        return name.parent.components
+    }
+
+    // MARK: Failures
+
+    /// Runs `body` where it may wait, and gives each of its errors a remedy.
+    func run<R: Sendable>(
+        _ shown: FilePath, _ body: @escaping @Sendable (SlowDisk.Pulse) throws -> R
+    ) async throws -> R {
+        do { return try await disk.run(body) } catch let error as SystemError {
+            throw failure(error, .target, path.appending(shown))
+        } catch let error as SlowDisk.Silent {
+            throw refusal(
+                "target_silent",
+                "\(path.display) has not answered for \(error.patience.inMilliseconds / 1000) s; is its server there?",
+                .holdDestination(after: nil))
+        }
+    }
+
+    func failure(_ error: SystemError, _ subject: DirectoryVerdict.Subject, _ place: FilePath) -> UploadError {
+        let verdict = DirectoryVerdict(error.code, about: subject)
+        let advice = verdict.advice.isEmpty ? "" : "; " + verdict.advice
+        return UploadError(
+            failure(
+                verdict.kind, verdict.code, "\(place.display): \(error.reason) (\(error.call))\(advice)",
+                retryable: verdict.remedy != .giveUp), remedy: verdict.remedy)
+    }
+
+    /// For a call that was about a name: what it says is about this file, unless the folder itself is gone.
+    ///
+    /// - Parameter root: The look that the target's folder had when it was opened.
+    func nameFailure(_ error: SystemError, _ place: FilePath, in root: FileLook) -> UploadError {
+        guard error.code == ENOENT else { return failure(error, .name, place) }
+        // exFAT says so of a name that it cannot have. A folder that was removed says so of every name.
+        guard (try? checkRoot(root)) != nil else { return failure(error, .target, path) }  // whatever it says
+        return failure(SystemError(call: error.call, subject: error.subject, code: EINVAL), .name, place)
+    }
+
+    private func refusal(_ code: String, _ message: String, _ remedy: Remedy) -> UploadError {
+        UploadError(failure(.transient, code, message, retryable: true), remedy: remedy)
+    }
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        Failure(kind, code: code, message: "\(name): \(message)", at: clocks.wall(), retryable: retryable)
+    }
+}

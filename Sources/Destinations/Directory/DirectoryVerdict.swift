@@ -1,0 +1,65 @@
+internal import Core
+internal import Glibc
+internal import Linux
+
+/// What an `errno` of the target means for an upload. No other place in the house looks at one of a directory.
+///
+/// The rows are in docs/destinations/directory.md and in `DirectoryVerdictTests`. Nearly all of them are about the folder
+/// as a whole, and hold the destination; those that are about one name end one upload.
+struct DirectoryVerdict: Hashable, Sendable {
+    var remedy: Remedy
+    var kind: Failure.Class
+    /// For scripts.
+    var code: String
+    /// What a person does about it; empty where the kernel's words are enough.
+    var advice: String
+
+    /// Whether the call was about a name that a person or a camera chose.
+    enum Subject: Hashable, Sendable { case target, name }
+
+    init(_ error: CInt, about subject: Subject) {
+        let hold = Remedy.holdDestination(after: nil)
+        switch (error, subject) {
+        case (ENOSPC, _), (EDQUOT, _):
+            self.init(hold, .quota, error == ENOSPC ? "target_full" : "target_quota", "make room there")
+        case (EROFS, _):
+            self.init(
+                .misconfigured, .config, "target_read_only",
+                "mount it writable; under systemd, name it in ReadWritePaths= of the unit")
+        case (EACCES, _), (EPERM, _):
+            self.init(.misconfigured, .config, "target_denied", "give the daemon's user the right to write there")
+        // A name that the file system cannot have: too long, a colon on exFAT, bytes that are no UTF-8.
+        case (ENAMETOOLONG, .name), (EINVAL, .name), (EILSEQ, .name):
+            self.init(
+                .giveUp, .permanent, "name_refused", "set `remote_name` of the folder to names that fit there")
+        case (EFBIG, _):
+            self.init(.giveUp, .permanent, "file_too_large", "that file system takes no file of this size")
+        case (ELOOP, .name), (ENOTDIR, .name), (EISDIR, .name):
+            self.init(
+                .again(after: nil), .config, "folder_in_the_way",
+                "something else has the name of a folder, and links are not followed: move it away")
+        case (ENOENT, _), (ENOTDIR, _), (ELOOP, _), (ENODEV, _), (ENXIO, _):
+            self.init(hold, .transient, "target_missing", "mount it, or make the folder")
+        case (ESTALE, _), (ENOTCONN, _), (EHOSTDOWN, _), (EHOSTUNREACH, _), (ENETDOWN, _), (ENETUNREACH, _),
+            (ETIMEDOUT, _), (ECONNREFUSED, _), (ECONNRESET, _), (ECONNABORTED, _), (ESHUTDOWN, _), (ENOLINK, _):
+            self.init(hold, .transient, "target_away", "the mount does not answer; uploads go on when it does")
+        case (EIO, _), (EREMOTEIO, _), (EUCLEAN, _):
+            self.init(hold, .transient, "target_broken", "look at the disk there, and at the way to it")
+        case (ENOLCK, _), (EOPNOTSUPP, _), (ENOSYS, _), (EXDEV, _):
+            self.init(
+                .misconfigured, .config, "target_unable", "that file system cannot do what is needed; see the manual")
+        case (EBUSY, _), (EAGAIN, _), (ETXTBSY, _), (EEXIST, _), (EINTR, _):
+            self.init(.again(after: nil), .transient, "target_busy", "")
+        default:
+            // ENOMEM, EMFILE and whatever else: nothing that this file has done.
+            self.init(hold, .transient, "target_failed", "")
+        }
+    }
+
+    private init(_ remedy: Remedy, _ kind: Failure.Class, _ code: String, _ advice: String) {
+        self.remedy = remedy
+        self.kind = kind
+        self.code = code
+        self.advice = advice
+    }
+}

@@ -1,0 +1,43 @@
+internal import Core
+internal import Digests
+internal import Linux
+
+extension StagedFile {
+    typealias MakeFailure = (Failure.Class, String, String, Bool) -> Failure
+
+    /// The staged copy must be what was recorded: a longer or shorter one would be mixed content at the remote.
+    func checkLook(_ failure: MakeFailure) throws(UploadError) {
+        let look: FileLook
+        do { look = try FileLook(at: path) } catch {
+            throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)
+        }
+        guard look.isRegular, look.size == size else {
+            throw changed("has \(look.size) bytes, and \(size) were staged", failure)
+        }
+    }
+
+    /// Reads all of it, for the case that nothing else explains a difference.
+    func checkContent(_ failure: MakeFailure) async throws {
+        let path = path
+        let found: Result<[UInt8], SystemError> = try await blocking {
+            do throws(SystemError) {
+                let file = try Descriptor.open(path, for: .reading)
+                return .success(
+                    try Hasher.digest(.sha256) { block, offset throws(SystemError) in
+                        try file.read(into: block, at: offset, named: path)
+                    })
+            } catch { return .failure(error) }
+        }
+        switch found {
+        case .success(sha256): return
+        case .success: throw changed("does not have the content any more that was staged", failure)
+        case .failure(let error):
+            throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)
+        }
+    }
+
+    /// The copy is not what was recorded.
+    func changed(_ how: String, _ failure: MakeFailure) -> UploadError {
+        UploadError(failure(.local, "staged_changed", "\(path.display) \(how)", true), remedy: .restage)
+    }
+}

@@ -1,0 +1,216 @@
+import Core
+import Digests
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// What the daemon relies on, whoever is at the other end.
+@Suite("every destination", .timeLimit(.minutes(3)))
+struct ContractTests {
+    private static let chunk = Remote.chunk
+
+    @Test("knows nothing of a file before it is brought", arguments: Remote.all)
+    func startsEmpty(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let finding = try await end.destination.find(try Parcel(10).order)
+            if case .held(let object) = finding { Issue.record("it says that it holds \(object)") }
+            #expect(try end.objects.isEmpty)
+            #expect(try end.remains.isEmpty)
+        }
+    }
+
+    @Test(
+        "takes a file of any size, whole", arguments: Remote.all,
+        [0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk, 3 * chunk + 1])
+    func sizes(_ remote: Remote, _ size: Int) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(size)
+            let object = try await parcel.send(to: end, Logbook())
+            #expect(object.warnings.isEmpty)
+            #expect(!object.verifiedBy.isEmpty)
+            #expect(try end.objects == ["front/clip.mp4": parcel.content])
+            #expect(try end.remains.isEmpty)
+        }
+    }
+
+    static let names: [FilePath] = [
+        FilePath(bytes: [0xFF, 0xFE, 0x2D, 0xC3]), "line\nbreak.mp4", "-rf", "a b\tc.mp4", "e\u{301}/é.mp4",
+        "back\\slash%2F.mp4", "a..b/c...", FilePath(String(repeating: "n", count: 251) + ".mp4"),
+        FilePath(String(repeating: "日", count: 85)), FilePath(bytes: [UInt8](repeating: 0x9F, count: 255)),
+        FilePath((0..<10).map { "deep \($0)" }.joined(separator: "/")),
+    ]
+
+    @Test("keeps names as the bytes that they are", arguments: Remote.all)
+    func names(_ remote: Remote) async throws {
+        try await remote.open { end in
+            for (number, name) in Self.names.enumerated() {
+                _ = try await Parcel(10, id: "\(number)", name: name).send(to: end, Logbook())
+            }
+            let held = try Set(end.objects.keys)
+            #expect(held == Set(Self.names))
+        }
+    }
+
+    @Test("writes down where it goes before a byte leaves", arguments: Remote.all)
+    func notesFirst(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(3 * Self.chunk)
+            let logbook = Logbook()
+            _ = try await parcel.send(to: end, logbook)
+            #expect(!logbook.wasEarly)
+            #expect(logbook.last != nil)
+        }
+    }
+
+    @Test("leaves nothing where its first note could not be written", arguments: Remote.all)
+    func deadBefore(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let logbook = Logbook(refusing: 1)
+            let parcel = try Parcel(10)
+            await #expect(throws: Logbook.Dead.self) { try await parcel.send(to: end, logbook) }
+            #expect(try end.objects.isEmpty)
+            #expect(try end.remains.isEmpty)
+        }
+    }
+
+    @Test("goes on behind what was accepted, and sends no byte below it again", arguments: Remote.all)
+    func resumes(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(4 * Self.chunk + 1)
+            let logbook = Logbook()
+            try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.chunk)
+            let accepted = logbook.accepted
+            #expect(try end.objects.isEmpty, "a file is not seen before it is whole")
+            _ = try await parcel.send(to: end, logbook)
+            #expect(logbook.sent.allSatisfy { $0 >= accepted }, "\(logbook.sent) and \(accepted)")
+            #expect(try end.objects == ["front/clip.mp4": parcel.content])
+        }
+    }
+
+    @Test("stopped at any note and begun again, it is there once and whole", arguments: Remote.all)
+    func stopped(_ remote: Remote) async throws {
+        try await remote.open { end in
+            var expected: [FilePath: [UInt8]] = [:]
+            for note in 1... {
+                let name = FilePath("stopped at \(note).mp4")
+                let parcel = try Parcel(2 * Self.chunk + 1, id: "\(note)", name: name, seed: UInt64(note))
+                let logbook = Logbook()
+                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
+                _ = try await parcel.send(to: end, logbook)
+                expected[name] = parcel.content
+                if !wasStopped { break }
+            }
+            #expect(expected.count > 4)
+            #expect(try end.objects == expected)
+            #expect(try end.remains.isEmpty)
+        }
+    }
+
+    @Test("finished and asked again, it is done without a byte", arguments: Remote.all, [true, false])
+    func again(_ remote: Remote, remembers: Bool) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(2 * Self.chunk)
+            let logbook = Logbook()
+            _ = try await parcel.send(to: end, logbook)
+            // As after a crash before *completed* was stored; or with the store lost as well.
+            let second = remembers ? logbook : Logbook()
+            _ = try await parcel.send(to: end, second)
+            #expect(second.sent.isEmpty)
+            #expect(try end.objects == ["front/clip.mp4": parcel.content])
+            #expect(try end.remains.isEmpty)
+        }
+    }
+
+    @Test("another file under the same name replaces nothing", arguments: Remote.all)
+    func taken(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let first = try Parcel(10, id: "1", seed: 1)
+            let second = try Parcel(10, id: "2", seed: 2)
+            _ = try await first.send(to: end, Logbook())
+            _ = try await second.send(to: end, Logbook())
+            _ = try await second.send(to: end, Logbook())
+            #expect(
+                try end.objects == ["front/clip.mp4": first.content, "front/clip (2).mp4": second.content])
+        }
+    }
+
+    @Test("gives back the room of what was begun, and has nothing against doing so twice", arguments: Remote.all)
+    func discards(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(3 * Self.chunk)
+            let logbook = Logbook()
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
+            #expect(try end.remains.count == 1)
+            let checkpoint = try #require(logbook.last)
+            for _ in 0..<2 { #expect(try await end.destination.discard(checkpoint)) }
+            #expect(try end.remains.isEmpty)
+            #expect(try end.objects.isEmpty)
+        }
+    }
+
+    enum Mishap: CaseIterable, Sendable {
+        case missing, shorter, longer, folder
+    }
+
+    @Test("a staged copy that is not what was recorded is staged again", arguments: Remote.all, Mishap.allCases)
+    func damagedCopy(_ remote: Remote, _ mishap: Mishap) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(2 * Self.chunk)
+            switch mishap {
+            case .missing: try parcel.restage(nil)
+            case .shorter: try parcel.restage(Array(parcel.content.dropLast()))
+            case .longer: try parcel.restage(parcel.content + [1])
+            case .folder:
+                try parcel.restage(nil)
+                try Files.makeFolders(parcel.order.file.path)
+            }
+            let error = try await parcel.failure(to: end)
+            #expect(error.remedy == .restage)
+            #expect(try end.objects.isEmpty)
+        }
+    }
+
+    @Test("a staged copy with other bytes of the same number never gets a name", arguments: Remote.all)
+    func rottenCopy(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(2 * Self.chunk)
+            try parcel.restage(noise(2 * Self.chunk, seed: 9))
+            _ = try await parcel.failure(to: end)
+            #expect(try end.objects.isEmpty)
+        }
+    }
+
+    @Test(
+        "an other end that is away holds the destination, tells no secret, and is gone on with", arguments: Remote.all)
+    func away(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(3 * Self.chunk)
+            let logbook = Logbook()
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
+            try await end.goAway()
+            let error = try await parcel.failure(to: end, logbook)
+            guard case .holdDestination = error.remedy else { throw error }
+            #expect(error.failure.retryable)
+            #expect(error.failure.message.hasPrefix("archive: "))
+            if let secret = end.secret {
+                #expect(!error.failure.message.contains(secret))
+                #expect(!logbook.everything.contains(secret))
+            }
+        }
+    }
+
+    @Test("its check says whether uploads would work", arguments: Remote.all)
+    func checks(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let there = await end.destination.check()
+            #expect(there.verdict != .failed, "\(there.detail)")
+            #expect(try end.objects.isEmpty)
+            #expect(try end.remains.isEmpty)
+            try await end.goAway()
+            let away = await end.destination.check()
+            #expect(away.verdict == .failed, "\(away.detail)")
+        }
+    }
+}

@@ -1,0 +1,293 @@
+import Core
+import Digests
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// What a folder does besides the contract that every destination keeps.
+@Suite("directory", .timeLimit(.minutes(1)))
+struct DirectoryTests {
+    private func content(_ end: DirectoryEnd, _ name: FilePath) throws -> [UInt8] {
+        try Files.read(end.folder.appending(name))
+    }
+
+    private func put(_ content: [UInt8], _ end: DirectoryEnd, _ name: FilePath) throws {
+        let path = end.folder.appending(name)
+        try Files.makeFolders(path.parent)
+        try Files.replace(path, with: content)
+    }
+
+    private func code(_ end: DirectoryEnd, _ parcel: Parcel) async throws -> String {
+        try await parcel.failure(to: end).failure.code
+    }
+
+    // MARK: Names that are taken
+
+    @Test("the same content under its name or a number of it is done, and nothing is written")
+    func held() async throws {
+        let end = try DirectoryEnd()
+        let parcel = try Parcel(10, name: "clip.mp4")
+        try put(noise(10, seed: 5), end, "clip.mp4")
+        try put(parcel.content, end, "clip (2).mp4")
+        let logbook = Logbook()
+        let object = try await parcel.send(to: end, logbook)
+        #expect(object.verifiedBy == "held")
+        #expect(object.url == end.folder.appending("clip (2).mp4").display)
+        #expect(logbook.last == nil, "nothing to remove if it is cancelled")
+        #expect(try end.objects.count == 2)
+    }
+
+    @Test("`replace` replaces files, and nothing else")
+    func replaces() async throws {
+        let end = try DirectoryEnd(taken: .replace)
+        let parcel = try Parcel(10, name: "clip.mp4")
+        try put([1, 2, 3], end, "clip.mp4")
+        #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "digest")
+        #expect(try end.objects == ["clip.mp4": parcel.content])
+        try Files.makeFolders(end.folder.appending("folder.mp4"))
+        let error = try await Parcel(10, name: "folder.mp4").failure(to: end)
+        #expect(error.failure.code == "name_taken")
+        #expect(error.remedy == .giveUp)
+    }
+
+    @Test("`fail` fails before anything is written")
+    func fails() async throws {
+        let end = try DirectoryEnd(taken: .fail)
+        try put([1, 2, 3], end, "clip.mp4")
+        let logbook = Logbook()
+        let error = try await Parcel(10, name: "clip.mp4").failure(to: end, logbook)
+        #expect(error.failure.code == "name_taken")
+        #expect(error.remedy == .giveUp)
+        #expect(logbook.last == nil)
+        #expect(try end.objects == ["clip.mp4": [1, 2, 3]])
+    }
+
+    @Test("a link under the name is not written through and not replaced", arguments: TakenRule.allCases)
+    func linkAsName(_ taken: TakenRule) async throws {
+        let end = try DirectoryEnd(taken: taken)
+        let outside = TemporaryFolder()
+        let precious = try outside.write("precious", [1, 2, 3])
+        try #require(makeLink(to: precious, at: end.folder.appending("clip.mp4")))
+        let parcel = try Parcel(10, name: "clip.mp4")
+        if taken == .suffix {
+            let object = try await parcel.send(to: end, Logbook())
+            #expect(object.url == end.folder.appending("clip (2).mp4").display)
+        } else {
+            #expect(try await code(end, parcel) == "name_taken")
+        }
+        #expect(try Files.read(precious) == [1, 2, 3])
+        #expect(try Files.names(in: outside.path) == ["precious"])
+    }
+
+    @Test("files of one name that come at the same moment all arrive")
+    func race() async throws {
+        let end = try DirectoryEnd()
+        let parcels = try (0..<12).map { try Parcel(5000, id: "\($0)", name: "same.mp4", seed: UInt64($0 + 1)) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for parcel in parcels { group.addTask { _ = try await parcel.send(to: end, Logbook()) } }
+            try await group.waitForAll()
+        }
+        let held = try end.objects
+        #expect(Set(held.values) == Set(parcels.map(\.content)))
+        #expect(held.count == 12)
+        #expect(try end.remains.isEmpty)
+    }
+
+    // MARK: Names that lead elsewhere
+
+    @Test(
+        "a name never leads out of the folder",
+        arguments: ["../out", "a/../../out", "/etc/out", "a//b", "./a", "a/.", "a/", ""] as [FilePath])
+    func escapes(_ name: FilePath) async throws {
+        let end = try DirectoryEnd()
+        let error = try await Parcel(10, name: name).failure(to: end)
+        #expect(error.failure.code == "name_refused")
+        #expect(error.remedy == .giveUp)
+        #expect(try end.objects.isEmpty)
+        #expect(try Files.names(in: end.folder.parent) == ["in"])
+    }
+
+    @Test("a link among the folders of a name is not followed, and this upload waits for a person")
+    func linkAsFolder() async throws {
+        let end = try DirectoryEnd()
+        let outside = TemporaryFolder()
+        try #require(makeLink(to: outside.path, at: end.folder.appending("front")))
+        let error = try await Parcel(10).failure(to: end)
+        #expect(error.failure.code == "folder_in_the_way")
+        #expect(error.remedy == .again(after: nil))
+        #expect(try Files.names(in: outside.path) == [])
+    }
+
+    @Test("a part of a name that is longer than names may be is refused before a byte is copied")
+    func tooLong() async throws {
+        let end = try DirectoryEnd()
+        let logbook = Logbook()
+        let long = FilePath(String(repeating: "x", count: 256))
+        let error = try await Parcel(10, name: long.appending("a")).failure(to: end, logbook)
+        #expect(error.failure.code == "name_refused")
+        #expect(logbook.sent.isEmpty)
+    }
+
+    // MARK: The folder that was meant
+
+    @Test("without its marker nothing is written")
+    func marker() async throws {
+        let end = try DirectoryEnd(marker: ".sluice-target")
+        let error = try await Parcel(10).failure(to: end)
+        #expect(error.failure.code == "no_marker")
+        #expect(error.remedy == .holdDestination(after: nil))
+        #expect(try Files.names(in: end.folder) == [])
+        try put([], end, ".sluice-target")
+        _ = try await Parcel(10).send(to: end, Logbook())
+        #expect(try await code(end, Parcel(10, name: ".sluice-target")) == "name_refused")
+    }
+
+    @Test("where nothing is mounted nothing is written, and `/` is always mounted")
+    func mount() async throws {
+        let bare = TemporaryFolder()
+        let end = try DirectoryEnd(mount: MountPoint(bare.path))
+        let error = try await Parcel(10).failure(to: end)
+        #expect(error.failure.code == "not_mounted")
+        #expect(error.remedy == .holdDestination(after: nil))
+        #expect(try Files.names(in: end.folder) == [])
+        #expect(await end.destination.check().verdict == .failed)
+        _ = try await Parcel(10).send(to: DirectoryEnd(mount: MountPoint("/")), Logbook())
+    }
+
+    @Test("a folder that took the place of the first one while a file was copied does not get its name")
+    func swapped() async throws {
+        let end = try DirectoryEnd()
+        let parcel = try Parcel(Remote.chunk)
+        let logbook = Logbook()
+        // Between the checkpoint and the copy the path becomes another folder.
+        let swap = SwappingNotes(logbook) {
+            try await end.goAway()
+            try Files.makeFolders(end.folder)
+        }
+        let error = await #expect(throws: UploadError.self) {
+            try await end.destination.upload(parcel.order, notes: swap)
+        }
+        #expect(error?.failure.code == "target_replaced")
+        #expect(try Files.names(in: end.folder) == [])
+    }
+
+    // MARK: What was written
+
+    @Test("keeps the time, and the mode that was asked for", arguments: [nil, 0o600, 0o664] as [UInt32?])
+    func dress(_ mode: UInt32?) async throws {
+        let end = try DirectoryEnd(mode: mode)
+        let parcel = try Parcel(10)
+        _ = try await parcel.send(to: end, Logbook())
+        let look = try FileLook(at: end.folder.appending("front/clip.mp4"))
+        #expect(look.modified == parcel.order.modified)
+        if let mode { #expect(look.mode & 0o777 == mode) }
+        if mode == 0o664 { #expect(try FileLook(at: end.folder.appending("front")).mode & 0o555 == 0o555) }
+    }
+
+    /// What a power cut of the target may leave: long enough, and not what was written.
+    @Test("bytes that were acknowledged and are gone are found by reading back, and written again")
+    func holes() async throws {
+        let end = try DirectoryEnd()
+        let parcel = try Parcel(3 * Remote.chunk)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: end, logbook, accepting: Remote.chunk)
+        let part = try #require(try end.remains.first)
+        let length = try FileLook(at: end.folder.appending(part)).size
+        try put([UInt8](repeating: 0, count: Int(length)), end, part)
+        #expect(try await parcel.send(to: end, logbook).verifiedBy == "digest")
+        #expect(logbook.sent.contains { $0 <= Int64(Remote.chunk) }, "from the beginning")
+        #expect(try end.objects == ["front/clip.mp4": parcel.content])
+    }
+
+    @Test(
+        "a temporary file that is gone, shorter or too long is begun again where it has to be",
+        arguments: [0, 300, 9000])
+    func part(_ length: Int) async throws {
+        let end = try DirectoryEnd()
+        let parcel = try Parcel(3 * Remote.chunk)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: end, logbook, accepting: Remote.chunk)
+        let part = try #require(try end.remains.first)
+        if length == 0 {
+            try Files.remove(end.folder.appending(part))
+        } else {
+            try put(Array((parcel.content + noise(9000)).prefix(length)), end, part)
+        }
+        #expect(try await parcel.send(to: end, logbook).verifiedBy == "digest")
+        #expect(try end.objects == ["front/clip.mp4": parcel.content])
+    }
+
+    @Test("a copy that was staged anew with another content is not put behind the bytes of the first")
+    func restaged() async throws {
+        let end = try DirectoryEnd()
+        let first = try Parcel(3 * Remote.chunk, seed: 1)
+        let second = try Parcel(3 * Remote.chunk, seed: 2)
+        let logbook = Logbook()
+        try await first.sendStopped(to: end, logbook, accepting: Remote.chunk)
+        _ = try await second.send(to: end, logbook)
+        #expect(try end.objects == ["front/clip.mp4": second.content])
+        #expect(try end.remains.isEmpty)
+    }
+
+    @Test("a staged copy that rotted is told from a target that damages")
+    func rotten() async throws {
+        let end = try DirectoryEnd()
+        let parcel = try Parcel(10)
+        try parcel.restage(noise(10, seed: 7))
+        let error = try await parcel.failure(to: end)
+        #expect(error.failure.code == "staged_changed")
+        #expect(error.remedy == .restage)
+    }
+
+    @Test("discarding removes nothing that has its name")
+    func discard() async throws {
+        let end = try DirectoryEnd()
+        let parcel = try Parcel(10)
+        let logbook = Logbook()
+        _ = try await parcel.send(to: end, logbook)
+        #expect(try await end.destination.discard(try #require(logbook.last)))
+        #expect(try end.objects == ["front/clip.mp4": parcel.content])
+    }
+
+    @Test("finds what it holds by content, under any number of the name")
+    func finds() async throws {
+        let end = try DirectoryEnd()
+        let parcel = try Parcel(10)
+        try put(noise(10, seed: 5), end, "front/clip.mp4")
+        #expect(try await end.destination.find(parcel.order) == .absent)
+        _ = try await parcel.send(to: end, Logbook())
+        guard case .held(let object) = try await end.destination.find(parcel.order) else {
+            Issue.record("not found")
+            return
+        }
+        #expect(object.url == end.folder.appending("front/clip (2).mp4").display)
+        try await end.goAway()
+        await #expect(throws: UploadError.self) { try await end.destination.find(parcel.order) }
+    }
+}
+
+/// Notes that do something once, behind the first checkpoint.
+private final class SwappingNotes: UploadNotes {
+    private let logbook: Logbook
+    private let act: @Sendable () async throws -> Void
+
+    init(_ logbook: Logbook, _ act: @escaping @Sendable () async throws -> Void) {
+        self.logbook = logbook
+        self.act = act
+    }
+
+    func record(_ checkpoint: Checkpoint) async throws {
+        try await logbook.record(checkpoint)
+        try await act()
+    }
+    func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
+        try await logbook.accepted(offset, checkpoint)
+    }
+    func sending(_ offset: Int64) { logbook.sending(offset) }
+    func spent(_ bytes: Int64) {}
+    func entered(_ phase: UploadPhase) {}
+}

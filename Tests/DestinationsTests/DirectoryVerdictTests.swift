@@ -1,0 +1,77 @@
+import Core
+import Glibc
+import Linux
+import Testing
+
+@testable import Destinations
+
+@Suite("DirectoryVerdict")
+struct DirectoryVerdictTests {
+    private static let hold = Remedy.holdDestination(after: nil)
+
+    /// docs/destinations/directory.md, as far as it does not depend on a name.
+    static let target: [(errors: [CInt], code: String, remedy: Remedy)] = [
+        ([ENOENT, ENOTDIR, ELOOP, ENODEV, ENXIO], "target_missing", hold),
+        (
+            [
+                ESTALE, ENOTCONN, EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, ETIMEDOUT, ECONNREFUSED, ECONNRESET,
+                ECONNABORTED, ESHUTDOWN, ENOLINK,
+            ], "target_away", hold
+        ),
+        ([EIO, EREMOTEIO, EUCLEAN], "target_broken", hold), ([ENOSPC], "target_full", hold),
+        ([EDQUOT], "target_quota", hold), ([EROFS], "target_read_only", .misconfigured),
+        ([EACCES, EPERM], "target_denied", .misconfigured),
+        ([ENOLCK, EOPNOTSUPP, ENOSYS, EXDEV], "target_unable", .misconfigured), ([EFBIG], "file_too_large", .giveUp),
+        ([EBUSY, EAGAIN, ETXTBSY, EEXIST, EINTR], "target_busy", .again(after: nil)),
+        ([ENOMEM, EMFILE, ENFILE, EPROTO, EINVAL], "target_failed", hold),
+    ]
+    static let name: [(errors: [CInt], code: String, remedy: Remedy)] = [
+        ([ENAMETOOLONG, EINVAL, EILSEQ], "name_refused", .giveUp),
+        ([ELOOP, ENOTDIR, EISDIR], "folder_in_the_way", .again(after: nil)),
+    ]
+
+    @Test("an error of the folder says what becomes of everything that goes there", arguments: target.indices)
+    func ofTarget(_ row: Int) {
+        let (errors, code, remedy) = Self.target[row]
+        for error in errors {
+            let verdict = DirectoryVerdict(error, about: .target)
+            #expect(verdict.code == code, "\(error)")
+            #expect(verdict.remedy == remedy, "\(error)")
+        }
+    }
+
+    @Test("an error of a name is this file's alone", arguments: name.indices)
+    func ofName(_ row: Int) {
+        let (errors, code, remedy) = Self.name[row]
+        for error in errors {
+            let verdict = DirectoryVerdict(error, about: .name)
+            #expect(verdict.code == code, "\(error)")
+            #expect(verdict.remedy == remedy, "\(error)")
+        }
+    }
+
+    @Test("what is wrong with the folder is so whatever was asked of it")
+    func eitherWay() {
+        for error in [ENOSPC, EDQUOT, EROFS, EACCES, EIO, ESTALE, ENOTCONN, EFBIG] {
+            #expect(DirectoryVerdict(error, about: .name) == DirectoryVerdict(error, about: .target))
+        }
+    }
+
+    @Test("no fault of a disk or a mount is final for a file")
+    func neverFinal() {
+        let final: Set<CInt> = [EFBIG]
+        for error in CInt(1)..<134 where !final.contains(error) {
+            #expect(DirectoryVerdict(error, about: .target).remedy != .giveUp, "\(error)")
+        }
+    }
+
+    @Test("the manual has every code")
+    func manual() throws {
+        let page = FilePath(#filePath).parent.parent.parent.appending("docs/destinations/directory.md")
+        let text = String(decoding: try Files.read(page), as: UTF8.self)
+        for (_, code, _) in Self.target + Self.name { #expect(text.contains("`\(code)`"), "\(code)") }
+        for code in ["not_mounted", "no_marker", "target_replaced", "target_silent", "read_back_differs"] {
+            #expect(text.contains("`\(code)`"), "\(code)")
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Core
+import Credentials
+import Glibc
+import Linux
+import Receiver
+import Synchronization
+import TestKit
+import Testing
+import Transport
+import WebServer
+
+@testable import Destinations
+
+/// The real other end of a destination, with what a test wants to know of it.
+protocol OtherEnd: Sendable {
+    var destination: any Destination { get }
+    /// Below it, whole files and nothing else have names that are not hidden.
+    var folder: FilePath { get }
+    /// What must never be seen in an error or a checkpoint; `nil` for a destination without.
+    var secret: String? { get }
+    /// The other end goes away, as far as the destination can see.
+    func goAway() async throws
+    /// The end of the test.
+    func close() async throws
+}
+
+/// A destination together with its real other end. A new destination adds a line to `all`.
+struct Remote: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    let start: @Sendable () async throws -> any OtherEnd
+
+    /// Bytes between two acknowledgements, for every destination here.
+    static let chunk = 1000
+
+    static let all: [Remote] = [
+        Remote(testDescription: "tus") { try await TusEnd() },
+        Remote(testDescription: "directory") { try DirectoryEnd() },
+    ]
+
+    /// Starts the other end and stops it, however the test ends.
+    func open(_ body: (any OtherEnd) async throws -> Void) async throws {
+        let end = try await start()
+        do { try await body(end) } catch {
+            try await end.close()
+            throw error
+        }
+        try await end.close()
+    }
+}
+
+extension OtherEnd {
+    /// Paths and contents of the whole files there.
+    var objects: [FilePath: [UInt8]] {
+        get throws {
+            var found: [FilePath: [UInt8]] = [:]
+            for path in try files() where !path.components.contains(where: { $0.bytes.first == UInt8(ascii: ".") }) {
+                found[path] = try Files.read(folder.appending(path), limit: 1 << 30)
+            }
+            return found
+        }
+    }
+
+    /// What unfinished uploads left there.
+    var remains: [FilePath] {
+        get throws { try files().filter { $0.display.hasSuffix(".data") || $0.display.hasSuffix(".part") } }
+    }
+
+    /// Every file below the folder, hidden ones too.
+    private func files() throws -> [FilePath] {
+        var found: [FilePath] = []
+        var folders: [FilePath] = [""]
+        while let next = folders.popLast() {
+            for name in try Files.names(in: folder.appending(next)) {
+                let path = next.appending(name)
+                guard let look = try FileLook.ifPresent(at: folder.appending(path)) else { continue }
+                if look.isDirectory { folders.append(path) } else { found.append(path) }
+            }
+        }
+        return found
+    }
+}
+
+/// `sluice receive`, in this process.
+private final class TusEnd: OtherEnd {
+    let destination: any Destination
+    let secret: String? = "a-token-that-nobody-may-see"
+    private let temporary = TemporaryFolder()
+    private let receiver: Receiver
+    private let transport = Transport()
+    private let isAway = Mutex(false)
+
+    var folder: FilePath { temporary.path }
+
+    init() async throws {
+        receiver = try await Receiver.start(
+            into: temporary.path, listen: .tcp(host: "127.0.0.1", port: 0), token: Array((secret ?? "").utf8),
+            log: { _ in })
+        let values: [String: SettingValue] = [
+            "url": .text("http://127.0.0.1:\(receiver.port)/files/"), "token": .secret(.literal(secret ?? "")),
+            "chunk_size": .bytes(Int64(Remote.chunk)),
+        ]
+        destination = try Tus.kind.make(values, tools(transport))
+    }
+
+    func goAway() async throws {
+        let wasAway = isAway.withLock { isAway in
+            defer { isAway = true }
+            return isAway
+        }
+        if wasAway { return }
+        await receiver.stop()
+    }
+
+    func close() async throws {
+        try await goAway()
+        await transport.stop()
+    }
+}
+
+/// A folder.
+final class DirectoryEnd: OtherEnd {
+    let destination: any Destination
+    let target: DirectoryTarget
+    let secret: String? = nil
+    private let temporary = TemporaryFolder()
+
+    var folder: FilePath { target.path }
+
+    init(taken: TakenRule = .suffix, marker: FilePath? = nil, mount: MountPoint? = nil, mode: UInt32? = nil) throws {
+        var target = DirectoryTarget(
+            name: "archive", path: temporary.path.appending("in"), mount: mount, marker: marker, mode: mode,
+            clocks: SystemClocks(), disk: SlowDisk(patience: .seconds(60)))
+        target.stretch = Int64(Remote.chunk)
+        self.target = target
+        destination = Directory(target, taken: taken)
+        try Files.makeFolders(folder)
+    }
+
+    /// Out of sight, so that what is there can still be looked at.
+    func goAway() async throws {
+        guard try FileLook.ifPresent(at: folder) != nil else { return }
+        try Files.rename(folder, to: FilePath(bytes: folder.bytes + Array(".away".utf8)))
+    }
+
+    func close() async throws {}
+
+    func comeBack() throws { try Files.rename(FilePath(bytes: folder.bytes + Array(".away".utf8)), to: folder) }
+}
+
+private func tools(_ transport: any Transporting) -> DestinationTools {
+    DestinationTools(
+        transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
+}

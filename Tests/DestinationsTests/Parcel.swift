@@ -1,0 +1,146 @@
+import Core
+import Digests
+import Linux
+import Synchronization
+import TestKit
+
+@testable import Destinations
+
+/// A staged file, and what the daemon would hold of its upload.
+final class Parcel: Sendable {
+    let content: [UInt8]
+    let order: UploadOrder
+    private let temporary = TemporaryFolder()
+
+    init(_ size: Int, id: String = "01JQ", name: FilePath = "front/clip.mp4", seed: UInt64 = 1) throws {
+        content = noise(size, seed: seed)
+        let path = try temporary.write("staged", content)
+        order = UploadOrder(
+            id: id, generation: 1,
+            file: StagedFile(path: path, size: Int64(size), sha256: Hasher.digest(.sha256, of: content)), name: name,
+            mediaType: "video/mp4", modified: 1_700_000_000_123_456_700, metadata: [:], checkpoint: nil)
+    }
+
+    /// What stands in staging from now on.
+    func restage(_ content: [UInt8]?) throws {
+        try Files.removeIfPresent(order.file.path)
+        if let content { try temporary.write("staged", content) }
+    }
+
+    /// One attempt, going on from what `logbook` holds.
+    func send(to end: any OtherEnd, _ logbook: Logbook) async throws -> RemoteObject {
+        var order = order
+        order.checkpoint = logbook.last
+        logbook.beginAttempt()
+        return try await end.destination.upload(order, notes: logbook)
+    }
+
+    /// One attempt whose task is cancelled while it takes the note that fits.
+    ///
+    /// - Returns: Whether it was stopped, and not done before.
+    func sendStopped(
+        to end: any OtherEnd, _ logbook: Logbook, when isMeant: @escaping @Sendable (Logbook.Pages) -> Bool
+    ) async throws -> Bool {
+        logbook.stop(when: isMeant)
+        defer { logbook.stop { _ in false } }
+        // A task of its own, since a cancelled one stays so.
+        do {
+            _ = try await Task { try await self.send(to: end, logbook) }.value
+            return false
+        } catch is CancellationError { return true }
+    }
+
+    /// One attempt that is stopped when the other end has so many bytes for good.
+    func sendStopped(to end: any OtherEnd, _ logbook: Logbook, accepting bytes: Int) async throws {
+        guard try await sendStopped(to: end, logbook, when: { $0.accepted >= bytes }) else {
+            throw Unexpected(what: "it was done before it was stopped")
+        }
+    }
+
+    /// The error of one attempt that must fail.
+    func failure(to end: any OtherEnd, _ logbook: Logbook = Logbook()) async throws -> UploadError {
+        do {
+            let object = try await send(to: end, logbook)
+            throw Unexpected(what: "it worked: \(object)")
+        } catch let error as UploadError { return error }
+    }
+
+    struct Unexpected: Error { let what: String }
+}
+
+/// Takes notes as the daemon does, and watches that they are taken in time.
+final class Logbook: UploadNotes {
+    struct Pages {
+        var checkpoints: [Checkpoint] = []
+        var accepted: Int64 = 0
+        /// The offsets that were named as sent in this attempt.
+        var sent: [Int64] = []
+        /// Notes in this attempt.
+        var taken = 0
+        var isToStop: @Sendable (Pages) -> Bool = { _ in false }
+        /// Bytes of the file that were named as sent before anything was written down.
+        var early = false
+        var refusals = 0
+    }
+
+    private let pages = Mutex(Pages())
+
+    struct Dead: Error {}
+
+    /// - Parameter refusing: So many notes are refused from the first on, as by a daemon that dies there.
+    init(refusing: Int = 0) { pages.withLock { $0.refusals = refusing } }
+
+    var last: Checkpoint? { pages.withLock { $0.checkpoints.last } }
+    var accepted: Int64 { pages.withLock { $0.accepted } }
+    var sent: [Int64] { pages.withLock { $0.sent } }
+    var wasEarly: Bool { pages.withLock { $0.early } }
+    var everything: String { pages.withLock { "\($0.checkpoints)" } }
+
+    func beginAttempt() {
+        pages.withLock {
+            $0.sent = []
+            $0.taken = 0
+        }
+    }
+
+    /// Cancels the task that takes a note, when it fits.
+    func stop(when isToStop: @escaping @Sendable (Pages) -> Bool) { pages.withLock { $0.isToStop = isToStop } }
+
+    func record(_ checkpoint: Checkpoint) async throws {
+        try take {
+            if $0.refusals > 0 {
+                $0.refusals -= 1
+                throw Dead()
+            }
+            $0.checkpoints.append(checkpoint)
+        }
+        try Task.checkCancellation()
+    }
+
+    func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
+        try take {
+            $0.checkpoints.append(checkpoint)
+            $0.accepted = offset
+        }
+        try Task.checkCancellation()
+    }
+
+    func sending(_ offset: Int64) {
+        pages.withLock {
+            $0.sent.append(offset)
+            if $0.checkpoints.isEmpty { $0.early = true }
+        }
+    }
+    func spent(_ bytes: Int64) {}
+    // The note itself throws nothing.
+    func entered(_ phase: UploadPhase) { try? take { _ in } }
+
+    private func take(_ note: (inout Pages) throws -> Void) throws {
+        let isToStop = try pages.withLock { pages in
+            try note(&pages)
+            pages.taken += 1
+            return pages.isToStop(pages)
+        }
+        if isToStop { withUnsafeCurrentTask { $0?.cancel() } }
+    }
+}

@@ -1,0 +1,163 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// The daemon with a folder as its destination: beside a receiver, killed behind each step, away, and full.
+@Suite("a folder as destination", .serialized, .timeLimit(.minutes(3)))
+struct ArchiveTests {
+    private func fixture(_ uploadTo: [String]) throws -> DaemonFixture {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.uploadTo = uploadTo
+        return fixture
+    }
+
+    /// Waits until `folder` holds exactly `clips`, hidden names counted, the daemon is done, and nothing is staged.
+    private func expect(_ clips: [Clip], in folder: FilePath, of fixture: DaemonFixture) async throws {
+        try await waiting(for: "\(clips.count) files in \(folder.name)", fixture) {
+            guard let status = try await fixture.status() else { return false }
+            return !status.starting && status.counts.ongoing == 0
+        }
+        try check(clips, in: folder)
+        #expect(try await fixture.status()?.counts.completed == clips.count)
+        #expect(try Outcome.files(in: fixture.staging, hidden: true) == [])
+        #expect(try Outcome.files(in: fixture.drop, hidden: true) == [])
+    }
+
+    private func check(_ clips: [Clip], in folder: FilePath) throws {
+        let names = try Outcome.files(in: folder, hidden: true)
+        #expect(Set(names) == Set(clips.map(\.relative)))
+        for clip in clips { #expect(try Files.read(folder.appending(clip.relative), limit: 1 << 30) == clip.content) }
+    }
+
+    private func waiting(
+        for what: String, _ fixture: DaemonFixture, _ condition: () async throws -> Bool
+    ) async throws {
+        do {
+            try await eventually(what, within: .seconds(90), every: .milliseconds(50)) {
+                try fixture.daemon?.mustRun()
+                return try await condition()
+            }
+        } catch let overdue as Overdue {
+            Issue.record(overdue, "\(fixture.lastWords())")
+            throw overdue
+        }
+    }
+
+    static let steps = [
+        "claimed:1", "opening:1", "opened:1", "opened:2", "part-synced:1", "part-verified:1", "part-verified:3",
+        "part-renamed:1", "part-renamed:2", "verified:1", "completed:1", "release-done:1",
+    ]
+
+    @Test("killed behind a step, the next start goes on: nothing is lost, nothing is there twice", arguments: steps)
+    func killed(behind step: String) async throws {
+        let fixture = try fixture(["archive"])
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        for number in 0..<4 {
+            try Files.makeFolders(fixture.drop.appending(FilePath("day \(number % 2)")))
+            try camera.drop(Clip(number: number, size: 100_000, relative: FilePath("day \(number % 2)/\(number).mp4")))
+        }
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
+        let ending = try await #require(fixture.daemon).end(within: .seconds(20))
+        try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(fixture.lastWords())")
+        try fixture.startDaemon()
+        try await expect(camera.clips, in: fixture.archive, of: fixture)
+    }
+
+    @Test("killed behind a durable point in the middle of a large file, it goes on from there")
+    func killedInTheMiddle() async throws {
+        let fixture = try fixture(["archive"])
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 1, size: 65 << 20, relative: "large.mp4"))
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "accepted:1"])
+        let ending = try await #require(fixture.daemon).end(within: .seconds(60))
+        try #require(ending == .signal(SIGKILL), "the point was not reached: \(fixture.lastWords())")
+        try fixture.startDaemon()
+        try await expect(camera.clips, in: fixture.archive, of: fixture)
+        #expect(fixture.lastWords().contains("sent=\(1 << 20)"), "only what was missing is copied")
+    }
+
+    @Test("two destinations share one staged copy, and the source goes when both have the file")
+    func both() async throws {
+        let fixture = try fixture(["nas", "archive"])
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        // Gone at first: the archive is done long before.
+        try await fixture.startReceiver()
+        fixture.killReceiver()
+        try fixture.startDaemon()
+        for number in 0..<3 {
+            try camera.drop(Clip(number: number, size: 200_000, relative: FilePath("clip \(number).mp4")))
+        }
+        try await waiting(for: "the archive has them", fixture) {
+            try await fixture.status()?.counts.completed == camera.clips.count
+        }
+        try check(camera.clips, in: fixture.archive)
+        #expect(try Outcome.files(in: fixture.staging, hidden: true).count == camera.clips.count)
+        #expect(try Outcome.files(in: fixture.drop, hidden: true).count == camera.clips.count)
+        try await fixture.startReceiver()
+        try await waiting(for: "both have them", fixture) { try await fixture.status()?.counts.ongoing == 0 }
+        try await waiting(for: "sources and copies are gone", fixture) {
+            try Outcome.files(in: fixture.drop, hidden: true).isEmpty
+                && Outcome.files(in: fixture.staging, hidden: true).isEmpty
+        }
+        try check(camera.clips, in: fixture.archive)
+        #expect(try await fixture.status()?.counts.completed == 2 * camera.clips.count)
+    }
+
+    @Test("a folder that is away is not made; its uploads wait, and go on when it is back")
+    func away() async throws {
+        let fixture = try fixture(["archive"])
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        let aside = fixture.folder.path.appending("archive-away")
+        try Files.rename(fixture.archive, to: aside)
+        try fixture.startDaemon()
+        for number in 0..<3 {
+            try camera.drop(Clip(number: number, size: 200_000, relative: FilePath("clip \(number).mp4")))
+        }
+        try await waiting(for: "the destination is held", fixture) {
+            fixture.lastWords().contains("destination held destination=archive hold=destination")
+        }
+        #expect(try FileLook.ifPresent(at: fixture.archive) == nil)
+        #expect(try Outcome.files(in: aside, hidden: true) == [])
+        try Files.rename(aside, to: fixture.archive)
+        try await expect(camera.clips, in: fixture.archive, of: fixture)
+    }
+
+    @Test(
+        "an unmounted place gets nothing, and a mounted one everything",
+        .enabled(if: SmallDisk.isPossible, "mounting needs root"))
+    func mounted() async throws {
+        let fixture = try fixture(["archive"])
+        fixture.archiveMount = fixture.archive
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 1, size: 200_000, relative: "clip.mp4"))
+        try await waiting(for: "the destination is held", fixture) {
+            fixture.lastWords().contains("nothing is mounted at \(fixture.archive)")
+        }
+        #expect(try Outcome.files(in: fixture.archive, hidden: true) == [])
+        let disk = try SmallDisk(at: fixture.archive)
+        try await expect(camera.clips, in: disk.path, of: fixture)
+    }
+
+    @Test(
+        "a full disk holds the destination, keeps everything, and is gone on with when there is room",
+        .enabled(if: SmallDisk.isPossible, "mounting needs root"))
+    func full() async throws {
+        let fixture = try fixture(["archive"])
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        let disk = try SmallDisk(at: fixture.archive)
+        let filler = disk.path.appending("filler")
+        try Files.replace(filler, with: [UInt8](repeating: 1, count: 3 << 20))
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 1, size: 2 << 20, relative: "large.mp4"))
+        try await waiting(for: "the destination is held", fixture) {
+            fixture.lastWords().contains("No space left on device")
+        }
+        #expect(try Outcome.files(in: disk.path, hidden: true) == ["filler"], "what cannot fit leaves nothing")
+        #expect(try Outcome.files(in: fixture.drop, hidden: true) == ["large.mp4"])
+        try Files.remove(filler)
+        try await expect(camera.clips, in: disk.path, of: fixture)
+    }
+}

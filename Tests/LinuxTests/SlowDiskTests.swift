@@ -1,0 +1,199 @@
+import Core
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@Suite("SlowDisk", .timeLimit(.minutes(1)))
+struct SlowDiskTests {
+    /// A call into the kernel that returns when the test lets it.
+    private final class Gate: Sendable {
+        private let ends: (read: CInt, write: CInt)
+        private let reached = Atomic<Int>(0)
+
+        init() {
+            var pair: [CInt] = [0, 0]
+            pipe(&pair)
+            ends = (pair[0], pair[1])
+        }
+        deinit {
+            close(ends.read)
+            close(ends.write)
+        }
+
+        var waiting: Int { reached.load(ordering: .acquiring) }
+        func wait() {
+            reached.wrappingAdd(1, ordering: .releasing)
+            var byte: UInt8 = 0
+            _ = read(ends.read, &byte, 1)
+        }
+        func open() {
+            var byte: UInt8 = 1
+            _ = write(ends.write, &byte, 1)
+        }
+    }
+
+    @Test("gives back what the work returns or throws")
+    func returns() async throws {
+        let disk = SlowDisk(patience: .seconds(60))
+        #expect(try await disk.run { _ in 7 } == 7)
+        await #expect(throws: SystemError(call: "x", subject: "y", code: EIO)) {
+            try await disk.run { _ in throw SystemError(call: "x", subject: "y", code: EIO) }
+        }
+    }
+
+    @Test("lets go of work that hangs, refuses more while it does, and takes more when it has come back")
+    func hangs() async throws {
+        let disk = SlowDisk(patience: .milliseconds(20))
+        let gate = Gate()
+        await #expect(throws: SlowDisk.Silent.self) { try await disk.run { _ in gate.wait() } }
+        await #expect(throws: SlowDisk.Silent.self) { try await disk.run { _ in 1 } }
+        gate.open()
+        try await eventually("the work is back") { (try? await disk.run { _ in 1 }) == 1 }
+    }
+
+    @Test("work that goes on is let go on, however long it takes")
+    func goesOn() async throws {
+        let disk = SlowDisk(patience: .milliseconds(50))
+        let beats = try await disk.run { pulse in
+            for _ in 0..<40 {
+                try pulse.beat()
+                usleep(5000)
+            }
+            return 40
+        }
+        #expect(beats == 40)
+    }
+
+    @Test("cancelled, it ends between two calls, and does not wait for one that hangs")
+    func cancelled() async throws {
+        let disk = SlowDisk(patience: .seconds(60))
+        let gate = Gate()
+        let hanging = Task { try await disk.run { _ in gate.wait() } }
+        let busy = Task { try await disk.run { pulse in while true { try pulse.beat() } } }
+        try await eventually("it waits") { gate.waiting == 1 }
+        for task in [hanging, busy] {
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        #expect(try await disk.run { _ in 1 } == 1, "others go on")
+        gate.open()
+    }
+}
+
+private final class Counter: Sendable {
+    private let count = Mutex(0)
+    var value: Int { count.withLock { $0 } }
+    @discardableResult
+    func add() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+    func raise(to value: Int) { count.withLock { $0 = max($0, value) } }
+}
+
+@Suite("SharedSyncs", .timeLimit(.minutes(1)))
+struct SharedSyncsTests {
+    @Test("those who come while one is under way share the next, and one that fails fails alone")
+    func shared() async throws {
+        let syncs = SharedSyncs()
+        let key = SharedSyncs.Key(device: 1, inode: 1)
+        let made = Counter()
+        let first = AsyncStream<Void>.makeStream()
+        let begun = AsyncStream<Void>.makeStream()
+        struct Broken: Error {}
+        let leader = Task {
+            try await syncs.sync(key) {
+                begun.continuation.finish()
+                for await _ in first.stream {}
+                throw Broken()
+            }
+        }
+        for await _ in begun.stream {}
+        let others = (0..<20).map { _ in
+            Task { try await syncs.sync(key) { made.add() } }
+        }
+        try await syncs.sync(SharedSyncs.Key(device: 1, inode: 2)) {}
+        first.continuation.finish()
+        await #expect(throws: Broken.self) { try await leader.value }
+        for other in others { try await other.value }
+        #expect((1...20).contains(made.value))
+    }
+
+    @Test("a sync counts only for those who came before it began")
+    func honest() async throws {
+        let syncs = SharedSyncs()
+        let key = SharedSyncs.Key(device: 1, inode: 1)
+        let (written, synced) = (Counter(), Counter())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<200 {
+                group.addTask {
+                    let mine = written.add()
+                    try await syncs.sync(key) {
+                        let seen = written.value
+                        await Task.yield()
+                        synced.raise(to: seen)
+                    }
+                    #expect(synced.value >= mine)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}
+
+@Suite("MountPoint")
+struct MountPointTests {
+    @Test(
+        "fstab names the nearest mount point above a path, spaces and comments as it writes them",
+        arguments: [
+            ("/mnt/nas/archive", "/mnt/nas"), ("/mnt/nas", "/mnt/nas"), ("/mnt/nas/deep/er", "/mnt/nas/deep"),
+            ("/mnt/nasty", nil), ("/srv/my disk/x", "/srv/my disk"), ("/old/x", nil), ("/home/me", nil),
+        ] as [(FilePath, FilePath?)])
+    func expected(_ path: FilePath, _ point: FilePath?) throws {
+        let folder = TemporaryFolder()
+        let table = try folder.write(
+            "fstab",
+            Array(
+                """
+                # <file system> <mount point> <type> <options>
+                UUID=1 / ext4 defaults 0 1
+                UUID=2\tnone\tswap\tsw\t0\t0
+                #nas:/old /old nfs4
+                nas:/export   /mnt/nas/  nfs4 noauto,x-systemd.automount 0 0
+                nas:/deep /mnt/nas/deep nfs4
+                /dev/sdb1 /srv/my\\040disk exfat nofail
+
+                """.utf8))
+        #expect(MountPoint.expected(for: path, table: table) == point)
+        #expect(MountPoint.expected(for: path, table: folder.path.appending("none")) == nil)
+    }
+
+    @Test("a folder lies on its own mount, and not on one that is none")
+    func holds() throws {
+        let folder = TemporaryFolder()
+        let opened = try Descriptor.open(folder.path, for: .folder)
+        #expect(try MountPoint("/").holds(opened, named: folder.path))
+        let bare = MountPoint(folder.path)
+        #expect(try !bare.holds(opened, named: folder.path))
+        #expect(try !bare.holds(opened, named: folder.path), "nor when it is asked again")
+    }
+
+    @Test("is seen when it comes and when it goes", .enabled(if: SmallDisk.isPossible, "mounting needs root"))
+    func comesAndGoes() throws {
+        let folder = TemporaryFolder()
+        let point = MountPoint(folder.path)
+        func isOn() throws -> Bool {
+            try point.holds(try Descriptor.open(folder.path, for: .folder), named: folder.path)
+        }
+        #expect(try !isOn())
+        var disk: SmallDisk? = try SmallDisk(at: folder.path)
+        #expect(try isOn())
+        _ = disk
+        disk = nil
+        #expect(try !isOn())
+    }
+}
