@@ -5,15 +5,44 @@ internal import Staging
 internal import Store
 internal import Synchronization
 
+/// What a reload replaces, as one value: nobody sees half of the new and half of the old.
+struct Setup: Sendable {
+    var settings: Settings
+    var staging: StagingArea
+    var destinations: [String: any Destination]
+    /// Since when it is in force.
+    var since: WallTime
+}
+
 /// What every part of the daemon shares: the rooms as they were opened at start, and the bells between the loops.
 struct House: Sendable {
-    let settings: Settings
+    private let current: Current
     let store: Store
-    let staging: StagingArea
     let clocks: any Clocks
     let log: Log
-    let destinations: [String: any Destination]
     let live: LiveUploads
+
+    private final class Current: Sendable {
+        let setup: Mutex<Setup>
+        init(_ setup: Setup) { self.setup = Mutex(setup) }
+    }
+
+    init(setup: Setup, store: Store, clocks: any Clocks, log: Log) {
+        current = Current(setup)
+        self.store = store
+        self.clocks = clocks
+        self.log = log
+        live = LiveUploads(clocks: clocks)
+    }
+
+    /// What is in force now. Whoever asks it twice takes it once.
+    var setup: Setup { current.setup.withLock { $0 } }
+    var settings: Settings { setup.settings }
+    var staging: StagingArea { setup.staging }
+    var destinations: [String: any Destination] { setup.destinations }
+
+    /// Only for ``Dispatcher/take(_:changed:)``, which sees to what runs.
+    func replace(_ setup: Setup) { current.setup.withLock { $0 = setup } }
 
     /// Assets may be waiting to be copied.
     let stagerBell = Nudge()

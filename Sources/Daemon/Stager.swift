@@ -225,6 +225,9 @@ actor Stager {
         house.stagerBell.ring()
     }
 
+    /// The limits changed: a folder that did not take a copy is asked again.
+    func reconsiderRoom() { blockedUntil = nil }
+
     /// Ends copies that nobody waits for any more: their uploads were cancelled.
     func reconsider() async {
         for (id, flag) in stops {

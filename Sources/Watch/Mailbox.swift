@@ -7,6 +7,8 @@ final class Mailbox: Sendable {
     /// For the thread.
     enum Order: Sendable {
         case rescan
+        /// Other folders from now on; names of those whose first scan is to be reported as skipped.
+        case change([WatchRule], skipExisting: Set<String>)
         case reconsider(folder: String, relative: FilePath)
         /// Which of the identities asked about are known.
         case answered([Bool])

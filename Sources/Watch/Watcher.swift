@@ -103,6 +103,14 @@ package final class Watcher: Sendable {
     /// Scans every folder from the top.
     package func rescan() { mailbox.post(.rescan) }
 
+    /// Watches other folders from now on. What did not change is left alone: its watches, and the files that settle in it.
+    /// The others are scanned from the top, so that nothing is missed in between.
+    ///
+    /// - Parameter skipExisting: Names of folders whose next first scan is to be reported as skipped.
+    package func change(_ rules: [WatchRule], skipExisting: Set<String> = []) {
+        mailbox.post(.change(rules, skipExisting: skipExisting))
+    }
+
     /// Lets a file settle again that was handed on and turned out to be changing still.
     ///
     /// It comes once more only if the filter does not know it: take it off the record first.

@@ -30,10 +30,17 @@ struct TusDialect: OffsetDialect {
         var answer = try await post(order, checkpoint, isMinimal: false, spent)
         if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true, spent) }
         switch answer.verdict {
-        case .success: checkpoint["url"] = try uploadAddress(answer.answer)
+        case .success:
+            checkpoint["url"] = try uploadAddress(answer.answer)
+            checkpoint["server"] = WebAddress(endpoint).origin
         case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
         default: throw refused("creation", answer.answer.response, .giveUp)
         }
+    }
+
+    /// The server is the origin of the configured address; an upload's own may be another, as the server likes.
+    func isOurs(_ checkpoint: Checkpoint) -> Bool {
+        checkpoint["server"].map { $0 == WebAddress(endpoint).origin } ?? true
     }
 
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Position

@@ -14,7 +14,7 @@ extension Verb {
         details: [
             "Watches the configured folders and uploads until SIGTERM or Ctrl-C, which stop it within seconds with "
                 + "everything stored; a second one ends it at once, which loses nothing either. Logs to standard error. "
-                + "The configuration is read at the start only."
+                + "SIGHUP reads the configuration again, as `sluice reload` does."
         ],
         options: [.config, .logLevel, .logFormat],
         examples: [
@@ -23,19 +23,23 @@ extension Verb {
         ]
     ) { call in
         let log = try Log(call.arguments, .runDaemon)
-        let loaded = try await ConfigurationFile(call.arguments, call.console).load()
+        let file = ConfigurationFile(call.arguments, call.console)
+        let loaded = try await file.load()
         for warning in loaded.warnings {
             log.warning("configuration", ["at": warning.place, "key": warning.key, "text": warning.text])
         }
+        let notify = Notify()
         let agent: Agent
         let server: ControlServer
         do {
-            agent = try await Agent.start(loaded.settings, kinds: DestinationTable.builtIn, log: log)
+            agent = try await Agent.start(
+                loaded.settings, kinds: DestinationTable.builtIn, log: log,
+                reloading: Reloading(
+                    load: { try await file.read() }, began: { notify.reloading() }, ended: { notify.reloaded() }))
             server = try await ControlServer.start(socket: loaded.settings.control.socket, operations: agent)
         } catch {
             throw startError(error)
         }
-        let notify = Notify()
         notify.ready("watching \(loaded.settings.folders.count) folders")
         do {
             try await serve(agent, notify, log, call.signals)
@@ -57,7 +61,12 @@ private func serve(_ agent: Agent, _ notify: Notify, _ log: Log, _ signals: Sign
         for await signal in signals.stream {
             switch signal {
             case .hangUp:
-                log.notice("the configuration is read at the start only: restart to apply it")
+                // A task of its own: the next signal may be the one that ends it all.
+                Task {
+                    do { _ = try await agent.reload() } catch {
+                        log.error("configuration not reloaded, the old one stays in force", ["reason": "\(error)"])
+                    }
+                }
             case .interrupt, .terminate:
                 stops += 1
                 // Every step is durable before the next: an abrupt end is what start-up is made for.
