@@ -25,7 +25,7 @@ package final class Agent: Sendable {
     let batch = Batch()
     let board: EventBoard
     let stager: Stager
-    private let releaser: Releaser
+    let releaser: Releaser
     private let removals: RemoteRemovals
     /// Folders that were never watched before.
     let firstWatch: Mutex<Set<String>>
@@ -87,11 +87,14 @@ package final class Agent: Sendable {
     }
 
     /// Runs until the task is cancelled; then stops every transfer at once, with its checkpoint stored, and returns.
-    package func run() async throws {
+    package func run() async throws { try await run(until: nil) }
+
+    /// - Parameter end: One more loop: when it returns, the daemon leaves.
+    func run(until end: (@Sendable () async throws -> Void)?) async throws {
         await announceStart()
         do {
             try await withTaskCancellationHandler {
-                try await work()
+                try await work(until: end)
             } onCancel: {
                 isStopping.store(true, ordering: .releasing)
             }
@@ -103,14 +106,15 @@ package final class Agent: Sendable {
         house.log.notice("stopped")
     }
 
-    private func work() async throws {
+    private func work(until end: (@Sendable () async throws -> Void)?) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.watch() }
+            group.addTask { try await self.watch(tellsRest: end != nil) }
             group.addTask { try await self.stager.run() }
             group.addTask { try await self.dispatcher.run() }
             group.addTask { try await self.releaser.run() }
             group.addTask { try await self.removals.run() }
             group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
+            if let end { group.addTask { try await end() } }
             for bell in [house.stagerBell, house.releaseBell, house.upkeepBell] { bell.ring() }
             // The first loop that ends, ends all: by the cancel, or by an error that none of them can mend.
             defer { group.cancelAll() }
@@ -121,15 +125,17 @@ package final class Agent: Sendable {
     /// Start-up is over: changing verbs are taken.
     var isStarting: Bool { !isReady.load(ordering: .acquiring) }
 
-    private func watch() async throws {
-        let store = house.store
+    private func watch(tellsRest: Bool) async throws {
+        let (store, bell) = (house.store, house.rest.bell)
+        var onRest: (@Sendable () -> Void)?
+        if tellsRest { onRest = { bell.ring() } }
         try await watcher.run(
             onSettled: { [intake] in try await intake.take($0) },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             // Only now: a process that dies before would take the rest of the old files for new ones.
             onScanned: { folder in
                 if self.firstWatch.withLock({ $0.contains(folder) }) { try await store.noteWatched(folder) }
-            })
+            }, onRest: onRest)
     }
 
     private func announceStart() async {

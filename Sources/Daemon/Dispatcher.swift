@@ -12,6 +12,8 @@ actor Dispatcher {
     private var runs: [String: (destination: String, folder: String, task: Task<Void, Never>)] = [:]
     private var pauses: [PauseRecord] = []
     private var isStopping = false
+    /// Uploads that were completed since the start.
+    private(set) var completed = 0
     /// How often transfers were told to stop: a claim during which that happened is given back.
     private var stops = 0
     /// How often a destination changed: what an attempt says counts only for the one that it was made with.
@@ -108,7 +110,10 @@ actor Dispatcher {
             let day = LocalTime(house.clocks.wall()).date
             let state = try await house.store.finish(
                 upload.id, verdict.outcome, spending: .init(bytes: verdict.spent, network: "any", day: day))
-            if state == .completed { CrashPoint.reached("completed") }
+            if state == .completed {
+                completed += 1
+                CrashPoint.reached("completed")
+            }
             tell(verdict, run.claim, state)
             // `nil`: ended by a cancel.
             if state?.isTerminal ?? true { strikes[upload.id] = nil }
@@ -242,7 +247,7 @@ actor Dispatcher {
         pauses.first { $0.scope == scope && $0.name == name }.map { Admission.Pause(since: $0.since, until: $0.until) }
     }
 
-    private func nextDeadline() async throws -> Duration? {
+    func nextDeadline() async throws -> Duration? {
         let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
         var waits = health.values.compactMap { $0.trouble.map { $0.probeAt.since(now) } }.filter { $0 > .zero }
         if let backoff = try await house.store.nextBackoff(), backoff > now { waits.append(backoff.since(now)) }
@@ -315,6 +320,7 @@ actor Dispatcher {
         house.dispatchBell.ring()
     }
 
+    var isIdle: Bool { runs.isEmpty }
     func isRunning(_ id: String) -> Bool { runs[id] != nil }
     func running(to destination: String) -> Int { runs.values.count { $0.destination == destination } }
 

@@ -33,6 +33,10 @@ struct House: Sendable {
         self.clocks = clocks
         self.log = log
         live = LiveUploads(clocks: clocks)
+        stagerBell = Nudge(rest)
+        dispatchBell = Nudge(rest)
+        releaseBell = Nudge(rest)
+        removalBell = Nudge(rest)
     }
 
     /// What is in force now. Whoever asks it twice takes it once.
@@ -44,14 +48,15 @@ struct House: Sendable {
     /// Only for ``Dispatcher/take(_:changed:)``, which sees to what runs.
     func replace(_ setup: Setup) { current.setup.withLock { $0 = setup } }
 
+    let rest = Rest()
     /// Assets may be waiting to be copied.
-    let stagerBell = Nudge()
+    let stagerBell: Nudge
     /// Uploads may be waiting to go.
-    let dispatchBell = Nudge()
+    let dispatchBell: Nudge
     /// Assets may be waiting for their release.
-    let releaseBell = Nudge()
+    let releaseBell: Nudge
     /// Remote remains may be waiting to be removed.
-    let removalBell = Nudge()
+    let removalBell: Nudge
     /// Files came in, or the daemon has started: what is due once a day may be due.
     let upkeepBell = Nudge()
     let troubles = Troubles()

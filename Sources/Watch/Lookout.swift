@@ -13,6 +13,7 @@ final class Lookout {
     let bell: Bell
     let ask: ([StoredIdentity]) -> Void
     let deliver: (Mailbox.Delivery) -> Void
+    let onRest: (() -> Void)?
     let log: (String) -> Void
 
     let fileSystems = FileSystems()
@@ -62,7 +63,7 @@ final class Lookout {
     init(
         rules: [Rule], pace: WatchPace, clocks: any Clocks, mailbox: Mailbox, bell: Bell,
         ask: @escaping ([StoredIdentity]) -> Void, deliver: @escaping (Mailbox.Delivery) -> Void,
-        log: @escaping (String) -> Void
+        onRest: (() -> Void)? = nil, log: @escaping (String) -> Void
     ) {
         self.rules = rules
         self.pace = pace
@@ -71,6 +72,7 @@ final class Lookout {
         self.bell = bell
         self.ask = ask
         self.deliver = deliver
+        self.onRest = onRest
         self.log = log
         settling = Settling(quiet: pace.quiet)
         let start = clocks.monotonic()
@@ -98,7 +100,12 @@ final class Lookout {
             askAboutFound()
             noteScanned()
             passOn()
+            let isAtRest = onRest != nil && isAtRest
+            // Whoever hears of the rest looks at the board.
+            if isAtRest { lastPublished = nil }
             publish()
+            mailbox.note(isAtRest: isAtRest)
+            if isAtRest { onRest?() }
             // Files to be skipped wait only for the events that are queued already.
             if !canScan && skipped.isEmpty {
                 let longest = nextDeadline.map { $0.since(clocks.monotonic()) }
@@ -154,6 +161,20 @@ final class Lookout {
             let look = try? FileLook(at: root.real)
             if look?.device != root.top.device || look?.inode != root.top.inode { root.nextLook = clocks.monotonic() }
         }
+    }
+
+    private var isAtRest: Bool {
+        guard cursor == nil, urgent.isEmpty, ordinary.isEmpty, found.isEmpty, asked == nil, skipped.isEmpty,
+            ready.isEmpty, outbox.isEmpty, !isDelivering, moving.isEmpty
+        else { return false }
+        let areScanned = roots.allSatisfy { root in
+            switch root.condition {
+            case .absent, .failed: true
+            case .unknown: false
+            case .present: !root.isFirst && root.visits == 0 && root.nextLook > now
+            }
+        }
+        return areScanned && settling.all.values.allSatisfy { $0.isGrowing || $0.isBusy }
     }
 
     /// Everything is to be looked at again.

@@ -34,6 +34,7 @@ final class Mailbox: Sendable {
         var orders: [Order] = []
         var bell: Bell?
         var board = Board()
+        var isAtRest = false
     }
 
     private let content: Mutex<Content>
@@ -46,6 +47,7 @@ final class Mailbox: Sendable {
     func post(_ order: Order) {
         let bell = content.withLock { content in
             content.orders.append(order)
+            content.isAtRest = false
             return content.bell
         }
         bell?.ring()
@@ -57,6 +59,10 @@ final class Mailbox: Sendable {
             return content.orders
         }
     }
+
+    /// Nothing is on its way, and no order is waiting.
+    var isAtRest: Bool { content.withLock { $0.isAtRest } }
+    func note(isAtRest: Bool) { content.withLock { $0.isAtRest = isAtRest && $0.orders.isEmpty } }
 
     var board: Board { content.withLock { $0.board } }
     func publish(_ board: Board) { content.withLock { $0.board = board } }
