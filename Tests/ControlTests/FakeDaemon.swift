@@ -22,6 +22,7 @@ final class FakeDaemon: Operations {
 
     init(_ uploads: [UploadView] = []) { state.withLock { $0.uploads = uploads } }
 
+    func answer(_ reload: ReloadView) { state.withLock { $0.reload = reload } }
     func refuse(_ refusal: Refusal?) { state.withLock { $0.refusal = refusal } }
 
     private func note(_ what: String) throws -> [UploadView] {
