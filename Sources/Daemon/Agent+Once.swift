@@ -79,10 +79,11 @@ extension Agent {
                     ? "somebody has it open for writing"
                     : file.isGrowing ? "it was seen to change" : "it has not been quiet for long enough")
         }
-        // A file that changed while it was copied is written down already.
+        // A file that changed while it was copied is written down already, and counted.
         let listed = Set(view.uploads.map(\.path))
+        let named = view.settling.count
         view.settling.removeAll { listed.contains($0.path) }
-        view.waiting += max(view.settling.count, watcher.states().reduce(0) { $0 + $1.settling } - listed.count)
+        view.waiting += watcher.states().reduce(0) { $0 + $1.settling } - (named - view.settling.count)
         view.unreleased = try await house.store.releasable(limit: OnceView.most).map { asset, _ in
             OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "its turn did not come")
         }
