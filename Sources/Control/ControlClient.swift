@@ -27,6 +27,11 @@ package struct ControlClient: Sendable {
 
     package func status() async throws -> StatusView { try await get("status") }
 
+    /// A configuration that is wrong is an answer, not an error.
+    package func reload() async throws -> ReloadView {
+        try await ask(Request("POST", url("reload")), as: ReloadView.self, also: 422)
+    }
+
     package func add(_ request: AddRequest) async throws -> [UploadView] { try await post("uploads", request) }
     package func pause(_ selection: Selection) async throws -> [UploadView] { try await post("pause", selection) }
     package func resume(_ selection: Selection) async throws -> [UploadView] { try await post("resume", selection) }
@@ -86,7 +91,8 @@ package struct ControlClient: Sendable {
         return try await ask(request, as: UploadsReply.self).uploads
     }
 
-    private func ask<Reply: Decodable>(_ request: Request, as type: Reply.Type) async throws -> Reply {
+    private func ask<Reply: Decodable>(_ request: Request, as type: Reply.Type, also: Int? = nil) async throws -> Reply
+    {
         var request = request
         request.unixSocket = socket
         request.limits = Limits(
@@ -94,7 +100,9 @@ package struct ControlClient: Sendable {
         request.answerLimit = 64 << 20
         let response: Response
         do { response = try await transport.send(request) } catch { throw explain(error) }
-        guard (200..<300).contains(response.status) else { throw failure(response.status, response.body) }
+        guard (200..<300).contains(response.status) || response.status == also else {
+            throw failure(response.status, response.body)
+        }
         do { return try JSON.value(type, from: response.body) } catch {
             throw ControlError.protocolFault("its answer to \(request.method) is not what this version expects")
         }

@@ -55,6 +55,10 @@ final class ControlService: WebService {
         case .list: return WebReply(json: try await operations.list(try ListQuery(request.query)))
         case .show(let reference): return WebReply(json: try await operations.show(reference))
         case .status: return WebReply(json: try await operations.status())
+        case .reload:
+            let view = try await operations.reload()
+            // 422: understood, and not possible as it is (RFC 9110, section 15.5.21).
+            return WebReply(json: view, status: view.applied ? 200 : 422)
         case .add:
             let uploads = try await operations.add(try Self.read(AddRequest.self, body))
             return WebReply(json: UploadsReply(uploads: uploads), status: 202)

@@ -15,6 +15,7 @@ enum Route: Hashable, Sendable {
     case act(Act)
     case status
     case events
+    case reload
 
     /// No such path, or a path that does not know the method.
     enum Mistake: Error, Hashable, Sendable {
@@ -25,7 +26,7 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .status, .events: false
-        case .add, .actOn, .act: true
+        case .add, .actOn, .act, .reload: true
         }
     }
 
@@ -41,6 +42,7 @@ enum Route: Hashable, Sendable {
         switch rest {
         case "uploads": self = method == "POST" ? .add : try only("GET", .list, also: ", POST")
         case "status": self = try only("GET", .status)
+        case "reload": self = try only("POST", .reload)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))

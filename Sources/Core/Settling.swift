@@ -106,6 +106,27 @@ package struct Settling<Place: Hashable> {
 
     package mutating func forget(_ place: Place) { candidates[place] = nil }
 
+    /// Asks anew whose each file is, and what it has to be quiet for. What has passed of its quiet time counts on.
+    ///
+    /// - Parameter judge: From a place and its group; `nil` forgets the file.
+    package mutating func revise(_ judge: (Place, Int) -> (group: Int, quietFor: Duration?)?) {
+        for (place, candidate) in candidates {
+            guard let (group, quietFor) = judge(place, candidate.group) else {
+                candidates[place] = nil
+                continue
+            }
+            var candidate = candidate
+            candidate.group = group
+            if candidate.quietFor != quietFor {
+                candidate.quietFor = quietFor
+                candidate.next = candidate.since.advanced(by: shortestQuiet(candidate.evidence, quietFor))
+                put(candidate, at: place)
+            } else {
+                candidates[place] = candidate
+            }
+        }
+    }
+
     /// Takes the files whose time to be looked at has come. Each must be answered with ``looked(at:_:writer:at:)``,
     /// ``postpone(_:until:)`` or ``forget(_:)``.
     package mutating func due(at now: MonotonicTime, limit: Int = .max) -> [Place] {

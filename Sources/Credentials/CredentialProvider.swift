@@ -21,6 +21,8 @@ package actor CredentialProvider {
     private let headers: [Header]
     private let reader: SecretReader
     private var cached: [(String, String)]?
+    /// The reader's ``SecretReader/renewals`` when they were read.
+    private var age = 0
     /// Counts the readings, so that one refusal of old headers does not throw away new ones.
     private var reading = 0
 
@@ -31,7 +33,8 @@ package actor CredentialProvider {
 
     /// - Returns: The headers, and the number of the reading they are from, for ``refused(_:)``.
     package func current() async throws(SecretError) -> (headers: [(String, String)], reading: Int) {
-        if let cached { return (cached, reading) }
+        let now = reader.renewals
+        if let cached, age == now { return (cached, reading) }
         var lines: [(String, String)] = []
         for header in headers {
             let secret = try await reader.read(header.source)
@@ -39,7 +42,7 @@ package actor CredentialProvider {
         }
         // Two callers may have read at the same time; both are new, and either will do.
         reading += 1
-        cached = lines
+        (cached, age) = (lines, now)
         return (lines, reading)
     }
 

@@ -1,6 +1,7 @@
 package import Core
 internal import Glibc
 internal import Linux
+internal import Synchronization
 
 /// Reads secrets from where they are kept, anew each time: they change while the daemon runs.
 package struct SecretReader: Sendable {
@@ -9,6 +10,12 @@ package struct SecretReader: Sendable {
 
     private let variable: @Sendable (String) -> String?
     private let patience: Duration
+    private let age = Age()
+
+    /// Shared by the copies of one reader.
+    private final class Age: Sendable {
+        let count = Atomic(0)
+    }
 
     /// - Parameters:
     ///   - variable: The environment.
@@ -20,6 +27,11 @@ package struct SecretReader: Sendable {
         self.variable = variable
         self.patience = patience
     }
+
+    /// What was read before is out of date: whoever keeps it reads again.
+    package func renew() { age.count.add(1, ordering: .relaxed) }
+    /// Grows with every ``renew()``.
+    var renewals: Int { age.count.load(ordering: .relaxed) }
 
     /// Text without the one line feed that editors put at the end of a file; anything else in it stays.
     ///

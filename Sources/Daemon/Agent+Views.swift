@@ -159,7 +159,19 @@ extension Agent {
                 path: staging.folder.display, used: try await house.store.stagedBytes(),
                 free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
                 cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init)),
-            warnings: house.troubles.all.map(\.text), seq: await house.store.seq)
+            warnings: house.troubles.all.map(\.text) + orphans(ongoing), seq: await house.store.seq)
+    }
+
+    /// Uploads whose destination was taken out of the configuration: no other line would tell of them.
+    private func orphans(_ ongoing: [Tally]) -> [String] {
+        let known = house.destinations
+        var waiting: [String: Int] = [:]
+        for tally in ongoing where known[tally.destination] == nil {
+            waiting[tally.destination, default: 0] += tally.uploads
+        }
+        return waiting.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map {
+            "\($0.value) uploads wait for destination \($0.key), which is not in the configuration"
+        }
     }
 
     private func destinationViews(_ tallies: [Tally]) async throws -> [DestinationView] {

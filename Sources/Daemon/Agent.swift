@@ -25,50 +25,60 @@ package final class Agent: Sendable {
     let batch = Batch()
     let board: EventBoard
     let stager: Stager
-    private let releaser: Releaser
+    let releaser: Releaser
     private let removals: RemoteRemovals
-    private let firstWatch: Set<String>
+    /// Folders that were never watched before.
+    let firstWatch: Mutex<Set<String>>
+    let reloading: Reloading?
+    let reloads = ReloadQueue()
+    let secrets: SecretReader
+    let isStopping = Atomic(false)
+    private let kinds: [DestinationKind]
     private let transport: Transport
     private let isReady = Atomic(false)
 
     /// Opens the state and the staging folder, and makes the destinations. Uploads that an earlier process left under
     /// way are queued again; nothing is sent yet.
     ///
+    /// - Parameter reloading: Where the settings came from; without it they stay as they are.
     /// - Throws: `StateLocked`, `StoreError`, `SystemError`, or what a destination says of its settings.
     package static func start(
-        _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log
+        _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log,
+        reloading: Reloading? = nil
     ) async throws -> Agent {
-        let store = try await Store.open(settings.state, clocks: clocks, sorting: sorting(settings.policy.order))
-        let staging = StagingArea(folder: settings.staging.path, method: method(settings.staging.copy))
+        let store = try await Store.open(
+            settings.state, clocks: clocks, sorting: sorting(settings.policy.order))
+        let staging = stagingArea(settings.staging)
         let copies = try await blocking { try staging.prepare() }
-        let transport = Transport()
-        let destinations = try makeDestinations(settings, kinds, transport, clocks, log)
-        var firstWatch: Set<String> = []
-        for folder in settings.folders where try await store.isFirstWatch(of: folder.watch.name) {
-            firstWatch.insert(folder.watch.name)
-        }
         let house = House(
-            settings: settings, store: store, staging: staging, clocks: clocks, log: log, destinations: destinations,
-            live: LiveUploads(clocks: clocks))
-        let agent = Agent(house, transport, firstWatch: firstWatch)
+            setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
+            clocks: clocks, log: log)
+        let agent = Agent(house, kinds, reloading)
+        var setup = house.setup
+        for destination in settings.destinations { setup.destinations[destination.name] = try agent.make(destination) }
+        house.replace(setup)
+        let first = try await agent.foldersOfFirstWatch(settings)
+        agent.firstWatch.withLock { $0 = first }
+        agent.watcher.change(settings.folders.map(\.watch), skipExisting: agent.skipping(settings))
         try await agent.sweep(copies)
         return agent
     }
 
-    private init(_ house: House, _ transport: Transport, firstWatch: Set<String>) {
+    private init(_ house: House, _ kinds: [DestinationKind], _ reloading: Reloading?) {
         self.house = house
-        self.transport = transport
-        self.firstWatch = firstWatch
+        self.kinds = kinds
+        self.reloading = reloading
+        transport = Transport()
+        secrets = SecretReader()
+        firstWatch = Mutex([])
         startedAt = house.clocks.wall()
         fileSystems = FileSystems()
         intake = Intake(house: house)
         dispatcher = Dispatcher(house: house)
         board = EventBoard(house: house)
         let store = house.store
-        let skipping = house.settings.folders.filter { $0.watch.existing == .skip }.map(\.watch.name)
         let watcher = Watcher(
-            rules: house.settings.folders.map(\.watch), skipExisting: firstWatch.intersection(skipping),
-            clocks: house.clocks, isKnown: { try await store.known($0) },
+            rules: house.settings.folders.map(\.watch), clocks: house.clocks, isKnown: { try await store.known($0) },
             log: { house.log.notice($0) })
         self.watcher = watcher
         stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
@@ -77,40 +87,55 @@ package final class Agent: Sendable {
     }
 
     /// Runs until the task is cancelled; then stops every transfer at once, with its checkpoint stored, and returns.
-    package func run() async throws {
+    package func run() async throws { try await run(until: nil) }
+
+    /// - Parameter end: One more loop: when it returns, the daemon leaves.
+    func run(until end: (@Sendable () async throws -> Void)?) async throws {
         await announceStart()
         do {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await self.watch() }
-                group.addTask { try await self.stager.run() }
-                group.addTask { try await self.dispatcher.run() }
-                group.addTask { try await self.releaser.run() }
-                group.addTask { try await self.removals.run() }
-                group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
-                for bell in [house.stagerBell, house.releaseBell, house.upkeepBell] { bell.ring() }
-                // The first loop that ends, ends all: by the cancel, or by an error that none of them can mend.
-                defer { group.cancelAll() }
-                try await group.next()
+            try await withTaskCancellationHandler {
+                try await work(until: end)
+            } onCancel: {
+                isStopping.store(true, ordering: .releasing)
             }
         } catch is CancellationError {
             // How a stop looks from inside.
         }
+        isStopping.store(true, ordering: .releasing)
         await transport.stop()
         house.log.notice("stopped")
+    }
+
+    private func work(until end: (@Sendable () async throws -> Void)?) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.watch(tellsRest: end != nil) }
+            group.addTask { try await self.stager.run() }
+            group.addTask { try await self.dispatcher.run() }
+            group.addTask { try await self.releaser.run() }
+            group.addTask { try await self.removals.run() }
+            group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
+            if let end { group.addTask { try await end() } }
+            for bell in [house.stagerBell, house.releaseBell, house.upkeepBell] { bell.ring() }
+            // The first loop that ends, ends all: by the cancel, or by an error that none of them can mend.
+            defer { group.cancelAll() }
+            try await group.next()
+        }
     }
 
     /// Start-up is over: changing verbs are taken.
     var isStarting: Bool { !isReady.load(ordering: .acquiring) }
 
-    private func watch() async throws {
-        let store = house.store
+    private func watch(tellsRest: Bool) async throws {
+        let (store, bell) = (house.store, house.rest.bell)
+        var onRest: (@Sendable () -> Void)?
+        if tellsRest { onRest = { bell.ring() } }
         try await watcher.run(
             onSettled: { [intake] in try await intake.take($0) },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             // Only now: a process that dies before would take the rest of the old files for new ones.
-            onScanned: { [firstWatch] folder in
-                if firstWatch.contains(folder) { try await store.noteWatched(folder) }
-            })
+            onScanned: { folder in
+                if self.firstWatch.withLock({ $0.contains(folder) }) { try await store.noteWatched(folder) }
+            }, onRest: onRest)
     }
 
     private func announceStart() async {
@@ -143,22 +168,38 @@ package final class Agent: Sendable {
         }
     }
 
-    private static func makeDestinations(
-        _ settings: Settings, _ kinds: [DestinationKind], _ transport: Transport, _ clocks: any Clocks, _ log: Log
-    ) throws -> [String: any Destination] {
-        var made: [String: any Destination] = [:]
-        for destination in settings.destinations {
-            guard let kind = kinds.first(where: { $0.type.name == destination.type }) else { continue }
-            made[destination.name] = try kind.make(
-                destination.values,
-                DestinationTools(
-                    transport: transport, secrets: SecretReader(), clocks: clocks, name: destination.name,
-                    log: { log.notice($0, ["destination": destination.name]) }))
+    /// - Throws: What the destination says of its settings.
+    func make(_ destination: DestinationSettings) throws -> any Destination {
+        let log = house.log
+        guard let kind = kinds.first(where: { $0.type.name == destination.type }) else {
+            throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, which this program does not know")
         }
-        return made
+        return try kind.make(
+            destination.values,
+            DestinationTools(
+                transport: transport, secrets: secrets, clocks: house.clocks, name: destination.name,
+                log: { log.notice($0, ["destination": destination.name]) }))
     }
 
-    private static func sorting(_ order: PolicySettings.Order) -> UploadSort {
+    func foldersOfFirstWatch(_ settings: Settings) async throws -> Set<String> {
+        var first: Set<String> = []
+        for folder in settings.folders where try await house.store.isFirstWatch(of: folder.watch.name) {
+            first.insert(folder.watch.name)
+        }
+        return first
+    }
+
+    /// Folders whose files of before are to be left alone.
+    func skipping(_ settings: Settings) -> Set<String> {
+        let skipping = settings.folders.filter { $0.watch.existing == .skip }.map(\.watch.name)
+        return firstWatch.withLock { $0.intersection(skipping) }
+    }
+
+    static func stagingArea(_ settings: StagingSettings) -> StagingArea {
+        StagingArea(folder: settings.path, method: method(settings.copy))
+    }
+
+    static func sorting(_ order: PolicySettings.Order) -> UploadSort {
         switch order {
         case .newestFirst: .newestFirst
         case .oldestFirst: .oldestFirst

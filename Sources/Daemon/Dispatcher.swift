@@ -12,8 +12,12 @@ actor Dispatcher {
     private var runs: [String: (destination: String, folder: String, task: Task<Void, Never>)] = [:]
     private var pauses: [PauseRecord] = []
     private var isStopping = false
+    /// Uploads that were completed since the start.
+    private(set) var completed = 0
     /// How often transfers were told to stop: a claim during which that happened is given back.
     private var stops = 0
+    /// How often a destination changed: what an attempt says counts only for the one that it was made with.
+    private var changes: [String: Int] = [:]
     /// Failures of the network or the server that an upload has met, until it is over.
     private var strikes: [String: Int] = [:]
 
@@ -75,6 +79,7 @@ actor Dispatcher {
     }
 
     private func start(_ claim: Claim, _ destination: any Destination) {
+        let change = changes[claim.upload.destination]
         let run = UploadRun(house: house, claim: claim, destination: destination)
         let id = claim.upload.id
         house.log.info(
@@ -84,7 +89,7 @@ actor Dispatcher {
                 "size": "\(claim.asset.size)", "from": "\(claim.upload.acked)",
             ])
         let task = Task {
-            await self.attempt(run)
+            await self.attempt(run, change)
             self.runs[id] = nil
             self.house.dispatchBell.ring()
             self.house.removalBell.ring()
@@ -92,15 +97,23 @@ actor Dispatcher {
         runs[id] = (claim.upload.destination, claim.upload.folder, task)
     }
 
-    private func attempt(_ run: UploadRun) async {
+    private func attempt(_ run: UploadRun, _ change: Int?) async {
         let upload = run.claim.upload
         do {
             var verdict = try await run.run()
-            await settle(&verdict, upload)
+            if changes[upload.destination] == change {
+                await settle(&verdict, upload)
+            } else if verdict.failure != nil {
+                // That was the destination as it used to be.
+                (verdict.outcome, verdict.failure) = (.yielded, nil)
+            }
             let day = LocalTime(house.clocks.wall()).date
             let state = try await house.store.finish(
                 upload.id, verdict.outcome, spending: .init(bytes: verdict.spent, network: "any", day: day))
-            if state == .completed { CrashPoint.reached("completed") }
+            if state == .completed {
+                completed += 1
+                CrashPoint.reached("completed")
+            }
             tell(verdict, run.claim, state)
             // `nil`: ended by a cancel.
             if state?.isTerminal ?? true { strikes[upload.id] = nil }
@@ -234,7 +247,7 @@ actor Dispatcher {
         pauses.first { $0.scope == scope && $0.name == name }.map { Admission.Pause(since: $0.since, until: $0.until) }
     }
 
-    private func nextDeadline() async throws -> Duration? {
+    func nextDeadline() async throws -> Duration? {
         let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
         var waits = health.values.compactMap { $0.trouble.map { $0.probeAt.since(now) } }.filter { $0 > .zero }
         if let backoff = try await house.store.nextBackoff(), backoff > now { waits.append(backoff.since(now)) }
@@ -283,6 +296,31 @@ actor Dispatcher {
         house.dispatchBell.ring()
     }
 
+    /// Puts other settings in force. Transfers to destinations in `changed` are stopped and go on by themselves, to what
+    /// the destination is now; no other is touched. What was wrong with these destinations is forgotten, and one whose
+    /// credential was refused is tried again: it may be a new one.
+    func take(_ setup: Setup, changed: Set<String>) async {
+        house.replace(setup)
+        stops += 1
+        for (id, run) in runs where changed.contains(run.destination) {
+            run.task.cancel()
+            strikes[id] = nil
+        }
+        for name in changed {
+            changes[name, default: 0] += 1
+            health[name] = nil
+        }
+        let refused = health.filter { $0.value.trouble?.kind == .auth }.map(\.key)
+        for name in refused { health[name]?.reconsider(monotonic: house.clocks.monotonic()) }
+        for name in changed.union(refused) {
+            do { try await house.store.forgetWaits(for: name) } catch {
+                house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])
+            }
+        }
+        house.dispatchBell.ring()
+    }
+
+    var isIdle: Bool { runs.isEmpty }
     func isRunning(_ id: String) -> Bool { runs[id] != nil }
     func running(to destination: String) -> Int { runs.values.count { $0.destination == destination } }
 
@@ -291,7 +329,17 @@ actor Dispatcher {
 
     /// What holds all uploads of a class, for views.
     func holds(folder: String, destination: String) -> [Hold] {
-        admission.holds(for: remote(destination), from: (folder, pause(.folder, folder)), in: world)
+        let setup = house.setup
+        if setup.destinations[destination] == nil {
+            return [
+                Hold(
+                    .destination, since: setup.since,
+                    text:
+                        "destination \(destination) is not in the configuration: put it back, or give these uploads up "
+                        + "with `sluice cancel --destination \(destination)`")
+            ]
+        }
+        return admission.holds(for: remote(destination), from: (folder, pause(.folder, folder)), in: world)
     }
 
     /// What is wrong with a destination; `nil` when it is up or was never tried.

@@ -5,24 +5,58 @@ internal import Staging
 internal import Store
 internal import Synchronization
 
+/// What a reload replaces, as one value: nobody sees half of the new and half of the old.
+struct Setup: Sendable {
+    var settings: Settings
+    var staging: StagingArea
+    var destinations: [String: any Destination]
+    /// Since when it is in force.
+    var since: WallTime
+}
+
 /// What every part of the daemon shares: the rooms as they were opened at start, and the bells between the loops.
 struct House: Sendable {
-    let settings: Settings
+    private let current: Current
     let store: Store
-    let staging: StagingArea
     let clocks: any Clocks
     let log: Log
-    let destinations: [String: any Destination]
     let live: LiveUploads
 
+    private final class Current: Sendable {
+        let setup: Mutex<Setup>
+        init(_ setup: Setup) { self.setup = Mutex(setup) }
+    }
+
+    init(setup: Setup, store: Store, clocks: any Clocks, log: Log) {
+        current = Current(setup)
+        self.store = store
+        self.clocks = clocks
+        self.log = log
+        live = LiveUploads(clocks: clocks)
+        stagerBell = Nudge(rest)
+        dispatchBell = Nudge(rest)
+        releaseBell = Nudge(rest)
+        removalBell = Nudge(rest)
+    }
+
+    /// What is in force now. Whoever asks it twice takes it once.
+    var setup: Setup { current.setup.withLock { $0 } }
+    var settings: Settings { setup.settings }
+    var staging: StagingArea { setup.staging }
+    var destinations: [String: any Destination] { setup.destinations }
+
+    /// Only for ``Dispatcher/take(_:changed:)``, which sees to what runs.
+    func replace(_ setup: Setup) { current.setup.withLock { $0 = setup } }
+
+    let rest = Rest()
     /// Assets may be waiting to be copied.
-    let stagerBell = Nudge()
+    let stagerBell: Nudge
     /// Uploads may be waiting to go.
-    let dispatchBell = Nudge()
+    let dispatchBell: Nudge
     /// Assets may be waiting for their release.
-    let releaseBell = Nudge()
+    let releaseBell: Nudge
     /// Remote remains may be waiting to be removed.
-    let removalBell = Nudge()
+    let removalBell: Nudge
     /// Files came in, or the daemon has started: what is due once a day may be due.
     let upkeepBell = Nudge()
     let troubles = Troubles()

@@ -13,8 +13,16 @@ final class Nudge: Sendable {
     }
 
     private let state = Mutex(State())
+    private let rest: Rest?
+
+    /// - Parameter rest: Is told of every ring, and whenever the loop waits.
+    init(_ rest: Rest? = nil) { self.rest = rest }
+
+    /// The loop has done what it was rung for, and sleeps.
+    var isWaiting: Bool { state.withLock { $0.waiter != nil } }
 
     func ring() {
+        rest?.rung()
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard let waiter = state.waiter else {
                 state.isRung = true
@@ -39,11 +47,25 @@ final class Nudge: Sendable {
                     state.waiter = continuation
                     return false
                 }
-                if isDue { continuation.resume() }
+                if isDue { continuation.resume() } else { rest?.bell.ring() }
             }
         } onCancel: {
             ring()
         }
         if let alarm { Alarms.shared.cancel(alarm) }
     }
+}
+
+/// Tells when the loops of a daemon may have come to rest.
+///
+/// Every piece of work begins with a ring: a loop's own deadline rings its bell as well. So when all bells are waited
+/// for, and nothing was rung while somebody looked, they were all at rest at the same time.
+final class Rest: Sendable {
+    /// Rung when one more loop waits.
+    let bell = Nudge()
+    private let count = Atomic(0)
+
+    func rung() { count.add(1, ordering: .relaxed) }
+    /// Rings so far.
+    var rings: Int { count.load(ordering: .relaxed) }
 }

@@ -174,7 +174,7 @@ actor Releaser {
         ).target(template)
     }
 
-    private func nextDeadline() -> Duration? {
+    func nextDeadline() -> Duration? {
         // Never at once: an asset may have left the list meanwhile.
         deferred.values.map(\.until).min().map { max(.seconds(1), $0.since(house.clocks.monotonic())) }
     }

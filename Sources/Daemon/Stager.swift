@@ -20,7 +20,7 @@ actor Stager {
     private var deferred: [Int64: (until: MonotonicTime, failures: Int)] = [:]
     /// The staging folder did not take a copy: it is not tried again before this.
     private var blockedUntil: MonotonicTime?
-    private let workerBells = [Nudge(), Nudge()]
+    private let workerBells: [Nudge]
     private let unsettledBell = Nudge()
 
     /// Larger files are copied alone.
@@ -32,6 +32,7 @@ actor Stager {
 
     init(house: House, reconsider: @escaping @Sendable (String, FilePath) -> Void) {
         self.house = house
+        workerBells = [Nudge(house.rest), Nudge(house.rest)]
         self.reconsider = reconsider
     }
 
@@ -62,7 +63,7 @@ actor Stager {
                 }
             } catch let error as StoreError {
                 house.log.error("staging waits: the state cannot be written", ["reason": error.description])
-                try await Task.sleep(for: .seconds(5))
+                await bell.wait(atMost: .seconds(5))
             }
         }
     }
@@ -169,7 +170,10 @@ actor Stager {
         if house.troubles.set("staging", hold) { house.log.warning("staging waits", ["reason": text]) }
     }
 
-    private func nextDeadline() -> Duration? {
+    /// Both workers have done what there was to do.
+    var isAtRest: Bool { underWay.isEmpty && workerBells.allSatisfy(\.isWaiting) }
+
+    func nextDeadline() -> Duration? {
         let times = deferred.values.map(\.until) + (blockedUntil.map { [$0] } ?? [])
         // Never at once: what is due may be without room.
         var earliest = times.min().map { max(.seconds(1), $0.since(house.clocks.monotonic())) }
@@ -224,6 +228,9 @@ actor Stager {
         }
         house.stagerBell.ring()
     }
+
+    /// The limits changed: a folder that did not take a copy is asked again.
+    func reconsiderRoom() { blockedUntil = nil }
 
     /// Ends copies that nobody waits for any more: their uploads were cancelled.
     func reconsider() async {

@@ -296,6 +296,8 @@ package protocol Operations: Sendable {
     /// `all` means every failed upload.
     func retry(_ selection: Selection) async throws -> [UploadView]
     func status() async throws -> StatusView
+    /// Puts the configuration as its files stand now in force, or says what is wrong with it and changes nothing.
+    func reload() async throws -> ReloadView
     /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled.
     /// A first event of type `reset` says that older ones are gone.
     func events(since: Int64?) async throws -> AsyncStream<EventView>

@@ -44,6 +44,12 @@ package struct DestinationTools: Sendable {
 package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertible {
     package let key: String
     package let problem: String
+
+    package init(key: String, problem: String) {
+        self.key = key
+        self.problem = problem
+    }
+
     package var description: String { "`\(key)` \(problem)" }
 }
 

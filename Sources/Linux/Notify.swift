@@ -17,6 +17,15 @@ package struct Notify: Sendable {
 
     /// Start-up is complete.
     package func ready(_ status: String) { send(["READY=1", "STATUS=\(line(status))"]) }
+    /// The configuration is being read again; ``reloaded()`` follows, whatever came of it. The time is what tells one
+    /// reload from the next for systemd 253 and later (sd_notify(3)).
+    package func reloading() {
+        var now = timespec()
+        // Cannot fail: every kernel has this clock, and the address is ours.
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        send(["RELOADING=1", "MONOTONIC_USEC=\(Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000)"])
+    }
+    package func reloaded() { send(["READY=1"]) }
     package func stopping() { send(["STOPPING=1"]) }
     /// One line for `systemctl status`.
     package func status(_ text: String) { send(["STATUS=\(line(text))"]) }

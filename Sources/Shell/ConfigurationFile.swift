@@ -22,16 +22,17 @@ struct ConfigurationFile: Sendable {
 
     /// - Parameter disk: `.unchecked` where only the text matters: another user may be unable to see what it names.
     func load(disk: DiskChecks = .checked) async throws -> LoadedSettings {
-        let path = path
-        do {
-            return try await blocking {
-                try Settings.load(path, types: DestinationTable.builtIn.map(\.type), disk: disk)
-            }
-        } catch let errors as ConfigErrors {
+        do { return try await read(disk: disk) } catch let errors as ConfigErrors {
             var error = CommandError(.config, "\(errors)")
             error.isBare = true
             throw error
         }
+    }
+
+    /// - Throws: `ConfigErrors`.
+    func read(disk: DiskChecks = .checked) async throws -> LoadedSettings {
+        let path = path
+        return try await blocking { try Settings.load(path, types: DestinationTable.builtIn.map(\.type), disk: disk) }
     }
 
     /// A user who may use the socket need not be able to read the configuration, which may name secrets.

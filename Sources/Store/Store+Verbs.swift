@@ -70,7 +70,7 @@ extension Store {
                 """, [.text(id)])
             if !fromCopy {
                 try connection.run(
-                    "UPDATE asset SET state = 'arrived', sha256 = NULL, source_state = 'untouched' WHERE id = ?1 AND state <> 'staged'",
+                    "UPDATE asset SET state = 'arrived', sha256 = NULL, source_state = 'untouched' WHERE id = ?1",
                     [.integer(upload.asset)])
             }
             try self.move(upload, by: fromCopy ? .retriedFromCopy : .retriedFromSource)

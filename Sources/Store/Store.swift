@@ -30,7 +30,7 @@ package actor Store {
     private var nextListener = 0
     /// The last event committed.
     package private(set) var seq: Int64 = 0
-    let sorting: UploadSort
+    private(set) var sorting: UploadSort
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -95,13 +95,7 @@ package actor Store {
         }
         try begin()
         try piece { connection in
-            let order = try connection.first("SELECT value FROM setting WHERE name = 'order'") { $0.text(0) }
-            if order != sorting.name {
-                try connection.run(
-                    "UPDATE upload SET sort = \(sorting.expression) WHERE state IN ('staging', 'queued', 'uploading', 'failed')"
-                )
-                try connection.run("INSERT OR REPLACE INTO setting VALUES ('order', ?1)", [.text(sorting.name)])
-            }
+            try sort(by: sorting, connection)
             // A wait was measured by the clock of the run that set it, and a lease belongs to the process that took it.
             try connection.run("UPDATE upload SET backoff_until = 0 WHERE backoff_until > 0")
             let left = try connection.all("SELECT \(UploadRecord.columns) FROM upload WHERE state = 'uploading'") {
@@ -110,6 +104,31 @@ package actor Store {
             for upload in left { try move(upload, by: .yielded) }
         }
         if let error = commit() { throw error }
+    }
+
+    private func sort(by sorting: UploadSort, _ connection: Connection) throws {
+        let order = try connection.first("SELECT value FROM setting WHERE name = 'order'") { $0.text(0) }
+        guard order != sorting.name else { return }
+        try connection.run(
+            "UPDATE upload SET sort = \(sorting.expression) WHERE state IN ('staging', 'queued', 'uploading', 'failed')"
+        )
+        try connection.run("INSERT OR REPLACE INTO setting VALUES ('order', ?1)", [.text(sorting.name)])
+    }
+
+    /// Sorts what is to come anew, and what comes from now on by the same order. Durable when it returns.
+    package func sort(by sorting: UploadSort) async throws {
+        guard sorting.name != self.sorting.name else { return }
+        let before = self.sorting
+        // Inside the piece, so that a row that joins the same transaction has the new order too.
+        do {
+            try await change { connection in
+                try self.sort(by: sorting, connection)
+                self.sorting = sorting
+            }
+        } catch {
+            self.sorting = before
+            throw error
+        }
     }
 
     /// Runs `body` in the open transaction and returns when it is committed: durable.

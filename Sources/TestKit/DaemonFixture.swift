@@ -74,9 +74,12 @@ package final class DaemonFixture {
 
     /// Starts the daemon, whose configuration names the receiver's address. Does not wait until it is ready.
     package func startDaemon(environment: [String: String] = [:]) throws {
-        try Files.replace(config, with: Array(configuration.utf8))
+        try writeConfiguration()
         daemon = try start("daemon", ["run", "--config", config.display], environment: environment)
     }
+
+    /// For a verb that is run without a daemon, or before it.
+    package func writeConfiguration() throws { try Files.replace(config, with: Array(configuration.utf8)) }
 
     package func killDaemon() { daemon?.end(with: SIGKILL) }
     package func killReceiver() { receiver?.end(with: SIGKILL) }

@@ -16,7 +16,7 @@ struct Rule {
 
 /// A rule that may take files of a root: its own, or one whose folder lies above or below it.
 struct Claimant {
-    enum Position {
+    enum Position: Equatable {
         case here
         /// The rule's folder lies above; the path from there to this root.
         case above(FilePath)

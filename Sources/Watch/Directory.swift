@@ -85,7 +85,7 @@ final class Root {
     let path: FilePath
     let isRecursive: Bool
     /// Indices of the rules that name this path.
-    let rules: [Int]
+    var rules: [Int]
     private(set) lazy var top = Directory(root: self, parent: nil, name: FilePath(""))
     /// Where the path leads with every link followed.
     var real: FilePath
@@ -115,6 +115,11 @@ struct Queue<Element> {
     var isEmpty: Bool { head == elements.count }
 
     mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func removeAll(where isMeant: (Element) -> Bool) {
+        elements = elements[head...].filter { !isMeant($0) }
+        head = 0
+    }
 
     mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }

@@ -54,7 +54,7 @@ final class Cursor {
 /// A file that a scan came across.
 struct Found {
     let place: Place
-    let rule: Int
+    var rule: Int
     let look: FileLook
     let at: MonotonicTime
     let evidence: Settling<Place>.Evidence
@@ -253,11 +253,11 @@ extension Lookout {
         guard asked == nil, !found.isEmpty, found.count >= Self.question || !canScan else { return }
         asked = found
         found = []
-        ask((asked ?? []).map(\.identity))
+        ask((asked ?? []).compactMap { $0?.identity })
     }
 
     func takeAnswer(_ known: [Bool]) {
-        for (file, isKnown) in zip(asked ?? [], known) where !isKnown {
+        for case (let file?, false) in zip(asked ?? [], known) {
             // An event may have come first, and knows more.
             guard !file.place.directory.isGone, !settling.contains(file.place) else { continue }
             settling.note(

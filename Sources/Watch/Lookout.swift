@@ -6,17 +6,18 @@ internal import Linux
 /// It works in short turns, so that events are read every few milliseconds whatever else there is to do, and sleeps when
 /// nothing is due. Not `Sendable`: made, used and ended on one thread.
 final class Lookout {
-    let rules: [Rule]
+    var rules: [Rule]
     let pace: WatchPace
     let clocks: any Clocks
     let mailbox: Mailbox
     let bell: Bell
     let ask: ([StoredIdentity]) -> Void
     let deliver: (Mailbox.Delivery) -> Void
+    let onRest: (() -> Void)?
     let log: (String) -> Void
 
     let fileSystems = FileSystems()
-    let roots: [Root]
+    var roots: [Root]
     /// `nil` without `/proc`: mounts are then noticed by the next scan.
     let mounts = try? MountNews()
     /// `nil` when the kernel has no instance for us: everything is scanned from time to time then.
@@ -42,7 +43,8 @@ final class Lookout {
     var generation = 0
     /// Files that a scan found and nobody has been asked about; and those that the question out there is about.
     var found: [Found] = []
-    var asked: [Found]?
+    /// `nil` for one that no folder takes any more.
+    var asked: [Found?]?
     /// Files of a first scan that are to be skipped, unless an event that is still queued tells of them.
     var skipped: [Place: SettledFile] = [:]
 
@@ -56,12 +58,12 @@ final class Lookout {
     var isStopped = false
     /// Something that people can see has changed since the board was last written.
     var hasNews = true
-    private var lastPublished: MonotonicTime?
+    var lastPublished: MonotonicTime?
 
     init(
         rules: [Rule], pace: WatchPace, clocks: any Clocks, mailbox: Mailbox, bell: Bell,
         ask: @escaping ([StoredIdentity]) -> Void, deliver: @escaping (Mailbox.Delivery) -> Void,
-        log: @escaping (String) -> Void
+        onRest: (() -> Void)? = nil, log: @escaping (String) -> Void
     ) {
         self.rules = rules
         self.pace = pace
@@ -70,17 +72,12 @@ final class Lookout {
         self.bell = bell
         self.ask = ask
         self.deliver = deliver
+        self.onRest = onRest
         self.log = log
         settling = Settling(quiet: pace.quiet)
         let start = clocks.monotonic()
         now = start
-        var paths: [FilePath] = []
-        for rule in rules where !paths.contains(rule.settings.path) { paths.append(rule.settings.path) }
-        roots = paths.map { path in
-            let own = rules.indices.filter { rules[$0].settings.path == path }
-            return Root(
-                path: path, isRecursive: own.contains { rules[$0].settings.recursive }, rules: own, nextLook: start)
-        }
+        roots = Self.roots(of: rules, nextLook: start)
         for root in roots { root.claimants = Claimant.all(for: root, among: roots, rules: rules) }
         do { inotify = try Inotify(limit: pace.watches) } catch {
             log(
@@ -103,7 +100,12 @@ final class Lookout {
             askAboutFound()
             noteScanned()
             passOn()
+            let isAtRest = onRest != nil && isAtRest
+            // Whoever hears of the rest looks at the board.
+            if isAtRest { lastPublished = nil }
             publish()
+            mailbox.note(isAtRest: isAtRest)
+            if isAtRest { onRest?() }
             // Files to be skipped wait only for the events that are queued already.
             if !canScan && skipped.isEmpty {
                 let longest = nextDeadline.map { $0.since(clocks.monotonic()) }
@@ -129,6 +131,8 @@ final class Lookout {
             switch order {
             case .stop: isStopped = true
             case .rescan: scanAll()
+            case .change(let rules, let skipping):
+                change(to: rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) })
             case .reconsider(let folder, let relative): reconsider(folder, relative)
             case .answered(let known): takeAnswer(known)
             case .delivered: isDelivering = false
@@ -157,6 +161,20 @@ final class Lookout {
             let look = try? FileLook(at: root.real)
             if look?.device != root.top.device || look?.inode != root.top.inode { root.nextLook = clocks.monotonic() }
         }
+    }
+
+    private var isAtRest: Bool {
+        guard cursor == nil, urgent.isEmpty, ordinary.isEmpty, found.isEmpty, asked == nil, skipped.isEmpty,
+            ready.isEmpty, outbox.isEmpty, !isDelivering, moving.isEmpty
+        else { return false }
+        let areScanned = roots.allSatisfy { root in
+            switch root.condition {
+            case .absent, .failed: true
+            case .unknown: false
+            case .present: !root.isFirst && root.visits == 0 && root.nextLook > now
+            }
+        }
+        return areScanned && settling.all.values.allSatisfy { $0.isGrowing || $0.isBusy }
     }
 
     /// Everything is to be looked at again.

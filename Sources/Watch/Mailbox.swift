@@ -7,6 +7,8 @@ final class Mailbox: Sendable {
     /// For the thread.
     enum Order: Sendable {
         case rescan
+        /// Other folders from now on; names of those whose first scan is to be reported as skipped.
+        case change([WatchRule], skipExisting: Set<String>)
         case reconsider(folder: String, relative: FilePath)
         /// Which of the identities asked about are known.
         case answered([Bool])
@@ -32,6 +34,7 @@ final class Mailbox: Sendable {
         var orders: [Order] = []
         var bell: Bell?
         var board = Board()
+        var isAtRest = false
     }
 
     private let content: Mutex<Content>
@@ -44,6 +47,7 @@ final class Mailbox: Sendable {
     func post(_ order: Order) {
         let bell = content.withLock { content in
             content.orders.append(order)
+            content.isAtRest = false
             return content.bell
         }
         bell?.ring()
@@ -55,6 +59,10 @@ final class Mailbox: Sendable {
             return content.orders
         }
     }
+
+    /// Nothing is on its way, and no order is waiting.
+    var isAtRest: Bool { content.withLock { $0.isAtRest } }
+    func note(isAtRest: Bool) { content.withLock { $0.isAtRest = isAtRest && $0.orders.isEmpty } }
 
     var board: Board { content.withLock { $0.board } }
     func publish(_ board: Board) { content.withLock { $0.board = board } }

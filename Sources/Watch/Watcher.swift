@@ -46,11 +46,13 @@ package final class Watcher: Sendable {
     ///     returns. A file may come again while its last version is still on its way.
     ///   - onSkipped: Takes files that stood in a folder of `skipExisting` before anything happened to them.
     ///   - onScanned: The first scan of a folder is over; all its skipped files were reported before.
+    ///   - onRest: Called on the watching thread when ``isAtRest`` has become true; without it that is never told.
     /// - Throws: What a closure or the filter threw. The watcher has stopped then.
     package func run(
         onSettled: @escaping @Sendable ([SettledFile]) async throws -> Void,
         onSkipped: @escaping @Sendable ([SettledFile]) async throws -> Void = { _ in },
-        onScanned: @escaping @Sendable (String) async throws -> Void = { _ in }
+        onScanned: @escaping @Sendable (String) async throws -> Void = { _ in },
+        onRest: (@Sendable () -> Void)? = nil
     ) async throws {
         // Before the first lease: the signal's default is to end the process.
         Lease.ignoreSignal()
@@ -64,7 +66,7 @@ package final class Watcher: Sendable {
                     Lookout(
                         rules: zip(rules, rules.map { skipExisting.contains($0.name) }).map(Rule.init), pace: pace,
                         clocks: clocks, mailbox: mailbox, bell: bell, ask: { ask.yield($0) },
-                        deliver: { deliver.yield($0) }, log: log
+                        deliver: { deliver.yield($0) }, onRest: onRest, log: log
                     ).run()
                 }
                 ask.finish()
@@ -103,12 +105,24 @@ package final class Watcher: Sendable {
     /// Scans every folder from the top.
     package func rescan() { mailbox.post(.rescan) }
 
+    /// Watches other folders from now on. What did not change is left alone: its watches, and the files that settle in it.
+    /// The others are scanned from the top, so that nothing is missed in between.
+    ///
+    /// - Parameter skipExisting: Names of folders whose next first scan is to be reported as skipped.
+    package func change(_ rules: [WatchRule], skipExisting: Set<String> = []) {
+        mailbox.post(.change(rules, skipExisting: skipExisting))
+    }
+
     /// Lets a file settle again that was handed on and turned out to be changing still.
     ///
     /// It comes once more only if the filter does not know it: take it off the record first.
     package func reconsider(folder: String, relative: FilePath) {
         mailbox.post(.reconsider(folder: folder, relative: relative))
     }
+
+    /// Every folder was scanned or cannot be, everything that settled was taken, and what has not settled was seen to
+    /// change or to be open for writing, so that nobody can say when it will.
+    package var isAtRest: Bool { mailbox.isAtRest }
 
     /// One for each rule, in their order. At most a fifth of a second old.
     package func states() -> [WatchState] { mailbox.board.states }

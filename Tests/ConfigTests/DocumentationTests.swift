@@ -24,6 +24,50 @@ struct DocumentationTests {
         #expect(listed.count == Set(listed).count)
     }
 
+    @Test("the manual names the keys that only a restart changes")
+    func fixedKeys() throws {
+        let bytes = try Files.read(top.appending("docs/configuration.md"))
+        let names = SettingsChanges.namesOfFixedKeys.map { "`\($0)`" }
+        let sentence = "Only a restart changes \(names.dropLast().joined(separator: ", ")) and \(names.last ?? "")"
+        #expect(String(decoding: bytes, as: UTF8.self).contains(sentence))
+    }
+
+    @Test("what differs is told in the words of the file, key by key")
+    func changes() throws {
+        func settings(_ folder: String, _ more: String = "") throws -> Settings {
+            let text = """
+                version: 1
+                state: /s
+                folders: [{name: cam, path: /cam, upload_to: [nas]\(folder)}]
+                destinations: {nas: {type: tus, url: "http://nas/"}}
+                \(more)
+                """
+            return try Settings.read(
+                [("/s.yaml", Array(text.utf8))], types: types, disk: .unchecked, environment: { _ in nil }
+            ).settings
+        }
+        let plain = try settings("")
+        // Each key of a folder that a person can set is seen, by its own name.
+        let values = [
+            "recursive": "false", "include": "[\"*.mp4\"]", "exclude": "[\"*.tmp\"]", "settle": "{quiet_for: 3s}",
+            "existing": "skip", "empty": "upload", "duplicates": "skip", "after_upload": "{source: delete}",
+            "priority": "3", "remote_name": "\"{name}\"", "metadata": "{a: b}", "key": "\"{name}\"",
+            "context": "{a: b}", "concurrency": "1", "retry": "{first: 2s}",
+        ]
+        for (key, value) in values {
+            let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes
+            #expect(changes == [.init(what: "folder", name: "cam", kind: .changed, keys: [key])])
+        }
+        // `name`, `path` and `upload_to` stand in the text itself.
+        #expect(Set(values.keys).union(["name", "path", "upload_to"]) == Set(Section.folder.keys))
+        let moved = SettingsChanges(from: plain, to: try settings("", "control: {socket: /c}\nstaging: {path: /t}"))
+        #expect(moved.fixed.map(\.key) == ["staging.path", "control.socket"])
+        #expect(moved.changes.isEmpty)
+        let policy = try settings("", "policy: {order: oldest-first, concurrency: {total: 1}, retry: {first: 2s}}")
+        #expect(
+            SettingsChanges(from: plain, to: policy).changes.first?.keys == ["concurrency", "order", "retry"])
+    }
+
     @Test(
         "each example loads without a warning",
         arguments: ["sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml"])

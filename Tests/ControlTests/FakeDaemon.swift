@@ -13,6 +13,7 @@ final class FakeDaemon: Operations {
         var events: [EventView] = []
         var followers: [AsyncStream<EventView>.Continuation] = []
         var gone = 0
+        var reload = ReloadView(applied: true)
     }
 
     let state = Mutex(State())
@@ -21,6 +22,7 @@ final class FakeDaemon: Operations {
 
     init(_ uploads: [UploadView] = []) { state.withLock { $0.uploads = uploads } }
 
+    func answer(_ reload: ReloadView) { state.withLock { $0.reload = reload } }
     func refuse(_ refusal: Refusal?) { state.withLock { $0.refusal = refusal } }
 
     private func note(_ what: String) throws -> [UploadView] {
@@ -61,6 +63,11 @@ final class FakeDaemon: Operations {
     func resume(_ selection: Selection) async throws -> [UploadView] { try note("resume", selection) }
     func cancel(_ selection: Selection) async throws -> [UploadView] { try note("cancel", selection) }
     func retry(_ selection: Selection) async throws -> [UploadView] { try note("retry", selection) }
+
+    func reload() async throws -> ReloadView {
+        _ = try note("reload")
+        return state.withLock { $0.reload }
+    }
 
     func status() async throws -> StatusView {
         _ = try note("status")

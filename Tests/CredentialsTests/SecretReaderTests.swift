@@ -23,6 +23,21 @@ struct SecretReaderTests {
         #expect(try await reader.read(.file(path)).reveal() == secret)
     }
 
+    @Test("headers are kept until they are refused, or until everything is to be read again")
+    func renewal() async throws {
+        let path = try folder.write("token", Array("old".utf8))
+        let provider = CredentialProvider([.init("Authorization", prefix: "Bearer ", .file(path))], reader: reader)
+        #expect(try await provider.current().headers.map(\.1) == ["Bearer old"])
+        try folder.write("token", Array("new".utf8))
+        #expect(try await provider.current().headers.map(\.1) == ["Bearer old"])
+        reader.renew()
+        #expect(try await provider.current().headers.map(\.1) == ["Bearer new"])
+        try folder.write("token", Array("newest".utf8))
+        let reading = try await provider.current().reading
+        await provider.refused(reading)
+        #expect(try await provider.current().headers.map(\.1) == ["Bearer newest"])
+    }
+
     @Test("follows a link to the secret of the day")
     func link() async throws {
         let target = try folder.write("v2", Array("new".utf8))

@@ -2,6 +2,7 @@ import Core
 import Destinations
 import Linux
 import Store
+import Synchronization
 import TestKit
 
 @testable import Config
@@ -13,6 +14,8 @@ struct AgentScene {
     let folder: TemporaryFolder
     let remote = ScriptedRemote()
     let agent: Agent
+    /// What a reload reads.
+    let written: Written
     private let running: Task<Void, any Error>
 
     /// - Parameters:
@@ -30,8 +33,11 @@ struct AgentScene {
                 metadata: [:], key: nil, context: [:], policy: PolicyOverrides(concurrency: concurrency))
         }
         let remote = remote
-        let kind = DestinationKind(type: DestinationType(name: "scripted", summary: "", keys: [])) { _, _ in remote }
-        let agent = try await Agent.start(
+        let kind = DestinationKind(type: DestinationType(name: "scripted", summary: "", keys: [])) { values, _ in
+            if values["bad"] != nil { throw UnusableSetting(key: "bad", problem: "is bad") }
+            return remote
+        }
+        let written = Written(
             Settings(
                 state: root.appending("state"),
                 staging: StagingSettings(path: root.appending("staging"), copy: .copy, maxSize: cap, keepFree: 0),
@@ -42,8 +48,10 @@ struct AgentScene {
                 ],
                 policy: PolicySettings(
                     total: 8, perDestination: 8, order: .oldestFirst, retry: Backoff(first: retry, ceiling: retry * 4)),
-                control: ControlSettings(socket: root.appending("control.sock"))),
-            kinds: [kind], log: .silent)
+                control: ControlSettings(socket: root.appending("control.sock"))))
+        self.written = written
+        let agent = try await Agent.start(
+            written.settings, kinds: [kind], log: .silent, reloading: Reloading(load: { try written.load() }))
         self.agent = agent
         running = Task { try await agent.run() }
         try await eventually("the daemon is ready") { !agent.isStarting }
@@ -87,4 +95,22 @@ struct AgentScene {
     }
 
     struct NotAdded: Error {}
+
+    /// The configuration as somebody might edit it.
+    final class Written: Sendable {
+        private let state: Mutex<(settings: Settings, mistake: ConfigErrors?)>
+
+        init(_ settings: Settings) { state = Mutex((settings, nil)) }
+
+        var settings: Settings { state.withLock { $0.settings } }
+        func edit(_ change: (inout Settings) -> Void) { state.withLock { change(&$0.settings) } }
+        func spoil(_ mistake: ConfigErrors?) { state.withLock { $0.mistake = mistake } }
+
+        func load() throws -> LoadedSettings {
+            try state.withLock { state in
+                if let mistake = state.mistake { throw mistake }
+                return LoadedSettings(settings: state.settings, warnings: [], files: ["/s.yaml"])
+            }
+        }
+    }
 }

@@ -67,9 +67,9 @@ struct ReleaserTests {
             policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
             control: ControlSettings(socket: folder.path.appending("control.sock")))
         return House(
-            settings: settings,
-            store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), staging: staging,
-            clocks: clocks, log: .silent, destinations: [:], live: LiveUploads(clocks: clocks))
+            setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
+            store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
+            log: .silent)
     }
 
     /// Recorded with `delete`, staged, and its only upload verified.

@@ -25,9 +25,9 @@ private struct Scene {
             policy: PolicySettings(total: 1, perDestination: 1, order: .oldestFirst, retry: Backoff()),
             control: ControlSettings(socket: root.appending("control.sock")))
         house = House(
-            settings: settings,
-            store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), staging: staging,
-            clocks: clocks, log: .silent, destinations: [:], live: LiveUploads(clocks: clocks))
+            setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
+            store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
+            log: .silent)
     }
 
     /// - Parameter fileSystem: What the file is said to stand on; `nil` for not known.

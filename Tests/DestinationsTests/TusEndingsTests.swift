@@ -228,4 +228,32 @@ struct TusEndingsTests {
         #expect(result.verdict == .failed)
         #expect(result.detail.contains("SLUICE_NO_SUCH"))
     }
+
+    @Test("what another server has is not asked for: the upload begins anew where the address leads now")
+    func otherServer() async throws {
+        let (old, new) = (Script(), Script())
+        let first = try FakeServer { exchange in
+            guard exchange.method == "PATCH" else { return old.serve(exchange) }
+            _ = exchange.body(100)
+            exchange.cut()
+        }
+        let second = try FakeServer { new.serve($0) }
+        let before = try Journey(first.url + "/files")
+        _ = try await before.failedAttempt()
+        let asked = first.seen.count
+        let journey = try Journey(
+            second.url + "/files", values: ["token": .secret(.literal("for-the-new-one"))],
+            checkpoint: before.ledger.last)
+        _ = try await journey.attempt()
+        #expect(new.held == journey.content)
+        #expect(verbs(second) == ["POST", "PATCH", "HEAD"])
+        // What is left there is nobody's to remove: the token is not for that server.
+        let left = try #require(before.ledger.last)
+        #expect(try await journey.destination.discard(left) == false)
+        #expect(first.seen.count == asked)
+        // Another path of the same server is the same server.
+        let moved = try Journey(first.url + "/uploads/", checkpoint: before.ledger.last)
+        _ = try await moved.failedAttempt()
+        #expect(verbs(first).filter { $0 == "POST" }.count == 1)
+    }
 }

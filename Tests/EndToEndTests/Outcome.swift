@@ -97,6 +97,8 @@ struct Status: Decodable {
     struct Counts: Decodable, Equatable { var ongoing, completed, failed, cancelled: Int }
     var counts: Counts
     var starting: Bool
+    struct Folder: Decodable { var name: String }
+    var folders: [Folder]
 }
 
 extension DaemonFixture {

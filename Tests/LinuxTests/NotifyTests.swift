@@ -32,6 +32,24 @@ private final class Supervisor: Sendable {
 
 @Suite("Notify")
 struct NotifyTests {
+    @Test("a reload begins with the time and ends with ready")
+    func reload() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path.appending("notify")
+        let supervisor = Supervisor(path)
+        let notify = Notify(socket: path.display)
+        notify.reloading()
+        notify.reloaded()
+        let lines = try #require(supervisor.next()).split(separator: "\n")
+        #expect(lines.first == "RELOADING=1")
+        // Of CLOCK_MONOTONIC, which starts with the machine: not the wall clock.
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        let told = lines.last.flatMap { $0.hasPrefix("MONOTONIC_USEC=") ? Int64($0.dropFirst(15)) : nil }
+        #expect((1...Int64(now.tv_sec + 1) * 1_000_000).contains(told ?? 0))
+        #expect(supervisor.next() == "READY=1")
+    }
+
     @Test("tells the supervisor in lines of KEY=value")
     func tells() {
         let folder = TemporaryFolder()

@@ -186,4 +186,50 @@ struct VerbTests {
             #expect(other.output == "nothing to do\n")
         }
     }
+
+    @Test("a reload says what changed, or each mistake with its place and that nothing was done")
+    func reload() async throws {
+        try await withDaemon { daemon, socket in
+            var screen = Screen()
+            #expect(await sluice(["reload"], at: socket, screen) == .ok)
+            #expect(screen.output == "reloaded; nothing changed\n")
+            daemon.answer(
+                ReloadView(
+                    applied: true,
+                    changes: [
+                        ChangeView(what: "folder", name: "cam", change: "added", keys: []),
+                        ChangeView(what: "policy", name: nil, change: "changed", keys: ["order", "retry"]),
+                    ], warnings: [ProblemView(place: "/s.yaml:1:2", key: "x", text: "careful\u{1B}[31m")]))
+            screen = Screen()
+            #expect(await sluice(["reload"], at: socket, screen) == .ok)
+            #expect(screen.output == "folder cam added\npolicy changed (order, retry)\n")
+            #expect(screen.errors == "/s.yaml:1:2: warning: x: careful\\x1b[31m\n")
+            daemon.answer(
+                ReloadView(
+                    applied: false,
+                    errors: [
+                        ProblemView(
+                            place: "/s.yaml:4:7", key: "folders[0].path", text: "is not there",
+                            excerpt: "    4 | path: /x\n      |       ^"),
+                        ProblemView(place: "/s.yaml", key: "state", text: "cannot change"),
+                    ]))
+            screen = Screen()
+            #expect(await sluice(["reload"], at: socket, screen) == .config)
+            #expect(
+                screen.errors == """
+                    /s.yaml:4:7: folders[0].path: is not there
+                        4 | path: /x
+                          |       ^
+                    /s.yaml: state: cannot change
+                    Nothing was reloaded: the old configuration stays in force.
+
+                    """)
+            screen = Screen()
+            #expect(await sluice(["reload", "--json"], at: socket, screen) == .config)
+            #expect(screen.output.hasPrefix(#"{"applied":false,"changes":[],"errors":[{"excerpt":"#))
+            daemon.refuse(Refusal(.unavailable, "the daemon is stopping: nothing was reloaded"))
+            #expect(await sluice(["reload"], at: socket, Screen()) == .notNow)
+            #expect(daemon.asked == Array(repeating: "reload", count: 5))
+        }
+    }
 }

@@ -171,6 +171,18 @@ struct StoreTests {
         #expect(try await scene.store.stagedBytes() == Int64(Set(staged.map(\.asset.id)).count * 100))
     }
 
+    @Test("a retry from the source has the copy made again, also when its end is not written down yet")
+    func retryWhileReleased() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
+        _ = try await scene.store.cancel(uploads)
+        // The release has removed the copy, and its record comes after the retry.
+        _ = try await scene.store.retry(uploads[0], fromCopy: false)
+        try await scene.store.finishRelease(asset)
+        #expect(try await scene.store.arrived(limit: 10, except: []).map(\.id) == [asset])
+        #expect(try await scene.store.upload(uploads[0])?.state == .staging)
+    }
+
     @Test("exactly one ending is told for each generation, and every event once, in order")
     func events() async throws {
         let scene = try await Scene()

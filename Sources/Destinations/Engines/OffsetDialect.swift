@@ -2,13 +2,16 @@ internal import Core
 
 /// How one kind of remote that counts bytes is spoken to. A value; the progress is in the checkpoint.
 ///
-/// Of the checkpoint, `url` belongs to the dialect and every other field to ``OffsetRun``.
+/// Of the checkpoint, `url` and `server` belong to the dialect and every other field to ``OffsetRun``.
 protocol OffsetDialect: Sendable {
     /// Asks for a place for the file, without a byte of it, and sets `url`.
     ///
     /// - Returns: Whether the remote knows this upload from before, and may have bytes of it.
     /// - Throws: ``UploadError``; `CancellationError`.
     func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Bool
+
+    /// Whether the checkpoint was made with the server that is configured now, as far as it tells.
+    func isOurs(_ checkpoint: Checkpoint) -> Bool
 
     /// Asks how far the remote got. Follows a permanent redirect and keeps the new address in the checkpoint.
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Position

@@ -33,7 +33,7 @@ struct OffsetEngine: Sendable {
 
 /// One attempt. Owned by one task from beginning to end.
 ///
-/// Its fields of the checkpoint, besides the dialect's `url`:
+/// Its fields of the checkpoint, besides the dialect's `url` and `server`:
 ///
 /// | field | means |
 /// |---|---|
@@ -78,7 +78,10 @@ final class OffsetRun {
 
     /// - Returns: The first byte that the remote does not have.
     func open() async throws -> Int64 {
-        checkpoint["url"] == nil ? try await create() : try await locate()
+        guard checkpoint["url"] != nil else { return try await create() }
+        // What another server has is of no use here, and what is sent here must not go there.
+        guard dialect.isOurs(checkpoint) else { return try await renew("the destination is another server now") }
+        return try await locate()
     }
 
     private func create() async throws -> Int64 {

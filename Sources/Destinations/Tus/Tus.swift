@@ -22,6 +22,8 @@ struct Tus: Destination {
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         guard let url = checkpoint["url"] else { return true }
+        // The server that has it is not configured any more, and nobody else is asked to remove it.
+        guard dialect.isOurs(checkpoint) else { return false }
         // The protocol's `discard` has no notes: a removal is one request without a body.
         do { return try await dialect.remove(url, { _ in }) } catch let error as UploadError { throw error } catch {
             throw UploadError(

@@ -32,12 +32,18 @@ struct TusDialect: OffsetDialect {
         switch answer.verdict {
         case .success:
             checkpoint["url"] = try uploadAddress(answer.answer)
+            checkpoint["server"] = WebAddress(endpoint).origin
             // tus 1.0 has it in the answer to a creation that brought bytes, and ours brings none.
             let known = answer.answer.response.headers["Upload-Offset"].flatMap { plainInteger($0) }
             return known ?? 0 > 0
         case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
         default: throw refused("creation", answer.answer.response, .giveUp)
         }
+    }
+
+    /// The server is the origin of the configured address; an upload's own may be another, as the server likes.
+    func isOurs(_ checkpoint: Checkpoint) -> Bool {
+        checkpoint["server"].map { $0 == WebAddress(endpoint).origin } ?? true
     }
 
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Position

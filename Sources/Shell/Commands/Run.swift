@@ -14,51 +14,112 @@ extension Verb {
         details: [
             "Watches the configured folders and uploads until SIGTERM or Ctrl-C, which stop it within seconds with "
                 + "everything stored; a second one ends it at once, which loses nothing either. Logs to standard error. "
-                + "The configuration is read at the start only."
+                + "SIGHUP reads the configuration again, as `sluice reload` does.",
+            "With --once it takes what stands in the folders, and leaves when nothing is left that may go: with status 0 when all "
+                + "is done, with 75 when something waits or has failed, each named with its reason. A file that is being "
+                + "written waits for the next time; a server that is away is not waited for, unless --wait says so. "
+                + "When all is done it prints nothing but to a terminal, for cron's sake.",
         ],
-        options: [.config, .logLevel, .logFormat],
+        options: [
+            .config, .logLevel, .logFormat, Option(flag: "once", "leave when nothing is left that may go"),
+            Option("wait", "DURATION", "with --once: stay so long for what may go by then; 0s by default"),
+            Option(flag: "json", "with --once: what is left, as one JSON object"),
+        ],
         examples: [
             ("sluice run --config ./sluice.yaml", "In a terminal, to try it out."),
             ("systemctl start sluice", "As a service."),
+            ("sluice run --once --log-level warning", "From cron or a timer: says only what is not done."),
+            ("sluice run --once --wait 5m", "Gives a server that is away five minutes to come back."),
         ]
     ) { call in
         let log = try Log(call.arguments, .runDaemon)
-        let loaded = try await ConfigurationFile(call.arguments, call.console).load()
+        let once = try Once(call.arguments)
+        let file = ConfigurationFile(call.arguments, call.console)
+        let loaded = try await file.load()
         for warning in loaded.warnings {
             log.warning("configuration", ["at": warning.place, "key": warning.key, "text": warning.text])
         }
+        let notify = Notify()
         let agent: Agent
-        let server: ControlServer
         do {
-            agent = try await Agent.start(loaded.settings, kinds: DestinationTable.builtIn, log: log)
+            agent = try await Agent.start(
+                loaded.settings, kinds: DestinationTable.builtIn, log: log,
+                reloading: Reloading(
+                    load: { try await file.read() }, began: { notify.reloading() }, ended: { notify.reloaded() }))
+        } catch { throw startError(error) }
+        let server: ControlServer?
+        do {
             server = try await ControlServer.start(socket: loaded.settings.control.socket, operations: agent)
         } catch {
-            throw startError(error)
+            guard once != nil else { throw startError(error) }
+            // A run that ends by itself can do without being asked.
+            log.warning("nobody can ask this run how it is going", ["reason": "\(error)"])
+            server = nil
         }
-        let notify = Notify()
         Memory.stir()
-        notify.ready("watching \(loaded.settings.folders.count) folders")
+        if once == nil { notify.ready("watching \(loaded.settings.folders.count) folders") }
+        let left: OnceView?
         do {
-            try await serve(agent, notify, log, call.signals)
+            left = try await serve(agent, once, notify, log, call.signals)
         } catch {
-            await server.stop()
+            await server?.stop()
             throw error
         }
-        await server.stop()
-        return .ok
+        await server?.stop()
+        guard let left else { return .ok }
+        if call.json {
+            try call.printJSON(left)
+        } else if call.console.isTerminal || !left.done {
+            for line in onceLines(left, call.console, now: call.now()) { try call.console.line(line) }
+        }
+        return left.done ? .ok : .notNow
     }
 }
 
-/// Runs the agent until a signal ends it.
-private func serve(_ agent: Agent, _ notify: Notify, _ log: Log, _ signals: Signals?) async throws {
-    let work = Task { try await agent.run() }
+/// `--once` and what goes with it.
+private struct Once: Sendable {
+    var patience: Duration = .zero
+
+    /// - Returns: `nil` without `--once`.
+    init?(_ arguments: Arguments) throws(CommandError) {
+        guard arguments.has("once") else {
+            for name in ["wait", "json"] where arguments.has(name) {
+                throw Arguments.usage("--\(name) goes with --once", .runDaemon)
+            }
+            return nil
+        }
+        guard let written = arguments.text("wait"), written != "0", written != "0s" else { return }
+        guard let seconds = Units.seconds(written) else {
+            throw Arguments.usage(
+                "--wait takes a length of time like 30s or 5m, not `\(printable(written))`", .runDaemon)
+        }
+        patience = .seconds(seconds)
+    }
+}
+
+/// Runs the agent until a signal ends it, or it has done what it could.
+///
+/// - Returns: What is left, after a run that ends by itself.
+private func serve(
+    _ agent: Agent, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
+) async throws -> OnceView? {
+    let work = Task { () -> OnceView? in
+        if let once { return try await agent.runOnce(patience: once.patience) }
+        try await agent.run()
+        return nil
+    }
     let listening = Task {
         guard let signals else { return }
         var stops = 0
         for await signal in signals.stream {
             switch signal {
             case .hangUp:
-                log.notice("the configuration is read at the start only: restart to apply it")
+                // A task of its own: the next signal may be the one that ends it all.
+                Task {
+                    do { _ = try await agent.reload() } catch {
+                        log.error("configuration not reloaded, the old one stays in force", ["reason": "\(error)"])
+                    }
+                }
             case .interrupt, .terminate:
                 stops += 1
                 // Every step is durable before the next: an abrupt end is what start-up is made for.
@@ -66,7 +127,7 @@ private func serve(_ agent: Agent, _ notify: Notify, _ log: Log, _ signals: Sign
                 log.notice("stopping", ["signal": "\(signal)"])
                 notify.stopping()
                 work.cancel()
-                leave(within: .seconds(1.5), log)
+                leave(within: .seconds(1.5), once == nil ? .ok : .notNow, log)
             }
         }
     }
@@ -75,16 +136,16 @@ private func serve(_ agent: Agent, _ notify: Notify, _ log: Log, _ signals: Sign
         listening.cancel()
         telling?.cancel()
     }
-    try await work.value
+    return try await work.value
 }
 
 /// Ends the process when the orderly way takes too long: a disk that does not answer must not hold up a shutdown.
-private func leave(within limit: Duration, _ log: Log) {
+private func leave(within limit: Duration, _ status: ExitCode, _ log: Log) {
     Task.detached {
         // Nobody cancels this task.
         try? await Task.sleep(for: limit)
         log.notice("leaving what is under way as it is; the next start takes it up")
-        _exit(ExitCode.ok.rawValue)
+        _exit(status.rawValue)
     }
 }
 

@@ -1,0 +1,120 @@
+package import Core
+
+/// What differs between the settings in force and those that are to replace them, in the words of the file.
+package struct SettingsChanges: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable, Codable { case added, removed, changed }
+
+    package struct Change: Hashable, Sendable {
+        /// `folder`, `destination`, or the section's own name.
+        package var what: String
+        /// Of the folder or destination; empty for a section.
+        package var name: String
+        package var kind: Kind
+        /// What is set otherwise, for a change: keys as they stand in the file, sorted.
+        package var keys: [String]
+    }
+
+    /// A key that a running daemon cannot change.
+    package struct Fixed: Hashable, Sendable {
+        package var key: String
+        package var old: FilePath
+        package var new: FilePath
+    }
+
+    /// Folders, destinations and sections, in the order of the file.
+    package var changes: [Change]
+    package var fixed: [Fixed]
+
+    package init(from old: Settings, to new: Settings) {
+        fixed = Self.fixedKeys.compactMap { key, path in
+            path(old) == path(new) ? nil : Fixed(key: key, old: path(old), new: path(new))
+        }
+        changes =
+            Self.compare("folder", old.folders, new.folders, name: \.watch.name, keys: Self.keys)
+            + Self.compare("destination", old.destinations, new.destinations, name: \.name, keys: Self.keys)
+        let sections: [(String, [(key: String, differs: Bool)])] = [
+            (
+                "staging",
+                [
+                    ("copy", old.staging.copy != new.staging.copy),
+                    ("max_size", old.staging.maxSize != new.staging.maxSize),
+                    ("keep_free", old.staging.keepFree != new.staging.keepFree),
+                ]
+            ),
+            (
+                "policy",
+                [
+                    (
+                        "concurrency",
+                        old.policy.total != new.policy.total || old.policy.perDestination != new.policy.perDestination
+                    ), ("order", old.policy.order != new.policy.order), ("retry", old.policy.retry != new.policy.retry),
+                ]
+            ),
+        ]
+        for (section, keys) in sections {
+            let changed = keys.filter(\.differs).map(\.key)
+            if !changed.isEmpty { changes.append(Change(what: section, name: "", kind: .changed, keys: changed)) }
+        }
+        if changes.isEmpty, old.folders.map(\.watch.name) != new.folders.map(\.watch.name) {
+            // The first that takes a name gets the file.
+            changes.append(Change(what: "folders", name: "", kind: .changed, keys: ["order"]))
+        }
+    }
+
+    /// What is opened once, at the start, and kept: locked, synced, listened on.
+    private static let fixedKeys: [(String, @Sendable (Settings) -> FilePath)] = [
+        ("state", { $0.state }), ("staging.path", { $0.staging.path }), ("control.socket", { $0.control.socket }),
+    ]
+    /// For the manual.
+    static var namesOfFixedKeys: [String] { fixedKeys.map(\.0) }
+
+    private static func compare<T: Hashable>(
+        _ what: String, _ old: [T], _ new: [T], name: (T) -> String, keys: (T, T) -> [String]
+    ) -> [Change] {
+        let before = Dictionary(old.map { (name($0), $0) }, uniquingKeysWith: { first, _ in first })
+        let left = Set(new.map(name))
+        var changes = old.filter { !left.contains(name($0)) }.map {
+            Change(what: what, name: name($0), kind: .removed, keys: [])
+        }
+        for item in new {
+            if let earlier = before[name(item)] {
+                let changed = keys(earlier, item).sorted()
+                if !changed.isEmpty {
+                    changes.append(Change(what: what, name: name(item), kind: .changed, keys: changed))
+                }
+            } else {
+                changes.append(Change(what: what, name: name(item), kind: .added, keys: []))
+            }
+        }
+        return changes
+    }
+
+    private static func keys(_ old: FolderSettings, _ new: FolderSettings) -> [String] {
+        let (a, b) = (old.watch, new.watch)
+        let differs: [(String, Bool)] = [
+            ("path", a.path != b.path), ("recursive", a.recursive != b.recursive), ("include", a.include != b.include),
+            ("exclude", a.exclude != b.exclude), ("settle", a.quietFor != b.quietFor || a.writers != b.writers),
+            ("existing", a.existing != b.existing), ("empty", old.empty != new.empty),
+            ("duplicates", old.duplicates != new.duplicates), ("upload_to", old.uploadTo != new.uploadTo),
+            ("after_upload", old.afterUpload != new.afterUpload), ("priority", old.priority != new.priority),
+            ("remote_name", old.name != new.name), ("metadata", old.metadata != new.metadata),
+            ("key", old.key != new.key), ("context", old.context != new.context),
+        ]
+        return differs.filter(\.1).map(\.0) + keys(old.policy, new.policy)
+    }
+
+    private static func keys(_ old: DestinationSettings, _ new: DestinationSettings) -> [String] {
+        (old.type != new.type ? ["type"] : [])
+            + Set(old.values.keys).union(new.values.keys).filter { old.values[$0] != new.values[$0] }
+            + keys(old.policy, new.policy)
+    }
+
+    private static func keys(_ old: PolicyOverrides, _ new: PolicyOverrides) -> [String] {
+        (old.concurrency != new.concurrency ? ["concurrency"] : []) + (old.retry != new.retry ? ["retry"] : [])
+    }
+}
+
+extension DestinationSettings {
+    /// Speaks to the same server in the same way: what is under way to it need not know of a change.
+    package func isSameRemote(as other: DestinationSettings) -> Bool { type == other.type && values == other.values }
+}

@@ -1,0 +1,99 @@
+internal import Core
+internal import Linux
+internal import Store
+internal import Watch
+
+// A run that ends by itself.
+
+extension Agent {
+    /// Scans, uploads and releases, and returns when nothing is left that may go now, or when the task is cancelled.
+    ///
+    /// - Parameter patience: How long to stay, once everything is at rest, for what may go by then: waits that end, files
+    ///   that stop changing.
+    package func runOnce(patience: Duration = .zero) async throws -> OnceView {
+        try await run { try await self.awaitEnd(patience) }
+        return try await leftovers()
+    }
+
+    /// A state that cannot be written for so long is a matter for a person.
+    private static let longestTrouble: Duration = .seconds(10)
+
+    private func awaitEnd(_ patience: Duration) async throws {
+        var leaveAt: MonotonicTime?
+        while !Task.isCancelled {
+            if let hold = house.troubles["state"],
+                hold.since.advanced(by: Self.longestTrouble) < house.clocks.wall()
+            {
+                return
+            }
+            if await isAtRest() {
+                let now = house.clocks.monotonic()
+                let last = leaveAt ?? now.advanced(by: patience)
+                leaveAt = last
+                guard now < last, try await mayGo(by: last, now) else { return }
+            }
+            // The second for what rings no bell: the end of the patience, and a state that cannot be written.
+            await house.rest.bell.wait(atMost: .seconds(1))
+        }
+    }
+
+    /// Nothing moves, and nothing will before a deadline or an event.
+    func isAtRest() async -> Bool {
+        let before = house.rest.rings
+        let bells = [house.stagerBell, house.dispatchBell, house.releaseBell, house.removalBell]
+        guard watcher.isAtRest, bells.allSatisfy(\.isWaiting), await stager.isAtRest, await dispatcher.isIdle else {
+            return false
+        }
+        return watcher.isAtRest && bells.allSatisfy(\.isWaiting) && house.rest.rings == before
+    }
+
+    /// Something waits that a deadline may set free in time. A file that changes has no deadline, and is given the time.
+    private func mayGo(by last: MonotonicTime, _ now: MonotonicTime) async throws -> Bool {
+        if watcher.states().contains(where: { $0.settling > 0 }) { return true }
+        let deadlines = [
+            try await dispatcher.nextDeadline(), await stager.nextDeadline(), await releaser.nextDeadline(),
+        ]
+        return deadlines.contains { $0.map { now.advanced(by: $0) <= last } ?? false }
+    }
+
+    private func leftovers() async throws -> OnceView {
+        var view = OnceView(completed: await dispatcher.completed)
+        for tally in try await house.store.tallies() {
+            switch tally.state {
+            case .staging, .queued, .uploading: view.waiting += tally.uploads
+            case .failed: view.failed += tally.uploads
+            case .completed, .cancelled: break
+            }
+        }
+        for states in [[UploadState.failed], [.staging, .queued, .uploading]] where view.uploads.count < OnceView.most {
+            var filter = Store.Filter()
+            filter.states = states
+            filter.limit = OnceView.most - view.uploads.count
+            view.uploads += await views(try await house.store.rows(filter)[...])
+        }
+        let files = watcher.settlingFiles()
+        view.settling = files.prefix(OnceView.most).map { file in
+            OnceView.Unsettled(
+                folder: file.folder, path: file.path.display, size: file.size,
+                reason: file.isBusy
+                    ? "somebody has it open for writing"
+                    : file.isGrowing ? "it was seen to change" : "it has not been quiet for long enough")
+        }
+        // A file that changed while it was copied is written down already, and counted.
+        let listed = Set(view.uploads.map(\.path))
+        let named = view.settling.count
+        view.settling.removeAll { listed.contains($0.path) }
+        view.waiting += watcher.states().reduce(0) { $0 + $1.settling } - (named - view.settling.count)
+        view.unreleased = try await house.store.releasable(limit: OnceView.most).map { asset, _ in
+            OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "its turn did not come")
+        }
+        view.absent = watcher.states().map(FolderView.init).filter {
+            $0.state.hasPrefix("absent") || $0.state.hasPrefix("failed")
+        }
+        view.troubles = house.troubles.all.map(\.text).sorted()
+        view.done =
+            view.waiting == 0 && view.failed == 0 && view.unreleased.isEmpty && view.absent.isEmpty
+            && view.troubles.isEmpty
+        return view
+    }
+}

@@ -1,0 +1,43 @@
+/// What a daemon that ran once leaves behind, for whoever started it.
+package struct OnceView: Codable, Sendable, Hashable {
+    /// A file that has not settled.
+    package struct Unsettled: Codable, Sendable, Hashable {
+        package var folder: String
+        package var path: String
+        /// Bytes at the last look.
+        package var size: Int64
+        package var reason: String
+    }
+
+    /// A source that is verified at every destination, and still stands.
+    package struct Unreleased: Codable, Sendable, Hashable {
+        package var path: String
+        package var reason: String
+    }
+
+    /// Nothing is left: status 0. Else 75.
+    package var done: Bool
+    /// Uploads that this run completed.
+    package var completed: Int
+    /// Uploads that wait, and files that have not settled.
+    package var waiting: Int
+    package var failed: Int
+    /// At most ``most`` of those that wait or failed, the failed ones first.
+    package var uploads: [UploadView]
+    package var settling: [Unsettled]
+    package var unreleased: [Unreleased]
+    /// Folders that could not be scanned.
+    package var absent: [FolderView]
+    /// What stands in the way of everybody.
+    package var troubles: [String]
+
+    /// Of each list, at most so many are named.
+    package static let most = 20
+
+    package init(completed: Int) {
+        self.completed = completed
+        done = true
+        (waiting, failed) = (0, 0)
+        (uploads, settling, unreleased, absent, troubles) = ([], [], [], [], [])
+    }
+}

@@ -1,0 +1,67 @@
+internal import Config
+
+/// What came of a reload, as it travels.
+package struct ReloadView: Codable, Sendable, Hashable {
+    /// Whether the new configuration is in force. If not, the old one is, and nothing was touched.
+    package var applied: Bool
+    /// What is different now; empty when the files say what they said before.
+    package var changes: [ChangeView]
+    /// Everything that is in the way of the new configuration.
+    package var errors: [ProblemView]
+    package var warnings: [ProblemView]
+
+    package init(
+        applied: Bool, changes: [ChangeView] = [], errors: [ProblemView] = [], warnings: [ProblemView] = []
+    ) {
+        self.applied = applied
+        self.changes = changes
+        self.errors = errors
+        self.warnings = warnings
+    }
+}
+
+package struct ChangeView: Codable, Sendable, Hashable {
+    /// `folder`, `destination`, or a section of the file.
+    package var what: String
+    package var name: String?
+    /// `added`, `removed`, `changed`.
+    package var change: String
+    /// The keys that are set otherwise.
+    package var keys: [String]
+
+    init(_ change: SettingsChanges.Change) {
+        what = change.what
+        name = change.name.isEmpty ? nil : change.name
+        self.change = change.kind.rawValue
+        keys = change.keys
+    }
+
+    package init(what: String, name: String?, change: String, keys: [String]) {
+        self.what = what
+        self.name = name
+        self.change = change
+        self.keys = keys
+    }
+}
+
+/// One thing that is wrong in a configuration, or a warning.
+package struct ProblemView: Codable, Sendable, Hashable {
+    /// `FILE:LINE:COLUMN`, as editors read it, or `FILE`.
+    package var place: String
+    /// Like `folders[0].path`; empty when it is about no key.
+    package var key: String
+    package var text: String
+    /// The line and a caret under the place, secrets covered.
+    package var excerpt: String?
+
+    package init(place: String, key: String, text: String, excerpt: String? = nil) {
+        self.place = place
+        self.key = key
+        self.text = text
+        self.excerpt = excerpt
+    }
+
+    init(_ problem: ConfigProblem) {
+        self.init(place: problem.place, key: problem.key, text: problem.text, excerpt: problem.excerpt)
+    }
+}

@@ -1,0 +1,154 @@
+package import Config
+internal import Core
+internal import Credentials
+internal import Linux
+internal import Store
+internal import Synchronization
+internal import Watch
+
+/// How the daemon gets at its configuration again, and whom it tells.
+package struct Reloading: Sendable {
+    /// Reads everything anew and checks it.
+    ///
+    /// - Throws: `ConfigErrors`.
+    package var load: @Sendable () async throws -> LoadedSettings
+    /// A reload begins, and is over, whatever came of it: for a supervisor.
+    package var began: @Sendable () -> Void
+    package var ended: @Sendable () -> Void
+
+    package init(
+        load: @escaping @Sendable () async throws -> LoadedSettings, began: @escaping @Sendable () -> Void = {},
+        ended: @escaping @Sendable () -> Void = {}
+    ) {
+        self.load = load
+        self.began = began
+        self.ended = ended
+    }
+}
+
+/// One reload after the other, in the order in which they were asked for.
+actor ReloadQueue {
+    private var last: Task<ReloadView, any Error>?
+
+    func run(_ body: @escaping @Sendable () async throws -> ReloadView) async throws -> ReloadView {
+        let before = last
+        let task = Task {
+            // How the one before ended is its caller's matter.
+            _ = await before?.result
+            return try await body()
+        }
+        last = task
+        return try await task.value
+    }
+}
+
+extension Agent {
+    /// Puts the configuration as it stands in the files in force: all of it, or nothing of it.
+    ///
+    /// Ends in what a stop and a start with the new files would come to, without the stop: whatever did not change goes
+    /// on as it is, transfers and waits included.
+    package func reload() async throws -> ReloadView {
+        try requireReady()
+        guard let reloading else {
+            throw Refusal(.unavailable, "this daemon was started without a configuration to read again")
+        }
+        return try await reloads.run {
+            if self.isStopping.load(ordering: .acquiring) {
+                throw Refusal(.unavailable, "the daemon is stopping: nothing was reloaded")
+            }
+            reloading.began()
+            defer { reloading.ended() }
+            let view = try await self.reload(reloading)
+            self.tell(view)
+            return view
+        }
+    }
+
+    private func reload(_ reloading: Reloading) async throws -> ReloadView {
+        let loaded: LoadedSettings
+        do { loaded = try await reloading.load() } catch let errors as ConfigErrors {
+            return ReloadView(applied: false, errors: errors.problems.map(ProblemView.init))
+        }
+        let warnings = loaded.warnings.map(ProblemView.init)
+        let (old, new) = (house.setup, loaded.settings)
+        let changes = SettingsChanges(from: old.settings, to: new)
+        if !changes.fixed.isEmpty {
+            let file = loaded.files.first?.display ?? ""
+            let errors = changes.fixed.map {
+                ProblemView(
+                    place: file, key: $0.key,
+                    text: "cannot change from \($0.old.display) to \($0.new.display) while the daemon runs; "
+                        + "restart to apply it, or put it back")
+            }
+            return ReloadView(applied: false, errors: errors, warnings: warnings)
+        }
+        // Everything that can fail comes before the first thing that changes.
+        var setup = Setup(
+            settings: new, staging: Self.stagingArea(new.staging), destinations: [:], since: house.clocks.wall())
+        var errors: [ProblemView] = []
+        for destination in new.destinations {
+            let before = old.settings.destinations.first { $0.name == destination.name }
+            if let before, before.isSameRemote(as: destination), let made = old.destinations[destination.name] {
+                setup.destinations[destination.name] = made
+                continue
+            }
+            do { setup.destinations[destination.name] = try make(destination) } catch {
+                errors.append(
+                    ProblemView(place: destination.place, key: "destinations.\(destination.name)", text: "\(error)"))
+            }
+        }
+        if !errors.isEmpty { return ReloadView(applied: false, errors: errors, warnings: warnings) }
+        do {
+            let first = try await foldersOfFirstWatch(new)
+            try await house.store.sort(by: Self.sorting(new.policy.order))
+            firstWatch.withLock { $0 = first }
+        } catch {
+            throw Refusal(.unavailable, "the state cannot be asked, so nothing was reloaded: \(error)")
+        }
+        await take(setup, from: old)
+        return ReloadView(applied: true, changes: changes.changes.map(ChangeView.init), warnings: warnings)
+    }
+
+    /// Nothing here can fail.
+    private func take(_ setup: Setup, from old: Setup) async {
+        let names = Set(old.destinations.keys).union(setup.destinations.keys)
+        let changed = names.filter { name in
+            guard let before = old.settings.destinations.first(where: { $0.name == name }),
+                let after = setup.settings.destinations.first(where: { $0.name == name })
+            else { return true }
+            return !before.isSameRemote(as: after)
+        }
+        secrets.renew()
+        // Before the watcher hears of it: what settles in a new folder must find its settings.
+        await dispatcher.take(setup, changed: changed)
+        if old.settings.folders.map(\.watch) != setup.settings.folders.map(\.watch) {
+            watcher.change(setup.settings.folders.map(\.watch), skipExisting: skipping(setup.settings))
+        }
+        await stager.reconsiderRoom()
+        for bell in [house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell] { bell.ring() }
+    }
+
+    private func tell(_ view: ReloadView) {
+        for warning in view.warnings {
+            house.log.warning("configuration", ["at": warning.place, "key": warning.key, "text": warning.text])
+        }
+        guard view.applied else {
+            for error in view.errors {
+                house.log.error(
+                    "configuration not reloaded, the old one stays in force",
+                    ["at": error.place, "key": error.key.isEmpty ? nil : error.key, "text": error.text])
+            }
+            return
+        }
+        house.log.notice(
+            "configuration reloaded",
+            ["changes": view.changes.isEmpty ? "none" : view.changes.map(\.words).joined(separator: "; ")])
+    }
+}
+
+extension ChangeView {
+    /// `folder cam added`, `destination nas changed (token, url)`.
+    package var words: String {
+        "\(what)\(name.map { " " + $0 } ?? "") \(change)" + (keys.isEmpty ? "" : " (\(keys.joined(separator: ", ")))")
+    }
+}

@@ -1,0 +1,58 @@
+internal import Control
+internal import Core
+internal import Daemon
+
+extension Verb {
+    static let reload: Verb = Verb(
+        "reload", "have the daemon read its configuration again",
+        details: [
+            "All or nothing: a configuration with a mistake is refused, each mistake is shown with its place, and the old "
+                + "one stays in force (status 78). So is one with another `state`, `staging.path` or `control.socket`, "
+                + "which only a restart can change.",
+            "Transfers go on where nothing changed for them. One to a destination that changed is stopped within a "
+                + "second and goes on from where that server has it; secrets are read again.",
+        ],
+        options: Option.client,
+        examples: [
+            ("sluice reload", "After an edit; says what changed."),
+            ("sluice check && sluice reload", "Try the destinations as well, first."),
+            ("sluice reload --json", "For a script: `applied`, `changes`, `errors`, `warnings`."),
+        ]
+    ) { call in
+        try await asking(call) { client in
+            let view = try await client.reload()
+            if call.json {
+                try call.printJSON(view)
+                return view.applied ? .ok : .config
+            }
+            for warning in view.warnings { call.console.error(problemText(warning, isWarning: true)) }
+            guard view.applied else {
+                let mistakes = view.errors.map { problemText($0) }.joined(separator: "\n")
+                var error = CommandError(.config, mistakes)
+                error.isBare = true
+                throw error
+            }
+            if view.changes.isEmpty { try call.console.line("reloaded; nothing changed") }
+            for change in view.changes { try call.console.line(printable(change.words)) }
+            return .ok
+        }
+    }
+}
+
+/// Without `--socket` the file itself says where to ask, so that one with a mistake may not even get that far.
+private func asking(_ call: Invocation, _ body: (ControlClient) async throws -> ExitCode) async throws -> ExitCode {
+    do { return try await call.withClient(body) } catch var error as CommandError where error.status == .config {
+        error.remedy = "Nothing was reloaded: the old configuration stays in force."
+        throw error
+    }
+}
+
+/// As `check` prints it: place, key, what is wrong, and the line with a caret.
+private func problemText(_ problem: ProblemView, isWarning: Bool = false) -> String {
+    let lines =
+        [
+            "\(problem.place): " + (isWarning ? "warning: " : "") + (problem.key.isEmpty ? "" : "\(problem.key): ")
+                + problem.text
+        ] + (problem.excerpt?.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) ?? [])
+    return lines.map(printable).joined(separator: "\n")
+}

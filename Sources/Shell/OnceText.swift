@@ -1,0 +1,34 @@
+internal import Core
+internal import Daemon
+
+/// What `run --once` tells a person: each file that is not done, with its reason, and the sum.
+func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] {
+    func line(_ word: String, _ style: Console.Style, _ what: String, _ why: String) -> String {
+        console.styled(filled(word, to: 9), style) + " \(what): \(why)"
+    }
+    var lines = view.troubles.map { line("trouble", .red, "all", printable($0)) }
+    lines += view.absent.map { line("unseen", .red, "folder \($0.name) (\($0.path))", printable($0.state)) }
+    for upload in view.uploads {
+        let isFailed = upload.list == "failed"
+        lines.append(
+            line(
+                isFailed ? "failed" : "waiting", isFailed ? .red : .yellow, "\(upload.path) to \(upload.destination)",
+                reason(upload, now)))
+    }
+    let unnamed = view.waiting + view.failed - view.uploads.count - view.settling.count
+    lines += view.settling.map { line("settling", .yellow, $0.path, printable($0.reason)) }
+    lines += view.unreleased.map { line("source", .yellow, $0.path, "not released yet: \(printable($0.reason))") }
+    if unnamed > 0 { lines.append("and \(unnamed) more: `sluice list` shows them while a daemon runs") }
+    lines.append("\(view.completed) uploaded, \(view.waiting) waiting, \(view.failed) failed")
+    return lines
+}
+
+private func reason(_ upload: UploadView, _ now: WallTime) -> String {
+    if upload.list == "failed", let error = upload.error {
+        return "\(error.code): \(printable(error.message)); `sluice retry` begins it again"
+    }
+    let holds = upload.holds.map { holdText($0, now) }
+    if !holds.isEmpty { return holds.joined(separator: "; ") }
+    if upload.state == "settling" { return "it changed while it was copied" }
+    return upload.startedAt == nil ? "its turn did not come" : "stopped on its way; the next run goes on from there"
+}

@@ -1,0 +1,109 @@
+internal import Core
+
+// Other folders while it runs.
+
+extension Lookout {
+    /// A tree for each distinct path.
+    static func roots(of rules: [Rule], nextLook: MonotonicTime) -> [Root] {
+        var paths: [FilePath] = []
+        for rule in rules where !paths.contains(rule.settings.path) { paths.append(rule.settings.path) }
+        return paths.map { path in
+            let own = rules.indices.filter { rules[$0].settings.path == path }
+            return Root(
+                path: path, isRecursive: own.contains { rules[$0].settings.recursive }, rules: own, nextLook: nextLook)
+        }
+    }
+
+    /// What decides which files of a tree are taken, and how they settle.
+    private struct Claim: Equatable {
+        let rule: WatchRule
+        let position: Claimant.Position
+    }
+
+    private func claims(on root: Root) -> [Claim] {
+        root.claimants.map { Claim(rule: rules[$0.rule].settings, position: $0.position) }
+    }
+
+    /// Takes other rules. A tree on which everybody's claims are as before keeps its watches, its files that settle and
+    /// what was found in it; one whose claims changed is scanned as if for the first time, with its watches in place.
+    func change(to new: [Rule]) {
+        let before = roots.map { (root: $0, claims: claims(on: $0)) }
+        let oldNames = rules.map(\.settings.name)
+        let fresh = Self.roots(of: new, nextLook: now)
+        rules = new
+        roots = fresh.map { root in
+            guard
+                let old = before.first(where: { $0.root.path == root.path && $0.root.isRecursive == root.isRecursive })
+            else { return root }
+            old.root.rules = root.rules
+            return old.root
+        }
+        let kept = Set(roots.map { ObjectIdentifier($0) })
+        for (root, _) in before where !kept.contains(ObjectIdentifier(root)) { leave(root) }
+        for root in roots { root.claimants = Claimant.all(for: root, among: roots, rules: rules) }
+        for (root, old) in before where kept.contains(ObjectIdentifier(root)) && claims(on: root) != old {
+            root.isFirst = true
+            root.nextLook = now
+        }
+        revise(oldNames)
+        hasNews = true
+        // People are to see at once what they changed.
+        lastPublished = nil
+    }
+
+    /// Gives up a tree, and whatever still refers to a directory of it.
+    private func leave(_ root: Root) {
+        func isOurs(_ directory: Directory) -> Bool { directory.root === root }
+        if let directory = cursor?.directory, isOurs(directory) { cursor = nil }
+        urgent.removeAll(where: isOurs)
+        ordinary.removeAll(where: isOurs)
+        for moved in moving where isOurs(moved.directory) {
+            dissolve(moved.directory)
+            moved.directory.isGone = true
+        }
+        moving.removeAll { isOurs($0.directory) }
+        found.removeAll { isOurs($0.place.directory) }
+        // The answer that is on its way goes by position.
+        asked = asked?.map { file in file.flatMap { isOurs($0.place.directory) ? nil : $0 } }
+        skipped = skipped.filter { !isOurs($0.key.directory) }
+        ready.removeAll { isOurs($0.place.directory) }
+        dissolve(root.top)
+        root.top.isGone = true
+        moves += 1
+    }
+
+    /// Asks anew whose the files are that are on their way.
+    private func revise(_ oldNames: [String]) {
+        func taker(_ place: Place) -> Int? {
+            guard !place.directory.isGone, let folder = place.directory.relative else { return nil }
+            let root = place.directory.root
+            return place.name.bytes.withUnsafeBufferPointer {
+                root.claimants.winner(for: $0, in: folder, of: root, rules: rules)
+            }
+        }
+        func revised(_ file: Found) -> Found? {
+            // Another folder's file is another file: the scan that the change brings finds it under its new name.
+            guard let rule = taker(file.place), rules[rule].settings.name == file.identity.folder else { return nil }
+            var file = file
+            file.rule = rule
+            return file
+        }
+        found = found.compactMap(revised)
+        asked = asked?.map { $0.flatMap(revised) }
+        skipped = skipped.filter { place, file in
+            taker(place).map { rules[$0].settings.name == file.folder && rules[$0].skipsExisting } ?? false
+        }
+        ready = ready.filter { place, file in
+            taker(place).map { rules[$0].settings.name == file.folder } ?? false
+        }
+        settling.revise { place, group in
+            // On its way from one name to another: whose it is, is asked again when its time comes.
+            if !place.directory.isGone, place.directory.relative == nil {
+                return rules.firstIndex { $0.settings.name == oldNames[group] }.map {
+                    ($0, rules[$0].settings.quietFor)
+                }
+            }
+            return taker(place).map { ($0, rules[$0].settings.quietFor) }
+        }
+    }
+}

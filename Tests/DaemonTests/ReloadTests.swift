@@ -1,0 +1,249 @@
+import Core
+import Linux
+import Store
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Reload", .timeLimit(.minutes(2)))
+struct ReloadTests {
+    @Test("a transfer goes on untouched while everything but its destination changes")
+    func untouched() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a")
+        try await scene.isRunning(1)
+        scene.written.edit { settings in
+            settings.folders[0].priority = 7
+            settings.folders.remove(at: 1)
+            settings.policy.order = .smallestFirst
+            settings.policy.total = 3
+            settings.staging.keepFree = 1
+            settings.destinations[0].policy.concurrency = 4
+            settings.destinations[0].place = "elsewhere:1:1"
+        }
+        let view = try await scene.agent.reload()
+        #expect(view.applied)
+        #expect(
+            view.changes.map(\.words) == [
+                "folder solo removed", "folder cam changed (priority)", "destination nas changed (concurrency)",
+                "staging changed (keep_free)", "policy changed (concurrency, order)",
+            ])
+        #expect(scene.remote.running.count == 1)
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        #expect(scene.remote.began == ["a"])
+        #expect(try await scene.agent.reload().changes.isEmpty)
+        try await scene.stop()
+    }
+
+    @Test("a transfer to a destination that changed is stopped, and goes on from what was written down")
+    func changed() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a")
+        try await scene.isRunning(1)
+        scene.written.edit { $0.destinations[0].values["token"] = .text("another") }
+        #expect(try await scene.agent.reload().changes.map(\.words) == ["destination nas changed (token)"])
+        try await eventually("it began again") { scene.remote.began.count == 2 }
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        // The object that the first attempt made, and no second one.
+        #expect(scene.remote.objects == ["a"])
+        #expect(try await scene.agent.house.store.upload(id)?.attempt == 0)
+        try await scene.stop()
+    }
+
+    @Test("uploads to a destination that was taken out wait and say so, and go on when it is back")
+    func removed() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a")
+        try await scene.isRunning(1)
+        let before = scene.written.settings
+        scene.written.edit { settings in
+            settings.destinations[0].name = "other"
+            for number in settings.folders.indices { settings.folders[number].uploadTo = ["other"] }
+        }
+        _ = try await scene.agent.reload()
+        try await scene.reach(.queued, [id])
+        let hold = try #require(try await scene.agent.show(id).upload.holds.first)
+        #expect(hold.kind == "destination")
+        #expect(hold.text.contains("destination nas is not in the configuration"))
+        #expect(try await scene.agent.status().warnings.contains { $0.contains("destination nas") })
+        scene.written.edit { $0 = before }
+        _ = try await scene.agent.reload()
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        #expect(scene.remote.objects == ["a"])
+        try await scene.stop()
+    }
+
+    @Test("what only a restart can change is refused by its key, and nothing else is applied with it")
+    func fixed() async throws {
+        let scene = try await AgentScene()
+        let before = scene.agent.house.settings
+        scene.written.edit { settings in
+            settings.state = "/elsewhere"
+            settings.staging.path = "/elsewhere/staging"
+            settings.control.socket = "/elsewhere/socket"
+            settings.folders.removeAll()
+            settings.policy.order = .largestFirst
+        }
+        let view = try await scene.agent.reload()
+        #expect(!view.applied)
+        #expect(view.errors.map(\.key) == ["state", "staging.path", "control.socket"])
+        #expect(view.errors.allSatisfy { $0.place == "/s.yaml" && $0.text.contains("restart to apply it") })
+        #expect(view.changes.isEmpty)
+        #expect(scene.agent.house.settings == before)
+        try await scene.stop()
+    }
+
+    @Test("a mistake, and a destination that cannot be made, leave the old in force, transfers included")
+    func refused() async throws {
+        let scene = try await AgentScene()
+        let before = scene.agent.house.settings
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a")
+        try await scene.isRunning(1)
+        let problem = ConfigProblem(
+            severity: .error, file: "/s.yaml", line: 2, column: 3, key: "folders", text: "is wrong", excerpt: "  ^")
+        scene.written.spoil(ConfigErrors(problems: [problem]))
+        let view = try await scene.agent.reload()
+        #expect(
+            view
+                == ReloadView(
+                    applied: false,
+                    errors: [ProblemView(place: "/s.yaml:2:3", key: "folders", text: "is wrong", excerpt: "  ^")]))
+        scene.written.spoil(nil)
+        scene.written.edit { settings in
+            settings.folders.removeAll()
+            settings.destinations[0].values["token"] = .text("x")
+            settings.destinations.append(
+                DestinationSettings(
+                    name: "new", type: "scripted", values: ["bad": .flag(true)], policy: PolicyOverrides(),
+                    place: "/s.yaml:9:1"))
+        }
+        let unusable = try await scene.agent.reload()
+        #expect(!unusable.applied)
+        #expect(unusable.errors.map(\.place) == ["/s.yaml:9:1"])
+        #expect(unusable.errors.map(\.key) == ["destinations.new"])
+        #expect(scene.agent.house.settings == before)
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        #expect(scene.remote.began == ["a"])
+        try await scene.stop()
+    }
+
+    @Test("a daemon that is leaving refuses, and the old stays")
+    func leaving() async throws {
+        let scene = try await AgentScene()
+        let before = scene.agent.house.settings
+        scene.written.edit { settings in
+            settings.folders.removeAll()
+            settings.destinations[0].values["token"] = .text("x")
+        }
+        scene.agent.isStopping.store(true, ordering: .releasing)
+        await #expect(throws: Refusal.self) { try await scene.agent.reload() }
+        #expect(scene.agent.house.settings == before)
+        try await scene.stop()
+    }
+
+    @Test("many at once are done one after the other, the last written counts, and a transfer knows nothing of it")
+    func many() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a")
+        try await scene.isRunning(1)
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 1...200 {
+                group.addTask {
+                    scene.written.edit { $0.policy.perDestination = number % 64 + 1 }
+                    return try await scene.agent.reload().applied
+                }
+            }
+            for try await applied in group { #expect(applied) }
+        }
+        #expect(scene.agent.house.settings == scene.written.settings)
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        #expect(scene.remote.began == ["a"])
+        try await scene.stop()
+    }
+
+    @Test("more slots are used at once; fewer let what runs go on")
+    func slots() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        scene.written.edit { $0.policy.total = 1 }
+        _ = try await scene.agent.reload()
+        var ids: [String] = []
+        for number in 0..<4 { ids.append(try await scene.add("\(number)")) }
+        try await scene.reach(.queued, Array(ids[1...]))
+        #expect(scene.remote.running.count == 1)
+        scene.written.edit { $0.policy.total = 3 }
+        _ = try await scene.agent.reload()
+        try await scene.isRunning(3)
+        scene.written.edit { $0.policy.total = 1 }
+        _ = try await scene.agent.reload()
+        #expect(scene.remote.running.count == 3)
+        scene.remote.letGo()
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.began.count == 4)
+        try await scene.stop()
+    }
+
+    @Test("another order sorts what waits already")
+    func order() async throws {
+        let scene = try await AgentScene()
+        _ = try await scene.agent.pause(Selection(all: true))
+        var ids: [String] = []
+        for size in [300, 100, 200] { ids.append(try await scene.add("\(size)", size: size)) }
+        try await scene.reach(.queued, ids)
+        scene.written.edit { settings in
+            settings.policy.order = .smallestFirst
+            settings.policy.total = 1
+        }
+        _ = try await scene.agent.reload()
+        _ = try await scene.agent.resume(Selection(all: true))
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.began == ["100", "200", "300"])
+        try await scene.stop()
+    }
+
+    @Test("pauses and the hold of an unchanged destination are kept; a change to it lets it be tried at once")
+    func holds() async throws {
+        let scene = try await AgentScene(retry: .seconds(3600))
+        scene.remote.standard = .fail(.holdDestination(after: nil))
+        let id = try await scene.add("a")
+        try await eventually("the destination is held") { await scene.agent.dispatcher.hold(of: "nas") != nil }
+        _ = try await scene.agent.pause(Selection(folder: "solo"))
+        scene.written.edit { $0.folders[0].priority = 3 }
+        _ = try await scene.agent.reload()
+        #expect(await scene.agent.dispatcher.hold(of: "nas") != nil)
+        #expect(try await scene.agent.status().paused.map(\.name) == ["solo"])
+        #expect(scene.remote.began.count == 1)
+        scene.remote.standard = .take
+        scene.written.edit { $0.destinations[0].values["url"] = .text("http://right/") }
+        _ = try await scene.agent.reload()
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
+    @Test("a refused credential is read and tried again, although nothing else changed")
+    func credential() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .fail(.authenticate)
+        let id = try await scene.add("a")
+        try await eventually("the destination is held") {
+            await scene.agent.dispatcher.hold(of: "nas")?.kind == .auth
+        }
+        scene.remote.standard = .take
+        _ = try await scene.agent.reload()
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+}

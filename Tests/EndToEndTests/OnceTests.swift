@@ -1,0 +1,152 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// `sluice run --once`, as cron starts it.
+@Suite("run --once", .serialized, .timeLimit(.minutes(3)))
+struct OnceTests {
+    private struct Ran {
+        let ending: Child.Ending
+        let output: String
+        let errors: String
+    }
+
+    private func start(_ fixture: DaemonFixture, _ words: [String]) throws -> Child {
+        let name = hexadecimal(Chance.bytes(4))
+        return try Child(
+            fixture.binary, ["run", "--once", "--log-level", "warning", "--config", fixture.config.display] + words,
+            output: fixture.folder.path.appending(FilePath(name + ".out")),
+            errors: fixture.folder.path.appending(FilePath(name + ".err")))
+    }
+
+    private func once(_ fixture: DaemonFixture, _ words: String...) async throws -> Ran {
+        let child = try start(fixture, words)
+        let ending = try await child.end(within: .seconds(60))
+        return Ran(ending: ending, output: try child.printed(), errors: try child.complained())
+    }
+
+    /// With the configuration written, and no daemon.
+    private func fixture(_ source: DaemonFixture.Source = .delete) async throws -> DaemonFixture {
+        let fixture = try DaemonFixture(source: source, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.writeConfiguration()
+        return fixture
+    }
+
+    @Test("an empty folder: done at once, with nothing to say")
+    func nothing() async throws {
+        let fixture = try await fixture()
+        let ran = try await once(fixture)
+        #expect(ran.ending == .status(0), "\(ran.errors)")
+        #expect(ran.output == "")
+        #expect(ran.errors == "")
+        let told = try await once(fixture, "--json")
+        #expect(told.output.hasPrefix(#"{"absent":[],"completed":0,"done":true,"failed":0,"#))
+    }
+
+    @Test("again and again with files that come in between: each arrives once, and its source is released")
+    func again() async throws {
+        let fixture = try await fixture()
+        let camera = Camera(fixture, dice: Dice(seed: 7))
+        for round in 0..<8 {
+            for number in 0..<(round % 3) {
+                try camera.drop(
+                    Clip(number: round * 3 + number, size: 20_000 * round, relative: FilePath("\(round)-\(number).mp4"))
+                )
+            }
+            let ran = try await once(fixture)
+            #expect(ran.ending == .status(0), "\(ran.output)\(ran.errors)")
+        }
+        #expect(try Outcome(fixture: fixture, clips: camera.clips).problems() == [])
+    }
+
+    @Test("a file that somebody is writing waits, by its name, and goes the next time")
+    func writing() async throws {
+        let fixture = try await fixture()
+        let path = fixture.drop.appending("growing.mp4")
+        do {
+            let writer = try Descriptor.open(path, for: .updating)
+            let ran = try await once(fixture)
+            #expect(ran.ending == .status(75))
+            #expect(ran.output.contains("settling  \(path.display): somebody has it open for writing"), "\(ran.output)")
+            #expect(ran.output.hasSuffix("0 uploaded, 1 waiting, 0 failed\n"))
+            try fixture.folder.write("drop/growing.mp4", noise(5000))
+            withExtendedLifetime(writer) {}
+        }
+        let ran = try await once(fixture)
+        #expect(ran.ending == .status(0), "\(ran.output)")
+        #expect(try Files.read(fixture.received.appending("growing.mp4"), limit: 1 << 20) == noise(5000))
+    }
+
+    @Test("a server that is away is not waited for, its files are named; with --wait it may come back")
+    func away() async throws {
+        let fixture = try await fixture()
+        fixture.killReceiver()
+        for number in 0..<25 { try fixture.folder.write(FilePath("drop/\(number).mp4"), noise(100 + number)) }
+        let ran = try await once(fixture)
+        #expect(ran.ending == .status(75))
+        #expect(ran.output.contains("/drop/24.mp4 to nas: destination: nas: "), "\(ran.output)")
+        #expect(ran.output.contains("and 5 more"), "\(ran.output)")
+        #expect(ran.output.hasSuffix("0 uploaded, 25 waiting, 0 failed\n"))
+        let waiting = try start(fixture, ["--wait", "60s", "--json"])
+        try await eventually("it answers while it waits", every: .milliseconds(50)) {
+            try await fixture.status()?.counts.ongoing == 25
+        }
+        try await fixture.startReceiver()
+        #expect(try await waiting.end(within: .seconds(60)) == .status(0))
+        #expect(try waiting.printed().contains(#""completed":25,"done":true"#))
+        #expect(try Outcome.files(in: fixture.received, hidden: false).count == 25)
+    }
+
+    @Test("a signal ends it with what is left; another run on the same state is refused meanwhile")
+    func signal() async throws {
+        let fixture = try await fixture()
+        fixture.killReceiver()
+        try fixture.folder.write("drop/a.mp4", noise(100))
+        let child = try start(fixture, ["--wait", "1h"])
+        try await eventually("it waits", every: .milliseconds(50)) {
+            try await fixture.status()?.counts.ongoing == 1
+        }
+        let second = try await once(fixture)
+        #expect(second.ending == .status(75))
+        #expect(second.errors.contains("is in use by process \(child.pid)"))
+        child.send(SIGTERM)
+        #expect(try await child.end(within: .seconds(20)) == .status(75))
+        #expect(try child.printed().contains("a.mp4 to nas"))
+    }
+
+    @Test("without a place for the control socket it does its work all the same, and says so")
+    func deaf() async throws {
+        let fixture = try await fixture()
+        try fixture.folder.write("drop/a.mp4", noise(100))
+        try Files.makeFolders(fixture.folder.path.appending("control.sock"))
+        let ran = try await once(fixture)
+        #expect(ran.ending == .status(0))
+        #expect(ran.errors.contains("nobody can ask this run"))
+        #expect(try Outcome.files(in: fixture.received, hidden: false) == ["a.mp4"])
+    }
+
+    @Test("a file that was refused is failed, by its name, until somebody sees to it")
+    func failed() async throws {
+        let server = try FakeServer { exchange in
+            switch exchange.method {
+            case "OPTIONS":
+                exchange.reply(
+                    204, [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation"), ("Tus-Max-Size", "10")])
+            default: exchange.reply(413)
+            }
+        }
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.destination = server.url + "/files"
+        try fixture.writeConfiguration()
+        try fixture.folder.write("drop/a.mp4", noise(100))
+        for _ in 0..<2 {
+            let ran = try await once(fixture)
+            #expect(ran.ending == .status(75))
+            #expect(ran.output.contains("failed    \(fixture.drop.display)/a.mp4 to nas: "), "\(ran.output)")
+            #expect(ran.output.hasSuffix("0 uploaded, 0 waiting, 1 failed\n"))
+        }
+    }
+}

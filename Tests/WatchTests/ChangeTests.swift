@@ -1,0 +1,138 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Watch
+
+/// Other folders while it watches.
+@Suite("Watching other folders", .timeLimit(.minutes(2)))
+struct ChangeTests {
+    let folder = TemporaryFolder()
+    let scene = Scene()
+
+    private func rule(_ name: String, _ path: String, include: [String] = [], recursive: Bool = true) throws
+        -> WatchRule
+    {
+        let path = folder.path.appending(FilePath(path))
+        try Files.makeFolders(path)
+        return WatchRule(name: name, path: path, recursive: recursive, include: include)
+    }
+
+    private func folders(_ watcher: Watcher, are names: [String]) async throws {
+        try await eventually("watched are \(names)") { watcher.states().map(\.folder) == names }
+    }
+
+    @Test("what stands in a new folder is found, and what comes to one that was taken out is not")
+    func comeAndGo() async throws {
+        let (a, b) = (try rule("a", "a"), try rule("b", "b"))
+        try folder.write("b/early", [1])
+        try await scene.watch([a]) { watcher in
+            watcher.change([a, b])
+            try await scene.settled("early")
+            watcher.change([b])
+            try await folders(watcher, are: ["b"])
+            try folder.write("a/late", [1])
+            try folder.write("b/late b", [1])
+            try await scene.settled("early", "late b")
+            #expect(scene.heard.settled.map(\.folder) == ["b", "b"])
+            // Back again: what came meanwhile is found by its first scan.
+            watcher.change([b, a])
+            try await scene.settled("early", "late b", "late")
+        }
+    }
+
+    @Test("a folder that did not change is not scanned again, and its files go on settling")
+    func untouched() async throws {
+        var pace = WatchPace.quick
+        // Nothing settles before the test says so.
+        pace.quiet.closed = .seconds(3600)
+        let (a, b) = (try rule("a", "a"), try rule("b", "b"))
+        let old = (0..<20).map { "old \($0)" }
+        for name in old { try folder.write(FilePath("a").appending(FilePath(name)), [1]) }
+        try await scene.watch([a], pace: pace) { watcher in
+            try folder.write("a/new", [1])
+            try await eventually("the new one settles") {
+                watcher.settlingFiles().contains { $0.path.name == "new" }
+            }
+            try await scene.settled(old)
+            let since = watcher.settlingFiles().first { $0.path.name == "new" }?.since
+            let asked = scene.heard.asked
+            for _ in 0..<10 {
+                watcher.change([a, b])
+                watcher.change([b, a])
+            }
+            try await scene.wait("the first scans of b") { $0.scanned.contains("b") }
+            try await folders(watcher, are: ["b", "a"])
+            #expect(watcher.settlingFiles().first { $0.path.name == "new" }?.since == since)
+            #expect(scene.heard.asked == asked)
+            #expect(scene.heard.scanned.filter { $0 == "a" }.count == 1)
+        }
+    }
+
+    @Test("other patterns count at once, for what settles and for what stands there")
+    func patterns() async throws {
+        let before = try rule("a", "a", include: ["*.mp4"])
+        try folder.write("a/1.txt", [1])
+        try await scene.watch([before]) { watcher in
+            try folder.write("a/1.mp4", [1])
+            try await scene.settled("1.mp4")
+            watcher.change([try rule("a", "a", include: ["*.txt"])])
+            try await scene.settled("1.mp4", "1.txt")
+            try folder.write("a/2.mp4", [1])
+            try folder.write("a/2.txt", [1])
+            try await scene.settled("1.mp4", "1.txt", "2.txt")
+        }
+    }
+
+    @Test("a folder within another takes its files from it, and gives them back")
+    func nested() async throws {
+        let outer = try rule("outer", "a")
+        let inner = try rule("inner", "a/in")
+        try await scene.watch([outer]) { watcher in
+            watcher.change([inner, outer])
+            try await folders(watcher, are: ["inner", "outer"])
+            try folder.write("a/in/1", [1])
+            try await scene.wait("one") { $0.settled.map(\.folder) == ["inner"] }
+            watcher.change([outer])
+            try await folders(watcher, are: ["outer"])
+            try folder.write("a/in/2", [1])
+            // The old one is found again under its other name, as after a restart; the new one comes once.
+            try await scene.wait("three") {
+                $0.settled.map { "\($0.folder) \($0.relative.display)" }.sorted() == [
+                    "inner 1", "outer in/1", "outer in/2",
+                ]
+            }
+        }
+    }
+
+    @Test("no file is missed or told twice, however often folders come and go while files come")
+    func storm() async throws {
+        let (a, b, c) = (try rule("a", "a"), try rule("b", "b"), try rule("c", "a/deep", recursive: false))
+        var wanted: [String] = []
+        for number in 0..<60 { wanted.append("\(number)") }
+        let names = wanted
+        try await scene.watch([a]) { watcher in
+            for number in names.indices {
+                try folder.write(FilePath("a/\(names[number])"), [1])
+                let lists = [[a], [a, b], [a, b, c], [b, a], [c, a], [a, c, b]]
+                watcher.change(lists[number % lists.count])
+            }
+            watcher.change([a])
+            try await scene.settled(names)
+            #expect(Set(scene.heard.settled.map(\.folder)) == ["a"])
+        }
+    }
+
+    @Test("old files of a new folder are skipped where that is wanted, those of the others not")
+    func skipping() async throws {
+        let (a, b) = (try rule("a", "a"), try rule("b", "b"))
+        try folder.write("b/old", [1])
+        try await scene.watch([a]) { watcher in
+            watcher.change([a, b], skipExisting: ["b"])
+            try await scene.wait("skipped") { $0.skipped.map(\.relative.display) == ["old"] }
+            try folder.write("b/new", [1])
+            try await scene.settled("new")
+        }
+    }
+}
