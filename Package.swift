@@ -70,7 +70,7 @@ let package = Package(
         room("TestKit", ["Core", "Linux"]),
 
         // Figures, one line each; `make bench`.
-        .executableTarget(name: "Benchmarks", dependencies: ["Core"], swiftSettings: strict),
+        .executableTarget(name: "Benchmarks", dependencies: ["Core", "Linux", "Store"], swiftSettings: strict),
 
         tests("CoreTests", ["Core", "Linux"]),
         // The built binary and its processes, killed at any moment.
@@ -85,6 +85,8 @@ let package = Package(
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
         tests("StoreTests", ["Core", "Store"]),
+        // What many rows cost, in steps and plans.
+        tests("ScaleTests", ["Benchmarks", "Core", "Linux", "Store"]),
         tests("DaemonTests", ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),

@@ -40,7 +40,7 @@ package final class Agent: Sendable {
     ) async throws -> Agent {
         let store = try await Store.open(settings.state, clocks: clocks, sorting: sorting(settings.policy.order))
         let staging = StagingArea(folder: settings.staging.path, method: method(settings.staging.copy))
-        let copies = try await blocking { try staging.prepare() }
+        try await blocking { try staging.prepare() }
         let transport = Transport()
         let destinations = try makeDestinations(settings, kinds, transport, clocks, log)
         var firstWatch: Set<String> = []
@@ -50,9 +50,7 @@ package final class Agent: Sendable {
         let house = House(
             settings: settings, store: store, staging: staging, clocks: clocks, log: log, destinations: destinations,
             live: LiveUploads(clocks: clocks))
-        let agent = Agent(house, transport, firstWatch: firstWatch)
-        try await agent.sweep(copies)
-        return agent
+        return Agent(house, transport, firstWatch: firstWatch)
     }
 
     private init(_ house: House, _ transport: Transport, firstWatch: Set<String>) {
@@ -129,18 +127,6 @@ package final class Agent: Sendable {
             house.log.error("the start could not be recorded", ["reason": "\(error)"])
         }
         isReady.store(true, ordering: .releasing)
-    }
-
-    /// Removes copies that no asset counts on: from a crash between the rename and its record, or after the release.
-    private func sweep(_ copies: [FilePath]) async throws {
-        for chunk in stride(from: 0, to: copies.count, by: 500).map({ copies[$0..<min($0 + 500, copies.count)] }) {
-            let numbers = chunk.compactMap { $0.text.flatMap { Int64($0) } }
-            let owned = try await house.store.owned(numbers)
-            let staging = house.staging
-            let stray = numbers.filter { !owned.contains($0) }
-            try await blocking { for name in stray { try staging.remove(FilePath("\(name)")) } }
-            if !stray.isEmpty { house.log.info("swept copies that nobody needs", ["files": "\(stray.count)"]) }
-        }
     }
 
     private static func makeDestinations(
