@@ -11,12 +11,15 @@ extension Agent {
         "paused": [.staging, .queued],
     ]
 
-    /// Uploads whose view says `state`: looked through a thousand at a time, and only where such ones can be.
+    /// Views in one turn: a thousand of them would take ten MiB.
+    private static let turn = 200
+
+    /// Uploads whose view says `state`: looked through some at a time, and only where such ones can be.
     func uploads(shownAs state: String, _ filter: Store.Filter, limit: Int) async throws -> (
         [UploadView], next: String?
     ) {
         var filter = filter
-        filter.limit = 1000
+        filter.limit = Self.turn
         let parts = try await parts(of: state, filter)
         var after = filter.after
         var found: [UploadView] = []
@@ -40,6 +43,11 @@ extension Agent {
     /// What holds a whole class holds each of its uploads: then all are waiting and none is queued, and no row needs to be
     /// looked at to know it. In the others those wait that have a reason of their own, which have an index.
     private func parts(of state: String, _ filter: Store.Filter) async throws -> [Store.Filter] {
+        if state == "settling" {
+            var part = filter
+            part.isUnsettled = true
+            return [part]
+        }
         guard ["queued", "waiting", "paused"].contains(state) else { return [filter] }
         var held: Set<UploadClass> = []
         var free: Set<UploadClass> = []

@@ -12,6 +12,8 @@ extension Store {
         package var classes: Set<UploadClass>?
         /// Only uploads that wait for their own sake: a person paused this one, or its last attempt failed.
         package var isHeld = false
+        /// Only uploads whose file settles again.
+        package var isUnsettled = false
         /// Part of the path, as bytes.
         package var text: FilePath?
         /// Only uploads that are older than this id.
@@ -53,6 +55,8 @@ extension Store {
         var found: [String] = []
         if filter.isHeld {
             found = try held(filter)
+        } else if filter.isUnsettled {
+            found = try unsettled(filter)
         } else if filter.namesClasses {
             // Each class in each state has its own place in the index, in the order of the ids.
             for (upload, state) in try classes() where filter.takes(upload) {
@@ -101,6 +105,17 @@ extension Store {
             if let upload = try upload(id), filter.takes(upload) { found.insert(id) }
         }
         return Array(found)
+    }
+
+    private func unsettled(_ filter: Filter) throws -> [String] {
+        let assets = try connection.all(
+            "SELECT id FROM asset INDEXED BY asset_unsettled WHERE state = 'unsettled' ORDER BY id DESC"
+        ) { $0.integer(0) }
+        var found: [String] = []
+        for asset in assets where found.count < filter.limit {
+            found += try uploads(of: asset).filter { filter.takes($0) }.map(\.id).reversed()
+        }
+        return found
     }
 
     /// The classes and states that have uploads.

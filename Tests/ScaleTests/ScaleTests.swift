@@ -86,6 +86,7 @@ private struct Scene {
         try await part("upkeep") {
             _ = try await store.oldTombstones(limit: 500)
             _ = try await store.unsettled()
+            _ = try await store.rows(Self.filter { $0.isUnsettled = true })
             _ = try await store.remoteDeletions()
             _ = try await store.owned([1, 2, 3, 1_000_000_000])
             _ = try await store.events(after: store.seq - 10, limit: 200)
@@ -203,6 +204,7 @@ struct ScaleTests {
     /// Indexes of nothing but what is looked for, in its order, and the statement says how many it takes.
     private static let wholeIndexes: Set<String> = [
         "SCAN asset USING INDEX asset_arrived", "SCAN asset USING INDEX asset_unsettled",
+        "SCAN asset USING COVERING INDEX asset_unsettled",
     ]
 
     @Test("four times the uploads cost no more steps, whatever is asked")
