@@ -187,3 +187,25 @@ extension Backlog {
         makesFiles = true
     }
 }
+
+/// The median time of a claim in a state folder, and of a change that writes one small row: what the difference is, is
+/// the claim, and the rest is the disk's.
+///
+/// - Parameter rounds: Claims; each is given back.
+func claimTimes(_ state: FilePath, rounds: Int = 200) async throws -> (claim: Duration, smallest: Duration) {
+    let store = try await Store.open(state, clocks: SystemClocks(), sorting: .newestFirst)
+    let clock = ContinuousClock()
+    var (claims, small): ([Duration], [Duration]) = ([], [])
+    for _ in 0..<rounds {
+        var start = clock.now
+        guard let claim = try await store.claim(Backlog.destinations[1], passingOver: [Backlog.folders[0]]) else {
+            throw WrongResult("nothing to claim")
+        }
+        claims.append(start.duration(to: clock.now))
+        try await store.finish(claim.upload.id, .yielded)
+        start = clock.now
+        try await store.announce("measured", [:])
+        small.append(start.duration(to: clock.now))
+    }
+    return (claims.sorted()[rounds / 2], small.sorted()[rounds / 2])
+}

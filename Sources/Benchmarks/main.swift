@@ -9,6 +9,9 @@ if wanted.first == "fill" {
     try await backlog.fill(FilePath(wanted[wanted.startIndex + 1])) { count in
         if count % 100_000 == 0 { print("filled\t\(count)") }
     }
+} else if wanted.first == "claims", wanted.count == 2 {
+    let times = try await claimTimes(FilePath(wanted[wanted.startIndex + 1]))
+    print("claim\t\(times.claim)\tsmallest change\t\(times.smallest)")
 } else {
     for benchmark in coreBenchmarks where wanted.isEmpty || wanted.contains(where: { benchmark.name.contains($0) }) {
         print(try await benchmark.measured())
