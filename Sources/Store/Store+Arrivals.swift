@@ -12,13 +12,16 @@ extension Store {
         var answers = [Bool](repeating: false, count: identities.count)
         var old: [StoredIdentity] = []
         // In the order of the table: what stands side by side is read once, and not once for each.
-        for index in identities.indices.sorted(by: { identities[$0].relative < identities[$1].relative }) {
-            let identity = identities[index]
-            guard let stone = try tombstone(identity.folder, identity.relative),
-                stone.identity.isSameVersion(as: identity)
-            else { continue }
-            answers[index] = true
-            if abs(now - stone.seenAt) > 7 * 86_400_000 { old.append(identity) }
+        let order = identities.indices.sorted { identities[$0].relative < identities[$1].relative }
+        try together {
+            for index in order {
+                let identity = identities[index]
+                guard let stone = try tombstone(identity.folder, identity.relative),
+                    stone.identity.isSameVersion(as: identity)
+                else { continue }
+                answers[index] = true
+                if abs(now - stone.seenAt) > 7 * 86_400_000 { old.append(identity) }
+            }
         }
         if !old.isEmpty {
             try await change { connection in

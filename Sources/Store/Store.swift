@@ -120,6 +120,15 @@ package actor Store {
         if let error = commit() { throw error }
     }
 
+    /// Runs questions that belong together as one read: each alone would lock the database and let it go again, which
+    /// costs more than a small question does.
+    func together<R>(_ body: () throws -> R) throws -> R {
+        try reader.execute("BEGIN")
+        // A read has nothing to take back, and an error of its end would hide the answer's own.
+        defer { try? reader.execute("COMMIT") }
+        return try body()
+    }
+
     /// Runs `body` in the open transaction and returns when it is committed: durable.
     func change<R: Sendable>(_ body: (Connection) throws -> R) async throws -> R {
         if !isOpen {
