@@ -71,7 +71,8 @@ let package = Package(
 
         // Figures, one line each; `make bench`.
         .executableTarget(
-            name: "Benchmarks", dependencies: ["Core", "Linux", "Daemon", "Control", "Transport", "TestKit"],
+            name: "Benchmarks",
+            dependencies: ["Core", "Linux", "Store", "Daemon", "Control", "Transport", "TestKit"],
             swiftSettings: strict),
 
         tests("CoreTests", ["Core", "Linux"]),
@@ -87,6 +88,8 @@ let package = Package(
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
         tests("StoreTests", ["Core", "Store"]),
+        // What many rows cost, in steps and plans.
+        tests("ScaleTests", ["Benchmarks", "Core", "Linux", "Store"]),
         tests("DaemonTests", ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),

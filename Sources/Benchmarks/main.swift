@@ -9,6 +9,20 @@ if words.first == "put", words.count == 3 {
     try await put(FilePath(words[1]), to: words[2])
     exit(0)
 }
+if words.first == "fill" {
+    guard let backlog = Backlog(words[1...]) else {
+        throw WrongResult("usage: Benchmarks fill STATE COUNT [WATCHED STAGING]")
+    }
+    try await backlog.fill(FilePath(words[1])) { count in
+        if count % 100_000 == 0 { print("filled\t\(count)") }
+    }
+    exit(0)
+}
+if words.first == "claims", words.count == 2 {
+    let times = try await claimTimes(FilePath(words[1]))
+    print("claim\t\(times.claim)\tsmallest change\t\(times.smallest)")
+    exit(0)
+}
 func isWanted(_ name: String) -> Bool { words.isEmpty || words.contains { name.contains($0) } }
 
 for benchmark in coreBenchmarks where isWanted(benchmark.name) { print(try await benchmark.measured()) }

@@ -32,11 +32,13 @@ package struct ControlClient: Sendable {
         try await ask(Request("POST", url("reload")), as: ReloadView.self, also: 422)
     }
 
-    package func add(_ request: AddRequest) async throws -> [UploadView] { try await post("uploads", request) }
-    package func pause(_ selection: Selection) async throws -> [UploadView] { try await post("pause", selection) }
-    package func resume(_ selection: Selection) async throws -> [UploadView] { try await post("resume", selection) }
-    package func cancel(_ selection: Selection) async throws -> [UploadView] { try await post("cancel", selection) }
-    package func retry(_ selection: Selection) async throws -> [UploadView] { try await post("retry", selection) }
+    package func add(_ request: AddRequest) async throws -> [UploadView] {
+        try await post("uploads", request).uploads
+    }
+    package func pause(_ selection: Selection) async throws -> UploadsReply { try await post("pause", selection) }
+    package func resume(_ selection: Selection) async throws -> UploadsReply { try await post("resume", selection) }
+    package func cancel(_ selection: Selection) async throws -> UploadsReply { try await post("cancel", selection) }
+    package func retry(_ selection: Selection) async throws -> UploadsReply { try await post("retry", selection) }
 
     /// Events after `since`, or from now on, until the caller stops reading or the daemon goes
     /// (``ControlError/ended``). A daemon that found this reader too slow is asked again from the last event.
@@ -85,18 +87,20 @@ package struct ControlClient: Sendable {
         try await ask(Request("GET", url(path)), as: Reply.self)
     }
 
-    private func post(_ path: String, _ body: some Encodable) async throws -> [UploadView] {
+    private func post(_ path: String, _ body: some Encodable) async throws -> UploadsReply {
         let headers = [("Content-Type", "application/json")]
         let request = Request("POST", url(path), headers: headers, body: .bytes(try JSON.bytes(body)))
-        return try await ask(request, as: UploadsReply.self).uploads
+        // To end a million uploads takes minutes. A daemon that goes closes the connection, so nobody waits for nobody.
+        return try await ask(request, as: UploadsReply.self, within: .seconds(3600))
     }
 
-    private func ask<Reply: Decodable>(_ request: Request, as type: Reply.Type, also: Int? = nil) async throws -> Reply
-    {
+    private func ask<Reply: Decodable>(
+        _ request: Request, as type: Reply.Type, also: Int? = nil, within time: Duration = .seconds(60)
+    ) async throws -> Reply {
         var request = request
         request.unixSocket = socket
         request.limits = Limits(
-            connect: .seconds(5), sendingStall: .seconds(30), replyWait: .seconds(60), whole: .seconds(300))
+            connect: .seconds(5), sendingStall: .seconds(30), replyWait: time, whole: time * 5)
         request.answerLimit = 64 << 20
         let response: Response
         do { response = try await transport.send(request) } catch { throw explain(error) }

@@ -64,11 +64,11 @@ final class ControlService: WebService {
             return WebReply(json: UploadsReply(uploads: uploads), status: 202)
         case .act(let act):
             let selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
-            return WebReply(json: UploadsReply(uploads: try await perform(act, selection)), status: 202)
+            return WebReply(json: try await perform(act, selection), status: 202)
         case .actOn(let reference, let act):
             var selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
             selection.ids = [reference]
-            guard let upload = try await perform(act, selection).first else {
+            guard let upload = try await perform(act, selection).uploads.first else {
                 throw Refusal(.notFound, "no upload `\(printable(reference))`", id: reference)
             }
             return WebReply(json: upload, status: 202)
@@ -76,7 +76,7 @@ final class ControlService: WebService {
         }
     }
 
-    private func perform(_ act: Route.Act, _ selection: Selection) async throws -> [UploadView] {
+    private func perform(_ act: Route.Act, _ selection: Selection) async throws -> UploadsReply {
         switch act {
         case .pause: try await operations.pause(selection)
         case .resume: try await operations.resume(selection)

@@ -22,13 +22,6 @@ package enum JSON {
     }
 }
 
-/// What the changing verbs answer, and `add`.
-package struct UploadsReply: Codable, Sendable, Hashable {
-    package var uploads: [UploadView]
-
-    package init(uploads: [UploadView]) { self.uploads = uploads }
-}
-
 /// An error as it travels: `{"error": {"code", "message", "id"}}`. The code is text, since a newer daemon may know more.
 struct ErrorReply: Codable {
     struct Content: Codable {

@@ -33,31 +33,6 @@ extension Agent: Operations {
             next: rows.count > query.limit ? shown.last?.upload.id : nil)
     }
 
-    /// Words of a view that say more than the stored state does, and the stored states behind each.
-    private static let shownStates: [String: [UploadState]] = [
-        "settling": [.staging], "staging": [.staging], "queued": [.queued], "waiting": [.staging, .queued],
-        "opening": [.uploading], "uploading": [.uploading], "finishing": [.uploading],
-        "paused": [.staging, .queued],
-    ]
-
-    /// Uploads whose view says `state`: looked through a thousand at a time.
-    private func uploads(shownAs state: String, _ filter: Store.Filter, limit: Int) async throws -> (
-        [UploadView], next: String?
-    ) {
-        var filter = filter
-        filter.limit = 1000
-        var found: [UploadView] = []
-        while true {
-            let rows = try await house.store.rows(filter)
-            for view in await views(rows[...]) where state == "paused" ? view.isPaused : view.state == state {
-                if found.count == limit { return (found, found.last?.id) }
-                found.append(view)
-            }
-            guard rows.count == filter.limit, let last = rows.last else { return (found, nil) }
-            filter.after = last.upload.id
-        }
-    }
-
     private func states(_ query: ListQuery) throws -> [UploadState] {
         var states = UploadState.allCases
         if let list = query.list {
@@ -95,7 +70,7 @@ extension Agent: Operations {
 
     // MARK: Hold and let go
 
-    package func pause(_ selection: Selection) async throws -> [UploadView] {
+    package func pause(_ selection: Selection) async throws -> UploadsReply {
         try requireReady()
         if let duration = selection.duration, duration <= 0 {
             throw Refusal(.badRequest, "`duration` takes seconds above 0")
@@ -111,7 +86,7 @@ extension Agent: Operations {
             await dispatcher.stop { _, destination, folder in
                 scopes.contains { $0.0 == .all || $0.1 == ($0.0 == .folder ? folder : destination) }
             }
-            return []
+            return UploadsReply()
         }
         if selection.duration != nil {
             throw Refusal(.badRequest, "`duration` goes with everything, a folder or a destination")
@@ -122,29 +97,29 @@ extension Agent: Operations {
                 .conflict, "\(row.upload.id) is \(row.upload.state.rawValue): only ongoing uploads are paused",
                 id: row.upload.id)
         }
-        for row in rows { try await house.store.pause(row.upload.id, true) }
+        try await house.store.pause(rows.map(\.upload.id), true)
         let ids = Set(rows.map(\.upload.id))
         await dispatcher.stop { id, _, _ in ids.contains(id) }
-        return try await renewed(rows)
+        return try await reply(rows.map(\.upload.id))
     }
 
-    package func resume(_ selection: Selection) async throws -> [UploadView] {
+    package func resume(_ selection: Selection) async throws -> UploadsReply {
         try requireReady()
         let scopes = try scopes(selection)
         if !scopes.isEmpty {
             for (scope, name) in scopes { try await house.store.clearPause(scope, name) }
             try await dispatcher.reloadPauses()
             try await dispatcher.reconsider(selection.destination.map { [$0] })
-            return []
+            return UploadsReply()
         }
         let rows = try await rows(selection)
         for row in rows where row.upload.state.isTerminal {
             let verb = row.upload.state == .completed ? "it needs nothing more" : "use `retry`"
             throw Refusal(.conflict, "\(row.upload.id) is \(row.upload.state.rawValue): \(verb)", id: row.upload.id)
         }
-        for row in rows { try await house.store.pause(row.upload.id, false) }
+        try await house.store.pause(rows.map(\.upload.id), false)
         try await dispatcher.reconsider(Set(rows.map(\.upload.destination)))
-        return try await renewed(rows)
+        return try await reply(rows.map(\.upload.id))
     }
 
     /// The pauses that a selection without ids means.
@@ -166,7 +141,7 @@ extension Agent: Operations {
     }
 
     /// A misspelt name must not look as if there were nothing to do.
-    private func requireKnown(folder: String?, destination: String?) throws {
+    func requireKnown(folder: String?, destination: String?) throws {
         func require(_ what: String, _ name: String?, _ known: [String]) throws {
             guard let name, !known.contains(name) else { return }
             let near = closest(to: name, among: known).map { "did you mean `\($0)`?" }
@@ -176,97 +151,13 @@ extension Agent: Operations {
         try require("destination", destination, house.settings.destinations.map(\.name))
     }
 
-    // MARK: End and begin again
-
-    package func cancel(_ selection: Selection) async throws -> [UploadView] {
-        try requireReady()
-        let rows = try await selection.ids.isEmpty ? bulk(selection, ["ongoing"]) : rows(selection)
-        for row in rows where row.upload.state == .completed {
-            throw Refusal(
-                .conflict, "\(row.upload.id) is completed: cancel ends only what is not over", id: row.upload.id)
-        }
-        // Some at a time: a long transaction would keep everybody else waiting.
-        for start in stride(from: 0, to: rows.count, by: 200) {
-            _ = try await house.store.cancel(rows[start..<min(start + 200, rows.count)].map(\.upload.id))
-        }
-        CrashPoint.reached("cancelled")
-        await dispatcher.cancel(Set(rows.map(\.upload.id)))
-        await stager.reconsider()
-        for bell in [house.removalBell, house.releaseBell, house.stagerBell] { bell.ring() }
-        return try await renewed(rows)
-    }
-
-    package func retry(_ selection: Selection) async throws -> [UploadView] {
-        try requireReady()
-        let rows = try await selection.ids.isEmpty ? bulk(selection, ["failed"]) : rows(selection)
-        // One that was retried before is under way again: the second retry of two is no mistake. A pause is.
-        for row in rows where !row.upload.state.isTerminal {
-            guard row.upload.generation == 1 || row.upload.pausedAt != nil else { continue }
-            let state = row.upload.pausedAt == nil ? row.upload.state.rawValue : "paused"
-            throw Refusal(
-                .conflict,
-                "\(row.upload.id) is \(state): retry is for failed and cancelled uploads; "
-                    + (row.upload.pausedAt == nil ? "it goes on by itself" : "use `resume`"),
-                id: row.upload.id)
-        }
-        for row in rows {
-            switch row.upload.state {
-            case .completed:
-                throw Refusal(
-                    .conflict, "\(row.upload.id) is completed: `add --again` uploads the file once more",
-                    id: row.upload.id)
-            case .staging, .queued, .uploading: continue  // a second retry of the same: it is under way
-            case .failed, .cancelled: try await retry(row)
-            }
-        }
-        for bell in [house.stagerBell, house.dispatchBell] { bell.ring() }
-        return try await renewed(rows)
-    }
-
-    private func retry(_ row: UploadRow) async throws {
-        await dispatcher.end(row.upload.id)
-        let (staging, asset) = (house.staging, row.asset)
-        let copy = try await blocking { try staging.size(of: asset.stagedName) }
-        if asset.state == .staged, copy == asset.size {
-            _ = try await house.store.retry(row.upload.id, fromCopy: true)
-            return
-        }
-        let look = try await blocking { try FileLook.ifPresent(at: asset.path) }
-        guard let look, look.isRegular else {
-            throw Refusal(
-                .sourceMissing, "neither the staged copy nor the source \(asset.path.display) is there any more",
-                id: row.upload.id)
-        }
-        guard look.size == asset.size, look.modified == asset.identity.modified else {
-            throw Refusal(
-                .conflict, "\(asset.path.display) has changed since: it is picked up as a new file by itself",
-                id: row.upload.id)
-        }
-        _ = try await house.store.retry(row.upload.id, fromCopy: false)
-    }
-
     func requireReady() throws {
         if isStarting { throw Refusal(.unavailable, "the daemon is starting: try again in a moment") }
     }
 
     // MARK: Finding uploads
 
-    /// Rows of a selection that names none by id: everything, a folder's or a destination's.
-    private func bulk(_ selection: Selection, _ lists: Set<String>) async throws -> [UploadRow] {
-        guard selection.all || selection.folder != nil || selection.destination != nil else {
-            throw Refusal(.badRequest, "give ids, a folder, a destination, or all")
-        }
-        var filter = Store.Filter()
-        filter.folder = selection.folder
-        filter.destination = selection.destination
-        filter.states = UploadState.allCases.filter { lists.contains($0.list) }
-        filter.limit = 1_000_000
-        let rows = try await house.store.rows(filter)
-        if rows.isEmpty { try requireKnown(folder: selection.folder, destination: selection.destination) }
-        return rows
-    }
-
-    private func rows(_ selection: Selection) async throws -> [UploadRow] {
+    func rows(_ selection: Selection) async throws -> [UploadRow] {
         guard selection.folder == nil, selection.destination == nil, !selection.all else {
             throw Refusal(.badRequest, "give ids, or a folder, or a destination, or all: not several")
         }
@@ -309,15 +200,11 @@ extension Agent: Operations {
         // As shown, else as it stands, like a whole path.
         let shown = FilePath(display: reference)
         let asItStands = FilePath(reference)
-        // Once where both are the same: it looks through all names.
         for end in [shown, shown == asItStands ? nil : asItStands].compactMap({ $0 }) {
             let names = end.components
-            guard !names.isEmpty else { continue }
-            var filter = Store.Filter()
-            filter.text = names.last
-            filter.limit = 1000
+            guard let last = names.last else { continue }
             var newest: [FilePath: Int64] = [:]
-            let found = try await house.store.rows(filter).filter { row in
+            let found = try await house.store.rows(named: last, limit: 1000).filter { row in
                 let path = row.asset.path
                 guard path.components.suffix(names.count) == names[...] else { return false }
                 if newest[path] == nil { newest[path] = row.asset.id }
@@ -337,10 +224,6 @@ extension Agent: Operations {
             "\($0.upload.id) (\(areOneFile ? $0.upload.destination : $0.asset.path.display))"
         }
         throw Refusal(.ambiguous, "`\(reference)` may mean " + names.joined(separator: ", "))
-    }
-
-    private func renewed(_ rows: [UploadRow]) async throws -> [UploadView] {
-        await views(try await rows.asyncCompactMap { try await self.house.store.row($0.upload.id) }[...])
     }
 }
 

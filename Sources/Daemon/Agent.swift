@@ -49,7 +49,7 @@ package final class Agent: Sendable {
         let store = try await Store.open(
             settings.state, clocks: clocks, sorting: sorting(settings.policy.order))
         let staging = stagingArea(settings.staging)
-        let copies = try await blocking { try staging.prepare() }
+        try await blocking { try staging.prepare() }
         let house = House(
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
             clocks: clocks, log: log)
@@ -60,7 +60,6 @@ package final class Agent: Sendable {
         let first = try await agent.foldersOfFirstWatch(settings)
         agent.firstWatch.withLock { $0 = first }
         agent.watcher.change(settings.folders.map(\.watch), skipExisting: agent.skipping(settings))
-        try await agent.sweep(copies)
         return agent
     }
 
@@ -154,18 +153,6 @@ package final class Agent: Sendable {
             house.log.error("the start could not be recorded", ["reason": "\(error)"])
         }
         isReady.store(true, ordering: .releasing)
-    }
-
-    /// Removes copies that no asset counts on: from a crash between the rename and its record, or after the release.
-    private func sweep(_ copies: [FilePath]) async throws {
-        for chunk in stride(from: 0, to: copies.count, by: 500).map({ copies[$0..<min($0 + 500, copies.count)] }) {
-            let numbers = chunk.compactMap { $0.text.flatMap { Int64($0) } }
-            let owned = try await house.store.owned(numbers)
-            let staging = house.staging
-            let stray = numbers.filter { !owned.contains($0) }
-            try await blocking { for name in stray { try staging.remove(FilePath("\(name)")) } }
-            if !stray.isEmpty { house.log.info("swept copies that nobody needs", ["files": "\(stray.count)"]) }
-        }
     }
 
     /// - Throws: What the destination says of its settings.

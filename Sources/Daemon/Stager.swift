@@ -38,6 +38,7 @@ actor Stager {
 
     /// Copies until the task is cancelled.
     func run() async throws {
+        try await Sweep(house: house).run()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for bell in workerBells { group.addTask { try await self.work(bell) } }
             group.addTask { try await self.lookAfterUnsettled() }

@@ -247,6 +247,24 @@ package struct Selection: Codable, Sendable, Hashable {
     }
 }
 
+/// What the changing verbs answer, and `add`.
+package struct UploadsReply: Codable, Sendable, Hashable {
+    /// The uploads as they are now; of more than a person named, the newest hundred.
+    package var uploads: [UploadView]
+    /// How many there were.
+    package var count: Int
+    /// How many of a whole folder, of a destination or of all could not be retried, and why the first of them.
+    package var refused: Int?
+    package var refusal: String?
+
+    package init(uploads: [UploadView] = [], count: Int? = nil, refused: Int? = nil, refusal: String? = nil) {
+        self.uploads = uploads
+        self.count = count ?? uploads.count
+        self.refused = refused
+        self.refusal = refusal
+    }
+}
+
 /// A request that the daemon cannot do, with the HTTP status and the code that the command line turns into its exit status.
 package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConvertible {
     package enum Code: String, Codable, Sendable, Hashable {
@@ -290,11 +308,11 @@ package protocol Operations: Sendable {
     /// One upload for each destination.
     func add(_ request: AddRequest) async throws -> [UploadView]
     /// With neither ids, folder nor destination: everything (`global`).
-    func pause(_ selection: Selection) async throws -> [UploadView]
-    func resume(_ selection: Selection) async throws -> [UploadView]
-    func cancel(_ selection: Selection) async throws -> [UploadView]
+    func pause(_ selection: Selection) async throws -> UploadsReply
+    func resume(_ selection: Selection) async throws -> UploadsReply
+    func cancel(_ selection: Selection) async throws -> UploadsReply
     /// `all` means every failed upload.
-    func retry(_ selection: Selection) async throws -> [UploadView]
+    func retry(_ selection: Selection) async throws -> UploadsReply
     func status() async throws -> StatusView
     /// Puts the configuration as its files stand now in force, or says what is wrong with it and changes nothing.
     func reload() async throws -> ReloadView

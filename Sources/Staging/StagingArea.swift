@@ -58,17 +58,8 @@ package struct StagingArea: Sendable {
 
     private func partial(_ name: FilePath) -> FilePath { FilePath(bytes: path(name).bytes + Array(".part".utf8)) }
 
-    /// Makes the folder where it is missing, and sweeps the copies that a crash left half done.
-    ///
-    /// - Returns: The names of the whole copies.
-    package func prepare() throws(SystemError) -> [FilePath] {
-        try Files.makeFolders(folder, mode: 0o700)
-        var whole: [FilePath] = []
-        for name in try Files.names(in: folder) {
-            if name.fileExtension == "part" { try Files.removeIfPresent(path(name)) } else { whole.append(name) }
-        }
-        return whole
-    }
+    /// Makes the folder where it is missing.
+    package func prepare() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700) }
 
     /// Makes the folder anew where somebody removed it. What was in it is staged again when it is missed.
     package func restore() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700) }

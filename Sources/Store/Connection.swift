@@ -87,6 +87,21 @@ final class Connection {
         try query(sql, values) { row throws(StoreError) in try row.next() ? make(row) : nil }
     }
 
+    /// What SQLite means to do for each statement that has run so far. For tests: none may read through a large table.
+    func plans() throws(StoreError) -> [(sql: String, steps: [String])] {
+        var plans: [(sql: String, steps: [String])] = []
+        for sql in prepared.keys.sorted() where !sql.hasPrefix("PRAGMA") && !sql.hasPrefix("EXPLAIN") {
+            plans.append((sql, try all("EXPLAIN QUERY PLAN " + sql) { $0.text(3) }))
+        }
+        return plans
+    }
+
+    /// What each statement has cost since it was asked last, in steps of SQLite's virtual machine. For tests: steps count
+    /// the work and not the time.
+    func effort() -> [String: Int] {
+        prepared.mapValues { Int(sqlite3_stmt_status($0, SQLITE_STMTSTATUS_VM_STEP, 1)) }
+    }
+
     /// Rows that the last statement inserted, changed or deleted.
     var changes: Int { Int(sqlite3_changes64(handle)) }
     var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }

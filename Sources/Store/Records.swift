@@ -151,6 +151,17 @@ package struct RemoteDeletion: Sendable, Hashable {
     package var createdAt: WallTime
 }
 
+/// Where uploads come from and where they go: what may run is decided for these, and not for each upload.
+package struct UploadClass: Sendable, Hashable {
+    package var folder: String
+    package var destination: String
+
+    package init(folder: String, destination: String) {
+        self.folder = folder
+        self.destination = destination
+    }
+}
+
 /// How many uploads of a destination stand in a state.
 package struct Tally: Sendable, Hashable {
     package var destination: String

@@ -2,7 +2,7 @@
 ///
 /// A step that was released is never edited: the next change is the next step.
 enum Schema {
-    static let steps: [String] = [first]
+    static let steps: [String] = [first, second]
     /// SQLITE_MISUSE: the code of the error for a database that a newer version wrote.
     static let tooNew: Int32 = 21
 
@@ -215,5 +215,61 @@ enum Schema {
                 - CASE WHEN old.state = 'staged' THEN old.size ELSE 0 END
                 + CASE WHEN new.state = 'staged' THEN new.size ELSE 0 END;
         END;
+        """
+
+    /// What a million uploads need: each question that is asked while the daemon runs has an index that answers it.
+    private static let second = """
+        -- By class, so that a folder that is passed over is not read through.
+        DROP INDEX upload_next;
+        CREATE INDEX upload_next ON upload (destination, folder, rank, sort, id, backoff_until)
+            WHERE state = 'queued' AND paused_at IS NULL;
+        CREATE INDEX upload_class ON upload (destination, folder, state, id);
+        CREATE INDEX upload_paused ON upload (id) WHERE paused_at IS NOT NULL;
+
+        -- Files that are to settle again are few, whatever waits to be copied.
+        CREATE INDEX asset_unsettled ON asset (id) WHERE state = 'unsettled';
+        -- By the last name of the path.
+        CREATE INDEX asset_leaf ON asset (\(leaf));
+
+        -- By content and path: a million files of the same content are not looked through for one path.
+        DROP INDEX history_content;
+        CREATE INDEX history_content ON history (sha256, destination, folder, relative) WHERE outcome = 'completed';
+
+        -- Which classes there are, beside how many uploads stand where.
+        DROP TRIGGER tally_in;
+        DROP TRIGGER tally_out;
+        DROP TRIGGER tally_move;
+        DROP TABLE tally;
+        CREATE TABLE tally (
+            destination TEXT NOT NULL,
+            state TEXT NOT NULL,
+            folder TEXT NOT NULL,
+            uploads INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            PRIMARY KEY (destination, state, folder)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO tally SELECT destination, state, folder, count(*), sum(size) FROM upload
+            GROUP BY destination, state, folder;
+        CREATE TRIGGER tally_in AFTER INSERT ON upload BEGIN
+            INSERT INTO tally VALUES (new.destination, new.state, new.folder, 1, new.size)
+            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
+        END;
+        CREATE TRIGGER tally_out AFTER DELETE ON upload BEGIN
+            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
+            WHERE destination = old.destination AND state = old.state AND folder = old.folder;
+        END;
+        CREATE TRIGGER tally_move AFTER UPDATE OF state, size ON upload
+        WHEN old.state <> new.state OR old.size <> new.size BEGIN
+            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
+            WHERE destination = old.destination AND state = old.state AND folder = old.folder;
+            INSERT INTO tally VALUES (new.destination, new.state, new.folder, 1, new.size)
+            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
+        END;
+        """
+
+    /// The last name of an asset's path, in SQL over a row of `asset`: what is left when everything up to the last `/`
+    /// is taken away. The same text in the index and in the question, or SQLite does not see that they belong together.
+    static let leaf = """
+        substr(relative, 1 + length(CAST(rtrim(CAST(relative AS TEXT), replace(CAST(relative AS TEXT), '/', '')) AS BLOB)))
         """
 }

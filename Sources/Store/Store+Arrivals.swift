@@ -9,13 +9,19 @@ extension Store {
     /// nothing.
     package func known(_ identities: [StoredIdentity]) async throws -> [Bool] {
         let now = clocks.wall().milliseconds
-        var answers: [Bool] = []
+        var answers = [Bool](repeating: false, count: identities.count)
         var old: [StoredIdentity] = []
-        for identity in identities {
-            let stone = try tombstone(identity.folder, identity.relative)
-            let isKnown = stone.map { $0.identity.isSameVersion(as: identity) } ?? false
-            answers.append(isKnown)
-            if let stone, isKnown, abs(now - stone.seenAt) > 7 * 86_400_000 { old.append(identity) }
+        // In the order of the table: what stands side by side is read once, and not once for each.
+        let order = identities.indices.sorted { identities[$0].relative < identities[$1].relative }
+        try together {
+            for index in order {
+                let identity = identities[index]
+                guard let stone = try tombstone(identity.folder, identity.relative),
+                    stone.identity.isSameVersion(as: identity)
+                else { continue }
+                answers[index] = true
+                if abs(now - stone.seenAt) > 7 * 86_400_000 { old.append(identity) }
+            }
         }
         if !old.isEmpty {
             try await change { connection in
@@ -140,8 +146,8 @@ extension Store {
             """,
             [
                 .text(id), .integer(asset), .text(identity.folder), .text(order.destination), .blob(order.name.bytes),
-                .text(order.mediaType), .init(order.key), .text(try Self.json(order.context)),
-                .text(try Self.json(order.metadata)), .integer(identity.size), .integer(identity.modified),
+                .text(order.mediaType), .init(order.key), .text(TextMap.text(order.context)),
+                .text(TextMap.text(order.metadata)), .integer(identity.size), .integer(identity.modified),
                 .integer(Int64(-arrival.priority)),
                 .integer(sorting.value(size: identity.size, modified: identity.modified)),
                 .integer(clocks.wall().milliseconds),
@@ -215,18 +221,12 @@ extension Store {
         guard !uploads.isEmpty, asset.settledBy != .added else { return false }
         var isRepeat = true
         for upload in uploads {
-            let before = try connection.first(
-                """
-                SELECT remote, folder, relative FROM history
-                WHERE sha256 = ?1 AND destination = ?2 AND outcome = 'completed'
-                AND (?5 OR (folder = ?3 AND relative = ?4)) ORDER BY id DESC
-                """,
-                [
-                    .blob(copy.sha256), .text(upload.destination), .text(asset.folder),
-                    .blob(asset.identity.relative.bytes), .integer(anywhere ? 1 : 0),
-                ]
-            ) { (remote: $0.optionalText(0), folder: $0.text(1), relative: FilePath(bytes: $0.blob(2))) }
-            guard let before else {
+            let samePath = try earlier(
+                copy.sha256, upload.destination, "AND folder = ?3 AND relative = ?4 ORDER BY id DESC",
+                [.text(asset.folder), .blob(asset.identity.relative.bytes)])
+            // Without an order: they all hold the same.
+            let found = anywhere && samePath == nil ? try earlier(copy.sha256, upload.destination) : samePath
+            guard let before = found else {
                 isRepeat = false
                 continue
             }
@@ -245,6 +245,18 @@ extension Store {
         return isRepeat
     }
 
+    /// A completed upload of this content to `destination`.
+    private func earlier(
+        _ sha256: [UInt8], _ destination: String, _ condition: String = "", _ values: [Connection.Value] = []
+    ) throws -> (remote: String?, folder: String, relative: FilePath)? {
+        try connection.first(
+            """
+            SELECT remote, folder, relative FROM history INDEXED BY history_content
+            WHERE sha256 = ?1 AND destination = ?2 AND outcome = 'completed' \(condition) LIMIT 1
+            """, [.blob(sha256), .text(destination)] + values
+        ) { (remote: $0.optionalText(0), folder: $0.text(1), relative: FilePath(bytes: $0.blob(2))) }
+    }
+
     /// The source is no longer what was recorded: it settles again, and comes back as an arrival.
     package func unsettle(_ asset: Int64) async throws {
         try await change { connection in
@@ -259,8 +271,8 @@ extension Store {
     package func unsettled() throws -> [AssetRecord] {
         try connection.all(
             """
-            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_arrived
-            WHERE state IN ('arrived', 'unsettled') AND state = 'unsettled' ORDER BY id LIMIT 1000
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_unsettled WHERE state = 'unsettled'
+            ORDER BY id LIMIT 1000
             """
         ) { AssetRecord($0, 0) }
     }

@@ -24,7 +24,7 @@ extension Store {
 
     package func checkpoint(_ upload: String) throws -> Checkpoint? {
         try connection.first("SELECT body FROM checkpoint WHERE upload = ?1", [.text(upload)]) { $0.text(0) }
-            .flatMap { Self.value([String: String].self, json: $0) }.map { Checkpoint($0) }
+            .flatMap { TextMap.map($0) }.map { Checkpoint($0) }
     }
 
     /// The failures of an upload, oldest first: generation, attempt, failure.
@@ -34,49 +34,6 @@ extension Store {
         ) { row in
             (Int(row.integer(0)), Int(row.integer(1)), Self.value(Failure.self, json: row.text(2)))
         }.compactMap { row in row.2.map { (row.0, row.1, $0) } }
-    }
-
-    /// What a list asks for. Every field that is set must hold.
-    package struct Filter: Sendable, Hashable {
-        package var states: [UploadState] = []
-        package var destination: String?
-        package var folder: String?
-        /// Part of the path, as bytes.
-        package var text: FilePath?
-        /// Only uploads that are older than this id.
-        package var after: String?
-        package var limit = 100
-
-        package init() {}
-    }
-
-    /// Newest first.
-    package func rows(_ filter: Filter) throws -> [UploadRow] {
-        // One index, ordered by id within each state: asked for several at once, it would have to sort all of them.
-        if filter.states.count > 1 {
-            let each = try filter.states.flatMap { state in
-                var one = filter
-                one.states = [state]
-                return try rows(one)
-            }
-            return Array(each.sorted { $0.upload.id > $1.upload.id }.prefix(filter.limit))
-        }
-        var clauses: [String] = []
-        var values: [Connection.Value] = []
-        func add(_ clause: (Int) -> String, _ value: Connection.Value) {
-            values.append(value)
-            clauses.append(clause(values.count))
-        }
-        if let destination = filter.destination { add({ "upload.destination = ?\($0)" }, .text(destination)) }
-        if let folder = filter.folder { add({ "upload.folder = ?\($0)" }, .text(folder)) }
-        if let after = filter.after { add({ "upload.id < ?\($0)" }, .text(after)) }
-        if let text = filter.text { add({ "instr(asset.relative, ?\($0)) > 0" }, .blob(text.bytes)) }
-        if !filter.states.isEmpty {
-            clauses.append("upload.state IN (" + filter.states.map { "'\($0.rawValue)'" }.joined(separator: ", ") + ")")
-        }
-        let condition = clauses.isEmpty ? "" : "WHERE " + clauses.joined(separator: " AND ")
-        values.append(.integer(Int64(filter.limit)))
-        return try rows("\(condition) ORDER BY upload.id DESC LIMIT ?\(values.count)", values)
     }
 
     package func row(_ id: String) throws -> UploadRow? {
@@ -113,7 +70,14 @@ extension Store {
         return try rows("WHERE upload.asset = ?1 ORDER BY upload.id", [.integer(newest.id)])
     }
 
-    private func rows(_ condition: String, _ values: [Connection.Value]) throws -> [UploadRow] {
+    /// The newest uploads of files whose path ends in this name, at most `limit`.
+    package func rows(named leaf: FilePath, limit: Int) throws -> [UploadRow] {
+        try rows(
+            "WHERE \(Schema.leaf) = ?1 ORDER BY asset.id DESC, upload.id DESC LIMIT ?2",
+            [.blob(leaf.bytes), .integer(Int64(limit))])
+    }
+
+    func rows(_ condition: String, _ values: [Connection.Value]) throws -> [UploadRow] {
         let assetStart = Int32(UploadRecord.count)
         let bodyAt = assetStart + Int32(AssetRecord.count)
         return try connection.all(
@@ -130,7 +94,9 @@ extension Store {
     }
 
     package func tallies() throws -> [Tally] {
-        try connection.all("SELECT destination, state, uploads, bytes FROM tally") { row in
+        try connection.all(
+            "SELECT destination, state, sum(uploads), sum(bytes) FROM tally GROUP BY destination, state"
+        ) { row in
             (row.text(0), UploadState(rawValue: row.text(1)), Int(row.integer(2)), row.integer(3))
         }.compactMap { row in row.1.map { Tally(destination: row.0, state: $0, uploads: row.2, bytes: row.3) } }
     }
@@ -149,7 +115,7 @@ extension Store {
         ) { row in
             EventRecord(
                 seq: row.integer(0), at: WallTime(milliseconds: row.integer(1)), type: row.text(2),
-                upload: row.optionalText(3), detail: Self.value([String: String].self, json: row.text(4)) ?? [:])
+                upload: row.optionalText(3), detail: TextMap.map(row.text(4)) ?? [:])
         }
     }
 
@@ -207,7 +173,7 @@ extension UploadRecord {
     init(_ row: Connection.Row, _ at: Int32) {
         func time(_ column: Int32) -> WallTime? { row.optionalInteger(at + column).map { WallTime(milliseconds: $0) } }
         func map(_ column: Int32) -> [String: String] {
-            Store.value([String: String].self, json: row.text(at + column)) ?? [:]
+            TextMap.map(row.text(at + column)) ?? [:]
         }
         let backoff = row.integer(at + 16)
         self.init(

@@ -51,28 +51,36 @@ extension Store {
         return try self.upload(upload.id)?.state == .completed
     }
 
+    /// The first of each class, and of these the first: a class that is passed over is not read through, however many
+    /// uploads it has.
     private func next(
         _ destination: String, _ folders: [String], _ alike: [String], _ now: Int64
     ) throws -> UploadRecord? {
-        func places(_ names: [String], from first: Int) -> String {
-            names.indices.map { "?\($0 + first)" }.joined(separator: ", ")
+        let classes = try connection.all(
+            "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
+        ) { $0.text(0) }
+        var first: (rank: Int64, sort: Int64, id: String)?
+        for folder in classes where !folders.contains(folder) {
+            let candidate = try connection.first(
+                """
+                SELECT rank, sort, id FROM upload INDEXED BY upload_next
+                WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
+                AND backoff_until <= ?3 \(alike.contains(folder) ? Self.isAlone : "")
+                ORDER BY rank, sort, id LIMIT 1
+                """, [.text(destination), .text(folder), .integer(now)]
+            ) { (rank: $0.integer(0), sort: $0.integer(1), id: $0.text(2)) }
+            if let candidate, first.map({ candidate < $0 }) ?? true { first = candidate }
         }
-        return try connection.first(
-            """
-            SELECT \(UploadRecord.columns) FROM upload INDEXED BY upload_next
-            WHERE destination = ?1 AND state = 'queued' AND paused_at IS NULL AND backoff_until <= ?2
-            \(folders.isEmpty ? "" : "AND folder NOT IN (\(places(folders, from: 3)))")
-            \(alike.isEmpty ? "" : """
-                AND NOT (folder IN (\(places(alike, from: 3 + folders.count))) AND size >= \(Self.smallestDuplicate) AND EXISTS (
-                    SELECT 1 FROM upload AS other INDEXED BY upload_list JOIN asset AS theirs ON theirs.id = other.asset
-                    WHERE other.state = 'uploading' AND other.destination = ?1
-                    AND theirs.sha256 = (SELECT sha256 FROM asset WHERE id = upload.asset)))
-                """)
-            ORDER BY rank, sort, id LIMIT 1
-            """,
-            [.text(destination), .integer(now)] + (folders + alike).map { .text($0) }
-        ) { UploadRecord($0, 0) }
+        return try first.flatMap { try upload($0.id) }
     }
+
+    /// No upload of the same content is on its way to the same destination.
+    private static let isAlone = """
+        AND NOT (size >= \(smallestDuplicate) AND EXISTS (
+            SELECT 1 FROM upload AS other INDEXED BY upload_list JOIN asset AS theirs ON theirs.id = other.asset
+            WHERE other.state = 'uploading' AND other.destination = ?1
+            AND theirs.sha256 = (SELECT sha256 FROM asset WHERE id = upload.asset)))
+        """
 
     /// When the first upload that waits after a failure may go again.
     package func nextBackoff() throws -> MonotonicTime? {
@@ -89,8 +97,11 @@ extension Store {
     package func forgetWaits(for destination: String) async throws {
         try await change { connection in
             try connection.run(
-                "UPDATE upload SET backoff_until = 0 WHERE backoff_until > 0 AND destination = ?1",
-                [.text(destination)])
+                // By the index of those that wait: by that of the class it would read all uploads to the destination.
+                """
+                UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0
+                WHERE backoff_until > 0 AND destination = ?1
+                """, [.text(destination)])
         }
     }
 
@@ -104,7 +115,7 @@ extension Store {
             if upload.state == .uploading {
                 try connection.run(
                     "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)",
-                    [.text(id), .text(try Self.json(checkpoint.fields))])
+                    [.text(id), .text(TextMap.text(checkpoint.fields))])
                 if let acked {
                     // Any acknowledged byte resets the budget of attempts.
                     try connection.run(
@@ -116,7 +127,7 @@ extension Store {
             // Cancelled while the request was under way: what it made is to be removed.
             try connection.run(
                 "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1",
-                [.text(id), .text(try Self.json(checkpoint.fields))])
+                [.text(id), .text(TextMap.text(checkpoint.fields))])
             return false
         }
         if !isHeld { throw LeaseLost() }
@@ -198,7 +209,7 @@ extension Store {
         ) { row in
             RemoteDeletion(
                 id: row.integer(0), upload: row.text(1), destination: row.text(2),
-                checkpoint: Checkpoint(Self.value([String: String].self, json: row.text(3)) ?? [:]),
+                checkpoint: Checkpoint(TextMap.map(row.text(3)) ?? [:]),
                 tries: Int(row.integer(4)), createdAt: WallTime(milliseconds: row.integer(5)))
         }
     }
@@ -258,7 +269,8 @@ extension Store {
     /// The one place where an upload changes its state.
     func move(_ upload: UploadRecord, by event: UploadEvent) throws {
         // Read anew: the record may be older than a change in the same transaction.
-        guard let now = try self.upload(upload.id)?.state, let next = now.after(event) else { return }
+        let word = try connection.first("SELECT state FROM upload WHERE id = ?1", [.text(upload.id)]) { $0.text(0) }
+        guard let now = word.flatMap({ UploadState(rawValue: $0) }), let next = now.after(event) else { return }
         let isOver = next.isTerminal
         try connection.run(
             """

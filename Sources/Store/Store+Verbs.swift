@@ -4,17 +4,22 @@ package import Core
 
 extension Store {
     /// Sets or clears the operator hold of one upload. Repeating it changes nothing.
-    package func pause(_ id: String, _ on: Bool) async throws {
+    package func pause(_ id: String, _ on: Bool) async throws { try await pause([id], on) }
+
+    /// The same for several, in one transaction.
+    package func pause(_ ids: [String], _ on: Bool) async throws {
         let now = clocks.wall().milliseconds
         try await change { connection in
-            try connection.run(
-                """
-                UPDATE upload SET paused_at = ?2 WHERE id = ?1 AND (paused_at IS NULL) = ?3
-                AND state IN ('staging', 'queued', 'uploading')
-                """,
-                [.text(id), on ? .integer(now) : .null, .integer(on ? 1 : 0)])
-            if connection.changes > 0 {
-                try self.note("state", id, ["hold": on ? "operator" : "", "reason": on ? "paused" : "resumed"])
+            for id in ids {
+                try connection.run(
+                    """
+                    UPDATE upload SET paused_at = ?2 WHERE id = ?1 AND (paused_at IS NULL) = ?3
+                    AND state IN ('staging', 'queued', 'uploading')
+                    """,
+                    [.text(id), on ? .integer(now) : .null, .integer(on ? 1 : 0)])
+                if connection.changes > 0 {
+                    try self.note("state", id, ["hold": on ? "operator" : "", "reason": on ? "paused" : "resumed"])
+                }
             }
         }
     }
@@ -33,7 +38,7 @@ extension Store {
                     try connection.run(
                         "INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at) VALUES (?1, ?2, ?3, 0, ?4)",
                         [
-                            .text(id), .text(upload.destination), .text(try Self.json(checkpoint.fields)),
+                            .text(id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
                             .integer(self.clocks.wall().milliseconds),
                         ])
                 }

@@ -34,6 +34,12 @@ package actor Store {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
+    /// See ``Connection/plans()``.
+    func plans() throws -> [(sql: String, steps: [String])] { try reader.plans() + writer.plans() }
+
+    /// See ``Connection/effort()``; of both connections.
+    func effort() -> [String: Int] { reader.effort().merging(writer.effort()) { $0 + $1 } }
+
     /// Opens or makes the database in `folder`, takes the lock on the folder, and brings the form up to date.
     ///
     /// - Throws: ``StateLocked`` when another process has the folder; ``StoreError``; `SystemError`.
@@ -97,8 +103,10 @@ package actor Store {
         try piece { connection in
             try sort(by: sorting, connection)
             // A wait was measured by the clock of the run that set it, and a lease belongs to the process that took it.
-            try connection.run("UPDATE upload SET backoff_until = 0 WHERE backoff_until > 0")
-            let left = try connection.all("SELECT \(UploadRecord.columns) FROM upload WHERE state = 'uploading'") {
+            try connection.run("UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0 WHERE backoff_until > 0")
+            let left = try connection.all(
+                "SELECT \(UploadRecord.columns) FROM upload INDEXED BY upload_list WHERE state = 'uploading'"
+            ) {
                 UploadRecord($0, 0)
             }
             for upload in left { try move(upload, by: .yielded) }
@@ -129,6 +137,15 @@ package actor Store {
             self.sorting = before
             throw error
         }
+    }
+
+    /// Runs questions that belong together as one read: each alone would lock the database and let it go again, which
+    /// costs more than a small question does.
+    func together<R>(_ body: () throws -> R) throws -> R {
+        try reader.execute("BEGIN")
+        // A read has nothing to take back, and an error of its end would hide the answer's own.
+        defer { try? reader.execute("COMMIT") }
+        return try body()
     }
 
     /// Runs `body` in the open transaction and returns when it is committed: durable.
@@ -228,7 +245,7 @@ package actor Store {
     func note(_ type: String, _ upload: String? = nil, _ detail: [String: String] = [:]) throws {
         try connection.run(
             "INSERT INTO event (at, type, upload, detail) VALUES (?1, ?2, ?3, ?4)",
-            [.integer(clocks.wall().milliseconds), .text(type), .init(upload), .text(try Self.json(detail))])
+            [.integer(clocks.wall().milliseconds), .text(type), .init(upload), .text(TextMap.text(detail))])
         // The ring: old events go as new ones come, some at a time. Endings stay for a day.
         let last = connection.lastRow
         guard last % 256 == 0 else { return }

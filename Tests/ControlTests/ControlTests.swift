@@ -80,7 +80,7 @@ struct ControlTests {
     func verbs() async throws {
         try await withLine { line in
             let selection = Selection(ids: ["a", "b"], all: true, folder: "f", destination: "d", duration: 7200)
-            #expect(try await line.client.pause(selection) == [.sample()])
+            #expect(try await line.client.pause(selection).uploads == [.sample()])
             _ = try await line.client.resume(Selection())
             _ = try await line.client.cancel(Selection(ids: ["x"]))
             _ = try await line.client.retry(Selection(all: true))

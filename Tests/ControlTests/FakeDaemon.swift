@@ -59,10 +59,18 @@ final class FakeDaemon: Operations {
         return try note("add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)")
     }
 
-    func pause(_ selection: Selection) async throws -> [UploadView] { try note("pause", selection) }
-    func resume(_ selection: Selection) async throws -> [UploadView] { try note("resume", selection) }
-    func cancel(_ selection: Selection) async throws -> [UploadView] { try note("cancel", selection) }
-    func retry(_ selection: Selection) async throws -> [UploadView] { try note("retry", selection) }
+    func pause(_ selection: Selection) async throws -> UploadsReply {
+        UploadsReply(uploads: try note("pause", selection))
+    }
+    func resume(_ selection: Selection) async throws -> UploadsReply {
+        UploadsReply(uploads: try note("resume", selection))
+    }
+    func cancel(_ selection: Selection) async throws -> UploadsReply {
+        UploadsReply(uploads: try note("cancel", selection))
+    }
+    func retry(_ selection: Selection) async throws -> UploadsReply {
+        UploadsReply(uploads: try note("retry", selection))
+    }
 
     func reload() async throws -> ReloadView {
         _ = try note("reload")

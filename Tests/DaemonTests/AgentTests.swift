@@ -113,7 +113,7 @@ struct VerbTests {
     func cancel(_ moment: Moment) async throws {
         let scene = try await AgentScene(cap: 10_000)
         let id = try await bring(scene, to: moment)
-        let views = try await scene.agent.cancel(Selection(ids: [id]))
+        let views = try await scene.agent.cancel(Selection(ids: [id])).uploads
         #expect(views.map(\.state) == ["cancelled"])
         scene.remote.letGo()
         try await eventually("no copy is left") { try scene.copies.isEmpty }
@@ -133,7 +133,7 @@ struct VerbTests {
         // The opening is let finish only now: the retry meets the transfer of the generation before.
         let retried = Task { try await scene.agent.retry(Selection(ids: [id])) }
         scene.remote.letGo()
-        #expect(try await retried.value.map(\.generation) == [2])
+        #expect(try await retried.value.uploads.map(\.generation) == [2])
         _ = try await scene.agent.resume(Selection(all: true))
         try await scene.reach(.completed, [id])
         try await eventually("the remote has it once") { scene.remote.objects.filter { $0 == "meant" }.count == 1 }
@@ -148,7 +148,7 @@ struct VerbTests {
         let id = try await scene.add("a")
         try await scene.reach(.failed, [id])
         scene.remote.letGo()
-        #expect(try await scene.agent.retry(Selection(ids: [id])).map(\.generation) == [2])
+        #expect(try await scene.agent.retry(Selection(ids: [id])).uploads.map(\.generation) == [2])
         try await scene.reach(.completed, [id])
         // What is completed needs none.
         await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [id])) }

@@ -59,7 +59,7 @@ struct ReleaserTests {
     private static func house(in folder: TemporaryFolder) async throws -> House {
         let clocks = SystemClocks()
         let staging = StagingArea(folder: folder.path.appending("staging"))
-        _ = try staging.prepare()
+        try staging.prepare()
         let settings = Settings(
             state: folder.path.appending("state"),
             staging: StagingSettings(path: staging.folder, copy: .auto, maxSize: nil, keepFree: 0), folders: [],

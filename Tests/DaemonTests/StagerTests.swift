@@ -17,7 +17,7 @@ private struct Scene {
         let root = folder.path
         let clocks = SystemClocks()
         let staging = StagingArea(folder: root.appending("staging"))
-        _ = try staging.prepare()
+        try staging.prepare()
         let settings = Settings(
             state: root.appending("state"),
             staging: StagingSettings(path: staging.folder, copy: .auto, maxSize: cap, keepFree: 0), folders: [],

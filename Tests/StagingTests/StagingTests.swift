@@ -12,7 +12,7 @@ struct StagingTests {
 
     init() throws {
         area = StagingArea(folder: folder.path.appending("staging"))
-        _ = try area.prepare()
+        try area.prepare()
     }
 
     func identity(_ path: FilePath) throws -> (StoredIdentity, FileLook) {
@@ -107,12 +107,19 @@ struct StagingTests {
         }
     }
 
-    @Test("start-up sweeps half copies and names the whole ones")
-    func sweep() throws {
-        try folder.write("staging/7.part", noise(10))
-        try folder.write("staging/8", noise(10))
-        #expect(try area.prepare() == ["8"])
-        #expect(try Files.names(in: area.folder) == ["8"])
+    @Test("a sweep removes half copies and names the whole ones, some at a time")
+    func sweep() async throws {
+        for number in 1...9 { try folder.write(FilePath("staging/\(number)"), noise(10)) }
+        try folder.write("staging/17.part", noise(10))
+        try folder.write("staging/notes.txt", noise(10))
+        let sweep = StagingSweep(area)
+        var named: [Int64] = []
+        while let numbers = try await sweep.next(atMost: 4) {
+            #expect(numbers.count <= 4 && numbers == numbers.sorted())
+            named += numbers
+        }
+        #expect(named.sorted() == Array(1...9))
+        #expect(Set(try Files.names(in: area.folder)) == Set((1...9).map { FilePath("\($0)") } + ["notes.txt"]))
     }
 }
 

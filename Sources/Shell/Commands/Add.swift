@@ -34,7 +34,7 @@ extension Verb {
                     path: hexadecimal(try absolute(path).bytes), to: call.arguments.texts("to"),
                     key: call.arguments.text("key"), context: context, again: call.arguments.has("again"))
                 do {
-                    try report("added", try await client.add(request), call)
+                    try report("added", UploadsReply(uploads: try await client.add(request)), call)
                 } catch let refusal as Refusal {
                     // One file that is refused keeps nobody else waiting; the first one's status is told.
                     let about = refusal.message.contains(path.display) ? "" : "\(path.display): "

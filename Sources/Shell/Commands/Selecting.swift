@@ -104,23 +104,28 @@ extension Selection {
 
 private func act(
     _ done: String, _ selection: Selection, _ call: Invocation,
-    _ verb: (ControlClient, Selection) async throws -> [UploadView]
+    _ verb: (ControlClient, Selection) async throws -> UploadsReply
 ) async throws -> ExitCode {
-    let uploads = try await call.withClient { try await verb($0, selection) }
+    let reply = try await call.withClient { try await verb($0, selection) }
     // A pause holds for what comes as well, so it is said even when nothing is there.
-    if uploads.isEmpty && !call.json {
+    if reply.count == 0 && !call.json {
         try call.console.line(done == "paused" || done == "resumed" ? "\(done) \(selection.subject)" : "nothing to do")
         return .ok
     }
-    try report(done, uploads, call)
+    try report(done, reply, call)
     return .ok
 }
 
 /// One line for each upload: what was done, and why it waits all the same.
-func report(_ done: String, _ uploads: [UploadView], _ call: Invocation) throws {
-    if call.json { return try call.printJSON(UploadsReply(uploads: uploads)) }
-    for upload in uploads {
+func report(_ done: String, _ reply: UploadsReply, _ call: Invocation) throws {
+    if call.json { return try call.printJSON(reply) }
+    for upload in reply.uploads {
         let holds = upload.holds.map { "; \(holdText($0, call.now()))" }.joined()
         try call.console.line("\(done) \(upload.id)  \(upload.name) -> \(upload.destination)" + holds)
+    }
+    let more = reply.count - reply.uploads.count
+    if more > 0 { try call.console.line("and \(more) more: \(reply.count) in all") }
+    if let refused = reply.refused, let refusal = reply.refusal {
+        try call.console.line("\(refused) could not be \(done), the first because \(refusal)")
     }
 }

@@ -1,0 +1,211 @@
+internal import Core
+internal import Glibc
+internal import Linux
+internal import Store
+
+/// A state folder with many uploads in it, as weeks without a network leave it. Made through the store's own interface,
+/// so that counters, tombstones, history and events are what the daemon would have written.
+///
+/// Of a hundred uploads 92 are queued, two wait for their copy, one was cancelled, one has failed and four are completed.
+struct Backlog: Sendable {
+    static let folders = ["front-door", "garden", "attic", "inbox"]
+    static let destinations = ["archive", "nas", "pictures"]
+
+    /// How many uploads, each with an asset of its own.
+    var uploads: Int
+    /// The folder above the watched ones, which have the names of ``folders``.
+    var watched: FilePath = "/srv/cameras"
+    /// The sources are made, as sparse files, so that a scan meets them; and the copies, where the folder is given.
+    var makesFiles = false
+    var staging: FilePath?
+
+    /// More in one piece would be slower: SQLite walks what it noted to undo it, at the end of each statement.
+    private static let batch = 500
+    private static let lanes = 64
+
+    /// Fills `state`, which must not be in use.
+    ///
+    /// - Parameter told: Hears how many there are, now and then.
+    func fill(_ state: FilePath, told: (Int) -> Void = { _ in }) async throws {
+        let clocks = SystemClocks()
+        let store = try await Store.open(state, clocks: clocks, sorting: .newestFirst)
+        if let staging { try Files.makeFolders(staging, mode: 0o700) }
+        let fileSystems = FileSystems()
+        for start in stride(from: 0, to: uploads, by: Self.batch) {
+            let numbers = start..<min(start + Self.batch, uploads)
+            let arrivals = try numbers.map { try arrival($0, fileSystems) }
+            let outcomes = try await store.record(arrivals)
+            var made: [(number: Int, asset: Int64, upload: String)] = []
+            for (number, outcome) in zip(numbers, outcomes) {
+                guard case .recorded(let asset, let uploads) = outcome, let upload = uploads.first else {
+                    throw WrongResult("upload \(number) was not recorded, but \(outcome)")
+                }
+                made.append((number, asset, upload))
+            }
+            let cancelled = made.filter { Fate($0.number) == .cancelled }
+            _ = try await store.cancel(cancelled.map(\.upload))
+            let copied = made.filter { [.queued, .completed].contains(Fate($0.number)) }
+            let copies = copied.map { Store.Copied(asset: $0.asset, sha256: Self.digest($0.number)) }
+            try await store.staged(copies)
+            if let staging {
+                for entry in copied {
+                    try make(staging.appending(FilePath("\(entry.asset)")), size: size(entry.number))
+                }
+            }
+            let failure = Failure(
+                .local, code: "source_missing", message: "the file was removed before it could be copied into staging",
+                at: clocks.wall(), retryable: false)
+            try await inLanes(made.filter { Fate($0.number) == .failed }) {
+                try await store.cannotStage($0.asset, failure, isGone: false)
+            }
+            try await inLanes(cancelled) { try await store.finishRelease($0.asset) }
+            try await inLanes(made.filter { Fate($0.number) == .completed }) { entry in
+                // Whichever is next: as many as are to be completed.
+                guard let claim = try await store.claim(destination(entry.number), passingOver: []) else {
+                    throw WrongResult("nothing to claim for \(destination(entry.number))")
+                }
+                let remote = RemoteObject(id: nil, url: nil, verifiedBy: "offset")
+                try await store.finish(
+                    claim.upload.id, .verified(remote),
+                    spending: .init(bytes: claim.upload.size, network: "any", day: LocalTime(clocks.wall()).date))
+                if let staging { try Files.removeIfPresent(staging.appending(claim.asset.stagedName)) }
+                try await store.finishRelease(claim.asset.id, .kept)
+            }
+            told(numbers.upperBound)
+        }
+        for folder in Self.folders { try await store.noteWatched(folder) }
+    }
+
+    /// What becomes of the upload of a number.
+    enum Fate {
+        case queued, staging, cancelled, failed, completed
+
+        init(_ number: Int) {
+            switch number % 100 {
+            case 3, 53: self = .staging
+            case 17: self = .cancelled
+            case 31: self = .failed
+            case 42, 64, 77, 98: self = .completed
+            default: self = .queued
+            }
+        }
+    }
+
+    private func folder(_ number: Int) -> String { Self.folders[number % Self.folders.count] }
+
+    private func destination(_ number: Int) -> String {
+        Self.destinations[number / Self.folders.count % Self.destinations.count]
+    }
+
+    private func size(_ number: Int) -> Int64 { 1_000 + Int64(number % 60_000) }
+
+    /// As cameras name them: a folder for each day, a thousand files in each.
+    static func relative(_ number: Int) -> FilePath {
+        let inFolder = number / folders.count
+        let day = inFolder / 1_000
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let date = "\(2020 + day / 336)-\(two(1 + day / 28 % 12))-\(two(1 + day % 28))"
+        return FilePath("\(date)/\(folders[number % folders.count])_\(date)T\(10_000_000 + inFolder).mp4")
+    }
+
+    private func arrival(_ number: Int, _ fileSystems: FileSystems) throws -> Arrival {
+        let folder = folder(number)
+        let root = watched.appending(FilePath(folder))
+        let relative = Self.relative(number)
+        var look = FileLook(
+            device: 1, inode: UInt64(number + 100), size: size(number),
+            modified: 1_700_000_000_000_000_000 + Int64(number) * 1_000_000_000,
+            changed: 1_700_000_000_000_000_000 + Int64(number) * 1_000_000_000, born: nil, mode: 0o100644)
+        var fileSystem = "0b1a4f0e-6c1c-4a53-9a57-000000000001"
+        if makesFiles {
+            let path = root.appending(relative)
+            if number / Self.folders.count % 1_000 == 0 { try Files.makeFolders(path.parent) }
+            try make(path, size: size(number))
+            look = try FileLook(at: path)
+            guard let here = fileSystems.identity(at: path, device: look.device), here.keepsInodes else {
+                throw WrongResult("the file system of \(path.display) does not keep inodes")
+            }
+            fileSystem = here.name
+        }
+        let identity = StoredIdentity(
+            folder: folder, relative: relative, size: look.size, modified: look.modified, inode: look.inode,
+            born: look.born, fileSystem: fileSystem)
+        let file = SettledFile(
+            folder: folder, root: root, relative: relative, look: look, identity: identity, settledBy: .lease)
+        let order = Arrival.Order(
+            destination: destination(number), name: relative, mediaType: "video/mp4", key: nil,
+            context: ["camera": folder], metadata: ["filename": relative.name.display])
+        return Arrival(file: file, action: .keep, priority: number % 50 == 0 ? 10 : 0, orders: [order])
+    }
+
+    /// A file of `size` bytes that takes no room.
+    private func make(_ path: FilePath, size: Int64) throws {
+        let file = try Descriptor.open(path, for: .updating)
+        try file.withNumber { number throws(SystemError) in
+            guard ftruncate(number, off_t(size)) == 0 else {
+                throw SystemError(call: "ftruncate", subject: path.display, code: errno)
+            }
+        }
+    }
+
+    /// 32 bytes that look like a digest, another for each number (splitmix64, https://prng.di.unimi.it/splitmix64.c).
+    private static func digest(_ number: Int) -> [UInt8] {
+        var state = UInt64(number)
+        return (0..<4).flatMap { _ in
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var z = state
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            z ^= z >> 31
+            return (0..<8).map { UInt8(truncatingIfNeeded: z >> (8 * $0)) }
+        }
+    }
+
+    /// Many at a time, so that they share transactions and syncs.
+    private func inLanes<Entry: Sendable>(
+        _ entries: [Entry], _ body: @escaping @Sendable (Entry) async throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (count, entry) in entries.enumerated() {
+                if count >= Self.lanes { try await group.next() }
+                group.addTask { try await body(entry) }
+            }
+            try await group.waitForAll()
+        }
+    }
+}
+
+extension Backlog {
+    /// `Benchmarks fill STATE COUNT [WATCHED STAGING]`: with the last two, the files are made too.
+    init?(_ arguments: ArraySlice<String>) {
+        let words = Array(arguments)
+        guard words.count == 2 || words.count == 4, let count = Int(words[1]), count > 0 else { return nil }
+        self.init(uploads: count)
+        guard words.count == 4 else { return }
+        watched = FilePath(words[2])
+        staging = FilePath(words[3])
+        makesFiles = true
+    }
+}
+
+/// The median time of a claim in a state folder, and of a change that writes one small row: what the difference is, is
+/// the claim, and the rest is the disk's.
+///
+/// - Parameter rounds: Claims; each is given back.
+func claimTimes(_ state: FilePath, rounds: Int = 200) async throws -> (claim: Duration, smallest: Duration) {
+    let store = try await Store.open(state, clocks: SystemClocks(), sorting: .newestFirst)
+    let clock = ContinuousClock()
+    var (claims, small): ([Duration], [Duration]) = ([], [])
+    for _ in 0..<rounds {
+        var start = clock.now
+        guard let claim = try await store.claim(Backlog.destinations[1], passingOver: [Backlog.folders[0]]) else {
+            throw WrongResult("nothing to claim")
+        }
+        claims.append(start.duration(to: clock.now))
+        try await store.finish(claim.upload.id, .yielded)
+        start = clock.now
+        try await store.announce("measured", [:])
+        small.append(start.duration(to: clock.now))
+    }
+    return (claims.sorted()[rounds / 2], small.sorted()[rounds / 2])
+}

@@ -1,0 +1,166 @@
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+
+// What ends uploads and begins them again: some by their ids, or all that a filter lets through, however many.
+
+extension Agent {
+    /// Views in an answer that is about more uploads than a person named.
+    private static let shown = 100
+    /// Uploads in one transaction: a long one would keep everybody else waiting.
+    private static let piece = 200
+
+    package func cancel(_ selection: Selection) async throws -> UploadsReply {
+        try requireReady()
+        let reply: UploadsReply
+        if selection.ids.isEmpty {
+            reply = try await throughout(selection, ["ongoing"]) { ids in
+                let states = try await self.house.store.cancel(ids)
+                await self.letGo(ids)
+                return Done(ids: zip(ids, states).filter { $0.1 == .cancelled }.map(\.0))
+            }
+        } else {
+            let rows = try await rows(selection)
+            for row in rows where row.upload.state == .completed {
+                throw Refusal(
+                    .conflict, "\(row.upload.id) is completed: cancel ends only what is not over", id: row.upload.id)
+            }
+            let ids = rows.map(\.upload.id)
+            for start in stride(from: 0, to: ids.count, by: Self.piece) {
+                _ = try await house.store.cancel(Array(ids[start..<min(start + Self.piece, ids.count)]))
+            }
+            CrashPoint.reached("cancelled")
+            await letGo(ids)
+            return try await self.reply(ids)
+        }
+        CrashPoint.reached("cancelled")
+        return reply
+    }
+
+    private func letGo(_ ids: [String]) async {
+        await dispatcher.cancel(Set(ids))
+        await stager.reconsider()
+        for bell in [house.removalBell, house.releaseBell, house.stagerBell] { bell.ring() }
+    }
+
+    package func retry(_ selection: Selection) async throws -> UploadsReply {
+        try requireReady()
+        defer { for bell in [house.stagerBell, house.dispatchBell] { bell.ring() } }
+        if selection.ids.isEmpty {
+            return try await throughout(selection, ["failed"]) { ids in try await self.retryAll(ids) }
+        }
+        let rows = try await rows(selection)
+        // One that was retried before is under way again: the second retry of two is no mistake. A pause is.
+        for row in rows where !row.upload.state.isTerminal {
+            guard row.upload.generation == 1 || row.upload.pausedAt != nil else { continue }
+            let state = row.upload.pausedAt == nil ? row.upload.state.rawValue : "paused"
+            throw Refusal(
+                .conflict,
+                "\(row.upload.id) is \(state): retry is for failed and cancelled uploads; "
+                    + (row.upload.pausedAt == nil ? "it goes on by itself" : "use `resume`"),
+                id: row.upload.id)
+        }
+        for row in rows {
+            switch row.upload.state {
+            case .completed:
+                throw Refusal(
+                    .conflict, "\(row.upload.id) is completed: `add --again` uploads the file once more",
+                    id: row.upload.id)
+            case .staging, .queued, .uploading: continue  // a second retry of the same: it is under way
+            case .failed, .cancelled: try await retry(row)
+            }
+        }
+        return try await reply(rows.map(\.upload.id))
+    }
+
+    private func retry(_ row: UploadRow) async throws {
+        await dispatcher.end(row.upload.id)
+        let (staging, asset) = (house.staging, row.asset)
+        let copy = try await blocking { try staging.size(of: asset.stagedName) }
+        if asset.state == .staged, copy == asset.size {
+            _ = try await house.store.retry(row.upload.id, fromCopy: true)
+            return
+        }
+        let look = try await blocking { try FileLook.ifPresent(at: asset.path) }
+        guard let look, look.isRegular else {
+            throw Refusal(
+                .sourceMissing, "neither the staged copy nor the source \(asset.path.display) is there any more",
+                id: row.upload.id)
+        }
+        guard look.size == asset.size, look.modified == asset.identity.modified else {
+            throw Refusal(
+                .conflict, "\(asset.path.display) has changed since: it is picked up as a new file by itself",
+                id: row.upload.id)
+        }
+        _ = try await house.store.retry(row.upload.id, fromCopy: false)
+    }
+
+    /// Side by side, so that they share transactions. One that cannot be retried does not keep the others from it.
+    private func retryAll(_ ids: [String]) async throws -> Done {
+        try await withThrowingTaskGroup(of: (String, Refusal?).self) { group in
+            for id in ids {
+                group.addTask {
+                    guard let row = try await self.house.store.row(id) else {
+                        return (id, Refusal(.notFound, "\(id) is gone", id: id))
+                    }
+                    do { try await self.retry(row) } catch let refusal as Refusal { return (id, refusal) }
+                    return (id, nil)
+                }
+            }
+            var done = Done(ids: [])
+            for try await (id, refusal) in group {
+                if refusal == nil { done.ids.append(id) } else { done.refused += 1 }
+                done.refusal = done.refusal ?? refusal
+            }
+            return done
+        }
+    }
+
+    /// What was done with a piece of the uploads.
+    private struct Done {
+        var ids: [String]
+        var refused = 0
+        /// Why the first of these was refused.
+        var refusal: Refusal?
+    }
+
+    /// Does something with all uploads of a folder, of a destination or at all, the newest first, a piece at a time.
+    ///
+    /// - Throws: The first refusal when every one was refused.
+    private func throughout(
+        _ selection: Selection, _ lists: Set<String>, _ body: ([String]) async throws -> Done
+    ) async throws -> UploadsReply {
+        guard selection.all || selection.folder != nil || selection.destination != nil else {
+            throw Refusal(.badRequest, "give ids, a folder, a destination, or all")
+        }
+        var filter = Store.Filter()
+        filter.folder = selection.folder
+        filter.destination = selection.destination
+        filter.states = UploadState.allCases.filter { lists.contains($0.list) }
+        filter.limit = Self.piece
+        var (first, count, refused): ([String], Int, Int) = ([], 0, 0)
+        var refusal: Refusal?
+        while true {
+            let ids = try await house.store.ids(filter)
+            guard let last = ids.last else { break }
+            let done = try await body(ids)
+            first += done.ids.sorted(by: >).prefix(Self.shown - first.count)
+            count += done.ids.count
+            refused += done.refused
+            refusal = refusal ?? done.refusal
+            // Those that come from now on are newer: it ends.
+            filter.after = last
+        }
+        if count == 0, let refusal { throw refusal }
+        if count == 0 { try requireKnown(folder: selection.folder, destination: selection.destination) }
+        return UploadsReply(
+            uploads: try await reply(first).uploads, count: count, refused: refused == 0 ? nil : refused,
+            refusal: refusal?.message)
+    }
+
+    /// The uploads as they are now.
+    func reply(_ ids: [String]) async throws -> UploadsReply {
+        UploadsReply(uploads: await views(try await ids.asyncCompactMap { try await self.house.store.row($0) }[...]))
+    }
+}

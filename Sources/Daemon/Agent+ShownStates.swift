@@ -1,0 +1,79 @@
+internal import Core
+internal import Store
+
+// `list --state`: words of a view that say more than the stored state does.
+
+extension Agent {
+    /// The stored states behind each word.
+    static let shownStates: [String: [UploadState]] = [
+        "settling": [.staging], "staging": [.staging], "queued": [.queued], "waiting": [.staging, .queued],
+        "opening": [.uploading], "uploading": [.uploading], "finishing": [.uploading],
+        "paused": [.staging, .queued],
+    ]
+
+    /// Views in one turn: a thousand of them would take ten MiB.
+    private static let turn = 200
+
+    /// Uploads whose view says `state`: looked through some at a time, and only where such ones can be.
+    func uploads(shownAs state: String, _ filter: Store.Filter, limit: Int) async throws -> (
+        [UploadView], next: String?
+    ) {
+        var filter = filter
+        filter.limit = Self.turn
+        let parts = try await parts(of: state, filter)
+        var after = filter.after
+        var found: [UploadView] = []
+        while true {
+            var rows: [String: UploadRow] = [:]
+            for var part in parts {
+                part.after = after
+                for row in try await house.store.rows(part) { rows[row.upload.id] = row }
+            }
+            // Each part gave as many as there may be: what is older than the last of them is for the next turn.
+            let newest = rows.values.sorted { $0.upload.id > $1.upload.id }.prefix(filter.limit)
+            for view in await views(newest) where state == "paused" ? view.isPaused : view.state == state {
+                if found.count == limit { return (found, found.last?.id) }
+                found.append(view)
+            }
+            guard newest.count == filter.limit, let last = newest.last else { return (found, nil) }
+            after = last.upload.id
+        }
+    }
+
+    /// What holds a whole class holds each of its uploads: then all are waiting and none is queued, and no row needs to be
+    /// looked at to know it. In the others those wait that have a reason of their own, which have an index.
+    private func parts(of state: String, _ filter: Store.Filter) async throws -> [Store.Filter] {
+        if state == "settling" {
+            var part = filter
+            part.isUnsettled = true
+            return [part]
+        }
+        guard ["queued", "waiting", "paused"].contains(state) else { return [filter] }
+        var held: Set<UploadClass> = []
+        var free: Set<UploadClass> = []
+        for (upload, stored) in try await house.store.classes() where stored == .queued {
+            let holds = await dispatcher.holds(folder: upload.folder, destination: upload.destination)
+            let counts = state != "paused" || holds.contains { $0.kind == .operator || $0.kind == .global }
+            if !holds.isEmpty && counts { held.insert(upload) }
+            if holds.isEmpty { free.insert(upload) }
+        }
+        let everythingWaits = house.troubles["state"] != nil
+        func part(_ states: [UploadState], _ change: (inout Store.Filter) -> Void) -> Store.Filter {
+            var part = filter
+            part.states = filter.states.filter { states.contains($0) }
+            change(&part)
+            return part
+        }
+        switch state {
+        case "queued": return everythingWaits ? [] : [part([.queued]) { $0.classes = free }]
+        case "waiting" where everythingWaits: return [filter]
+        default:
+            var parts = [part([.queued]) { $0.classes = held }, part([.staging, .queued]) { $0.isHeld = true }]
+            // Copies wait for the staging folder, or for a source of their own.
+            if state == "waiting", house.troubles["staging"] != nil || !house.stagingHolds.all.isEmpty {
+                parts.append(part([.staging]) { _ in })
+            }
+            return parts.filter { !$0.states.isEmpty }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+
+/// Removes what a crash left in the staging folder: half copies, and whole ones that no asset counts on.
+///
+/// To be over before the first copy is made, since a new copy has the name of the stray one that it replaces. Uploads do
+/// not wait for it: the copy of a *staged* asset is never touched.
+struct Sweep: Sendable {
+    let house: House
+
+    /// Names that are read at once; a larger piece finds more of them side by side in the store.
+    private static let piece = 16_384
+    /// Names in one question, so that nobody waits long behind it.
+    private static let question = 1_000
+
+    /// Sweeps, and tries again while the folder or the state does not let it.
+    func run() async throws {
+        while !Task.isCancelled {
+            do {
+                try await sweep()
+                if house.troubles.clear("staging") { house.log.notice("staging goes on") }
+                return
+            } catch let error where !(error is CancellationError) {
+                let hold = Hold(
+                    .disk, since: house.clocks.wall(), text: "the staging folder cannot be looked through: \(error)")
+                if house.troubles.set("staging", hold) {
+                    house.log.error("staging waits: its folder cannot be looked through", ["reason": "\(error)"])
+                }
+                try await Task.sleep(for: .seconds(10))
+            }
+        }
+    }
+
+    private func sweep() async throws {
+        let staging = house.staging
+        try await blocking { try staging.prepare() }
+        let sweep = StagingSweep(staging)
+        var swept = 0
+        while let numbers = try await sweep.next(atMost: Self.piece) {
+            for start in stride(from: 0, to: numbers.count, by: Self.question) {
+                try Task.checkCancellation()
+                let asked = Array(numbers[start..<min(start + Self.question, numbers.count)])
+                let owned = try await house.store.owned(asked)
+                let stray = asked.filter { !owned.contains($0) }
+                if stray.isEmpty { continue }
+                try await blocking { for number in stray { try staging.remove(FilePath("\(number)")) } }
+                swept += stray.count
+            }
+        }
+        if swept > 0 { house.log.info("swept copies that nobody needs", ["files": "\(swept)"]) }
+    }
+}

@@ -1,0 +1,154 @@
+package import Core
+
+// Lists: the newest uploads that a filter lets through, a page at a time.
+
+extension Store {
+    /// What a list asks for. Every field that is set must hold.
+    package struct Filter: Sendable, Hashable {
+        package var states: [UploadState] = []
+        package var destination: String?
+        package var folder: String?
+        /// Only uploads of these classes.
+        package var classes: Set<UploadClass>?
+        /// Only uploads that wait for their own sake: a person paused this one, or its last attempt failed.
+        package var isHeld = false
+        /// Only uploads whose file settles again.
+        package var isUnsettled = false
+        /// Part of the path, as bytes.
+        package var text: FilePath?
+        /// Only uploads that are older than this id.
+        package var after: String?
+        package var limit = 100
+
+        package init() {}
+
+        fileprivate func takes(_ upload: UploadClass) -> Bool {
+            (destination.map { $0 == upload.destination } ?? true) && (folder.map { $0 == upload.folder } ?? true)
+                && (classes?.contains(upload) ?? true)
+        }
+
+        fileprivate func takes(_ upload: UploadRecord) -> Bool {
+            takes(UploadClass(folder: upload.folder, destination: upload.destination))
+                && (states.isEmpty || states.contains(upload.state)) && upload.id < after ?? Self.newest
+        }
+
+        fileprivate var namesClasses: Bool { destination != nil || folder != nil || classes != nil }
+
+        /// Behind every id: their alphabet ends with Z.
+        fileprivate static let newest = "["
+    }
+
+    /// Newest first.
+    ///
+    /// A text is looked for in the names of all files, a piece at a time, and others get their turn in between.
+    package func rows(_ filter: Filter) async throws -> [UploadRow] {
+        if let text = filter.text { return try await search(text, filter) }
+        return try ids(filter).compactMap { try row($0) }
+    }
+
+    /// The ids of ``rows(_:)``, without a text to look for.
+    package func ids(_ filter: Filter) throws -> [String] {
+        let range: [Connection.Value] = [.text(filter.after ?? Filter.newest), .integer(Int64(filter.limit))]
+        func ids(_ sql: String, _ values: [Connection.Value] = []) throws -> [String] {
+            try connection.all(sql, range + values) { $0.text(0) }
+        }
+        var found: [String] = []
+        if filter.isHeld {
+            found = try held(filter)
+        } else if filter.isUnsettled {
+            found = try unsettled(filter)
+        } else if filter.namesClasses {
+            // Each class in each state has its own place in the index, in the order of the ids.
+            for (upload, state) in try classes() where filter.takes(upload) {
+                guard filter.states.isEmpty || filter.states.contains(state) else { continue }
+                found += try ids(
+                    """
+                    SELECT id FROM upload INDEXED BY upload_class
+                    WHERE destination = ?3 AND folder = ?4 AND state = ?5 AND id < ?1 ORDER BY id DESC LIMIT ?2
+                    """, [.text(upload.destination), .text(upload.folder), .text(state.rawValue)])
+            }
+        } else if filter.states.isEmpty {
+            return try ids("SELECT id FROM upload WHERE id < ?1 ORDER BY id DESC LIMIT ?2")
+        } else {
+            for state in filter.states {
+                found += try ids(
+                    """
+                    SELECT id FROM upload INDEXED BY upload_list
+                    WHERE state = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2
+                    """, [.text(state.rawValue)])
+            }
+        }
+        return Array(found.sorted(by: >).prefix(filter.limit))
+    }
+
+    private func held(_ filter: Filter) throws -> [String] {
+        let after = Connection.Value.text(filter.after ?? Filter.newest)
+        let paused = try connection.query(
+            """
+            SELECT \(UploadRecord.columns) FROM upload INDEXED BY upload_paused
+            WHERE paused_at IS NOT NULL AND id < ?1 ORDER BY id DESC
+            """, [after]
+        ) { row throws(StoreError) in
+            var found: [String] = []
+            while found.count < filter.limit, try row.next() {
+                let upload = UploadRecord(row, 0)
+                if filter.takes(upload) { found.append(upload.id) }
+            }
+            return found
+        }
+        let waiting = try connection.all(
+            "SELECT id FROM upload INDEXED BY upload_backoff WHERE backoff_until > ?2 AND backoff_until > 0 AND id < ?1",
+            [after, .integer(clocks.monotonic().nanoseconds)]
+        ) { $0.text(0) }
+        var found = Set(paused)
+        for id in waiting.sorted(by: >).prefix(filter.limit) {
+            if let upload = try upload(id), filter.takes(upload) { found.insert(id) }
+        }
+        return Array(found)
+    }
+
+    private func unsettled(_ filter: Filter) throws -> [String] {
+        let assets = try connection.all(
+            "SELECT id FROM asset INDEXED BY asset_unsettled WHERE state = 'unsettled' ORDER BY id DESC"
+        ) { $0.integer(0) }
+        var found: [String] = []
+        for asset in assets where found.count < filter.limit {
+            found += try uploads(of: asset).filter { filter.takes($0) }.map(\.id).reversed()
+        }
+        return found
+    }
+
+    /// The classes and states that have uploads.
+    package func classes() throws -> [(upload: UploadClass, state: UploadState)] {
+        try connection.all("SELECT folder, destination, state FROM tally WHERE uploads > 0") { row in
+            (UploadClass(folder: row.text(0), destination: row.text(1)), UploadState(rawValue: row.text(2)))
+        }.compactMap { row in row.1.map { (row.0, $0) } }
+    }
+
+    /// Assets that are looked through at once.
+    private static let piece: Int64 = 4_096
+
+    /// Uploads are numbered as their assets are: the newest asset has the newest uploads.
+    private func search(_ text: FilePath, _ filter: Filter) async throws -> [UploadRow] {
+        var above =
+            try connection.first(
+                "SELECT asset FROM upload WHERE id < ?1 ORDER BY id DESC LIMIT 1",
+                [.text(filter.after ?? Filter.newest)]
+            ) { $0.integer(0) + 1 } ?? 0
+        var found: [UploadRow] = []
+        while above > 1 && found.count < filter.limit {
+            let assets = try connection.all(
+                "SELECT id FROM asset WHERE id < ?1 AND id >= ?2 AND instr(relative, ?3) > 0 ORDER BY id DESC",
+                [.integer(above), .integer(above - Self.piece), .blob(text.bytes)]
+            ) { $0.integer(0) }
+            for asset in assets where found.count < filter.limit {
+                for upload in try uploads(of: asset).reversed() where filter.takes(upload) {
+                    if let row = try row(upload.id) { found.append(row) }
+                }
+            }
+            above -= Self.piece
+            await Task.yield()
+        }
+        return Array(found.prefix(filter.limit))
+    }
+}

@@ -1,0 +1,237 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+@testable import Benchmarks
+@testable import Store
+
+/// A state folder with a backlog in it, as the daemon opens it.
+private struct Scene {
+    let folder = TemporaryFolder()
+    let store: Store
+
+    init(_ uploads: Int) async throws {
+        let state = folder.path.appending("state")
+        try await Backlog(uploads: uploads).fill(state)
+        store = try await Store.open(state, clocks: SystemClocks(), sorting: .newestFirst)
+    }
+
+    /// Everything that is asked and changed while a daemon runs, each with its name.
+    func day(_ body: (String) async throws -> Void = { _ in }) async throws {
+        func part(_ name: String, _ work: () async throws -> Void) async throws {
+            try await work()
+            try await body(name)
+        }
+        let (folder, destination) = (Backlog.folders[1], Backlog.destinations[1])
+        try await part("status") {
+            _ = try await store.tallies()
+            _ = try await store.classes()
+            _ = try await store.stagedBytes()
+            _ = try await store.pauses()
+            _ = try await store.spent(destination: destination, day: "2026-11-20")
+            _ = try await store.nextBackoff()
+        }
+        try await part("lists") { try await lists(folder, destination) }
+        let any = try #require(try await store.rows(Self.filter { $0.limit = 1 }).first)
+        try await part("show") {
+            #expect(try await store.row(any.upload.id) != nil)
+            #expect(try await store.rows(idPrefix: String(any.upload.id.prefix(20)), limit: 6).count > 0)
+            #expect(try await store.rows(path: any.asset.path).count == 1)
+            #expect(try await store.rows(named: any.asset.identity.relative.name, limit: 1000).count == 1)
+            #expect(try await store.rows(named: "nowhere.mp4", limit: 1000).isEmpty)
+            #expect(try await store.rows(key: "no such key").isEmpty)
+            _ = try await store.failures(any.upload.id)
+        }
+        try await part("scan") { try await scan() }
+        try await part("claim") {
+            let claim = try #require(try await store.claim(destination, passingOver: []))
+            try await store.record(Checkpoint(["url": "x"]), for: claim.upload.id, acked: 1)
+            try await store.finish(claim.upload.id, .yielded)
+            // Three folders of four are passed over, and each comes before what is left.
+            _ = try await store.claim(
+                destination, passingOver: Array(Backlog.folders.dropFirst()), skippingDuplicatesOf: Backlog.folders)
+            #expect(try await store.claim(destination, passingOver: Backlog.folders) == nil)
+        }
+        try await part("complete") {
+            let claim = try #require(try await store.claim(destination, passingOver: []))
+            try await store.finish(claim.upload.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
+            #expect(try await store.releasable(limit: 16).count == 1)
+            try await store.beginRelease(claim.asset.id)
+            try await store.finishRelease(claim.asset.id, .kept)
+        }
+        try await part("failures") {
+            let claim = try #require(try await store.claim(destination, passingOver: []))
+            let failure = Failure(
+                .local, code: "reset", message: "reset", at: WallTime(milliseconds: 1), retryable: true)
+            try await store.finish(
+                claim.upload.id, .again(failure, until: SystemClocks().monotonic().advanced(by: .seconds(3600))))
+            #expect(try await store.nextBackoff() != nil)
+            _ = try await store.rows(Self.filter { $0.isHeld = true })
+            try await store.forgetWaits(for: destination)
+        }
+        try await part("arrival") { try await arrive() }
+        try await part("verbs") {
+            let some = try await store.ids(
+                Self.filter {
+                    $0.states = [.queued]; $0.limit = 5
+                })
+            try await store.pause(some, true)
+            #expect(try await store.rows(Self.filter { $0.isHeld = true }).count >= 5)
+            try await store.pause(some, false)
+            _ = try await store.cancel(some)
+            _ = try await store.retry(some[0], fromCopy: true)
+        }
+        try await part("upkeep") {
+            _ = try await store.oldTombstones(limit: 500)
+            _ = try await store.unsettled()
+            _ = try await store.rows(Self.filter { $0.isUnsettled = true })
+            _ = try await store.remoteDeletions()
+            _ = try await store.owned([1, 2, 3, 1_000_000_000])
+            _ = try await store.events(after: store.seq - 10, limit: 200)
+            _ = try await store.oldestEvent()
+        }
+    }
+
+    static func filter(_ set: (inout Store.Filter) -> Void) -> Store.Filter {
+        var filter = Store.Filter()
+        set(&filter)
+        return filter
+    }
+
+    private func lists(_ folder: String, _ destination: String) async throws {
+        #expect(try await store.rows(Store.Filter()).count == 100)
+        for state in UploadState.allCases { _ = try await store.rows(Self.filter { $0.states = [state] }) }
+        let ongoing: [UploadState] = [.staging, .queued, .uploading]
+        let middle = try await store.ids(Self.filter { $0.states = [.failed] }).last
+        for change: (inout Store.Filter) -> Void in [
+            { $0.states = ongoing }, { $0.folder = folder }, { $0.destination = destination },
+            {
+                $0.folder = folder; $0.destination = destination; $0.states = [.failed]
+            },
+            { $0.after = middle },
+            {
+                $0.after = middle; $0.states = ongoing; $0.folder = folder
+            },
+        ] { _ = try await store.rows(Self.filter(change)) }
+    }
+
+    /// Known files and new ones, as a scan asks about them.
+    private func scan() async throws {
+        let known = try await store.rows(Self.filter { $0.limit = 50 }).map(\.asset.identity)
+        #expect(try await store.known(known).allSatisfy { $0 })
+        let new = known.map { identity in
+            var identity = identity
+            identity.relative = FilePath("new/\(identity.relative)")
+            return identity
+        }
+        #expect(try await store.known(new).allSatisfy { !$0 })
+    }
+
+    private func arrive() async throws {
+        let look = FileLook(device: 1, inode: 5, size: 9_000, modified: 5, changed: 5, born: nil, mode: 0o100644)
+        let name = FilePath("arrives-\(hexadecimal(Chance.bytes(8))).mp4")
+        let folder = Backlog.folders[0]
+        let file = SettledFile(
+            folder: folder, root: "/srv/cameras/front-door", relative: name, look: look,
+            identity: StoredIdentity(
+                folder: folder, relative: name, size: 9_000, modified: 5, inode: 5, born: nil, fileSystem: nil),
+            settledBy: .lease)
+        let order = Arrival.Order(
+            destination: Backlog.destinations[0], name: name, mediaType: "video/mp4", key: name.text, context: [:],
+            metadata: [:])
+        let arrival = Arrival(file: file, action: .keep, priority: 99, orders: [order])
+        guard case .recorded(let asset, _)? = try await store.record([arrival]).first else {
+            Issue.record("not recorded")
+            return
+        }
+        #expect(try await store.arrived(limit: 64, except: []).first?.id == asset)
+        try await store.staged([Store.Copied(asset: asset, sha256: noise(32), skipsDuplicates: true)])
+    }
+}
+
+@Suite("A long backlog")
+struct ScaleTests {
+    @Test("the generated backlog holds what it says, by the store's own counters")
+    func backlog() async throws {
+        let scene = try await Scene(1_000)
+        var counted: [UploadState: Int] = [:]
+        for tally in try await scene.store.tallies() { counted[tally.state, default: 0] += tally.uploads }
+        #expect(
+            counted.filter { $0.value > 0 } == [
+                .queued: 920, .staging: 20, .cancelled: 10, .failed: 10, .completed: 40,
+            ])
+        #expect(try await scene.store.classes().map(\.upload).count >= 12)
+        #expect(try await scene.store.releasable(limit: 10).isEmpty)
+    }
+
+    @Test("the backlog's files are on the disk as they are in the store")
+    func files() async throws {
+        let folder = TemporaryFolder()
+        var backlog = Backlog(uploads: 40)
+        backlog.watched = folder.path.appending("watched")
+        backlog.staging = folder.path.appending("staging")
+        backlog.makesFiles = true
+        try await backlog.fill(folder.path.appending("state"))
+        let store = try await Store.open(
+            folder.path.appending("state"), clocks: SystemClocks(), sorting: .newestFirst)
+        for row in try await store.rows(Store.Filter()) {
+            #expect(try FileLook(at: row.asset.path).modified == row.asset.identity.modified)
+            let copy = try FileLook.ifPresent(at: folder.path.appending("staging").appending(row.asset.stagedName))
+            #expect((copy?.size == row.asset.size) == (row.asset.state == .staged))
+        }
+    }
+
+    @Test("no statement of a running daemon reads through a table that grows")
+    func plans() async throws {
+        let scene = try await Scene(1_000)
+        try await scene.day()
+        let large = ["upload", "asset", "tombstone", "history", "event", "failure", "checkpoint", "theirs", "other"]
+        let plans = try await scene.store.plans()
+        #expect(plans.count > 50)
+        for (sql, steps) in plans {
+            for step in steps {
+                let words = step.split(separator: " ")
+                let scans =
+                    words.first == "SCAN" && words.count > 1 && large.contains(String(words[1]))
+                    && !Self.wholeIndexes.contains(step)
+                #expect(!scans, "\(step)\nin \(sql)")
+            }
+        }
+    }
+
+    /// Indexes of nothing but what is looked for, in its order, and the statement says how many it takes.
+    private static let wholeIndexes: Set<String> = [
+        "SCAN asset USING INDEX asset_arrived", "SCAN asset USING INDEX asset_unsettled",
+        "SCAN asset USING COVERING INDEX asset_unsettled",
+    ]
+
+    @Test("four times the uploads cost no more steps, whatever is asked")
+    func steps() async throws {
+        try await compare(3_000, 12_000)
+    }
+
+    @Test("a million uploads cost no more steps than three thousand", .enabled(if: getenv("SLOW_TESTS") != nil))
+    func million() async throws {
+        try await compare(3_000, 1_000_000)
+    }
+
+    private func compare(_ few: Int, _ many: Int) async throws {
+        var costs: [[String: Int]] = []
+        for uploads in [few, many] {
+            let scene = try await Scene(uploads)
+            _ = await scene.store.effort()
+            var cost: [String: Int] = [:]
+            try await scene.day { part in
+                for (sql, steps) in await scene.store.effort() where steps > 0 { cost[part + ": " + sql] = steps }
+            }
+            costs.append(cost)
+        }
+        for (sql, steps) in costs[1] {
+            // Twice for what is there more often, as full pages of a list; a table that is read through is far above it.
+            let before = costs[0][sql] ?? 0
+            #expect(steps <= 2 * before + 2_000, "\(before) steps became \(steps) in \(sql)")
+        }
+    }
+}
