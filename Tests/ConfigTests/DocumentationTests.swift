@@ -70,7 +70,9 @@ struct DocumentationTests {
 
     @Test(
         "each example loads without a warning",
-        arguments: ["sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml"])
+        arguments: [
+            "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
+        ])
     func examples(_ name: String) throws {
         let loaded = try Settings.load(
             top.appending("config").appending(FilePath(name)), types: types, disk: .unchecked)
@@ -82,7 +84,7 @@ struct DocumentationTests {
     func allExamples() throws {
         #expect(
             try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }.sorted() == [
-                "cameras.yaml", "move-after-upload.yaml", "sluice.yaml", "two-destinations.yaml",
+                "cameras.yaml", "move-after-upload.yaml", "nas-folder.yaml", "sluice.yaml", "two-destinations.yaml",
             ])
     }
 }

@@ -20,7 +20,11 @@ let types: [DestinationType] = [
         ]),
     DestinationType(
         name: "directory", summary: "a folder of this machine",
-        keys: [SettingKey("path", .path, required: true, "the folder")]),
+        keys: [
+            SettingKey("path", .path, required: true, "the folder"), SettingKey("mount", .path, "must be mounted"),
+            SettingKey("marker", .text, "must be there"),
+            SettingKey("taken", .choice(["suffix", "replace", "fail"]), "when the name is held"),
+        ]),
 ]
 
 /// Reads texts as files `a.yaml`, then `config.d/1.yaml` …, without a disk.

@@ -92,7 +92,7 @@ extension Directory {
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         guard case .path(let path)? = values["path"] else { throw UnusableSetting(key: "path", problem: "is missing") }
         var mount = MountPoint.expected(for: path)
-        if case .path(let point)? = values["mount"] { mount = point == "/" ? nil : point }
+        if case .path(let point)? = values["mount"] { mount = point }
         var marker: FilePath?
         if case .text(let name)? = values["marker"] {
             guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {

@@ -7,7 +7,7 @@ struct DirectoryTarget: WholeDialect {
     /// The destination's name in the configuration, for messages.
     let name: String
     let path: FilePath
-    /// Must be mounted; `nil` for none.
+    /// Must be mounted; `/` when a person said that nothing has to be, `nil` when nobody said anything.
     let mount: MountPoint?
     /// A file that must be in the folder.
     let marker: FilePath?
@@ -38,7 +38,7 @@ struct DirectoryTarget: WholeDialect {
     /// mounted looks just like a folder that is yet to be made.
     func openRoot() throws -> Descriptor {
         let root = try Descriptor.open(path, for: .folder)
-        if let mount, try !mount.holds(root, named: path) {
+        if let mount, mount.path != "/", try !mount.holds(root, named: path) {
             throw refusal(
                 "not_mounted", "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display)",
                 .holdDestination(after: nil))

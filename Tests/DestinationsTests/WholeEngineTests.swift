@@ -1,0 +1,73 @@
+import Core
+import Synchronization
+import Testing
+
+@testable import Destinations
+
+/// A remote that keeps names and damages what it is given, as often as it is told.
+private final class DamagingPlace: WholeDialect, WholePlace {
+    struct State {
+        var damages: Int
+        var starts: [Int64] = []
+        var names: [FilePath] = []
+    }
+    let state: Mutex<State>
+
+    init(damages: Int) { state = Mutex(State(damages: damages)) }
+
+    func reach(_ name: FilePath, isMaking: Bool) async throws -> (any WholePlace)? { self }
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        Failure(kind, code: code, message: message, at: WallTime(milliseconds: 0), retryable: retryable)
+    }
+    func look(at name: FilePath, for file: StagedFile) async throws -> Standing {
+        state.withLock { $0.names.contains(name) } ? .other(isFile: true) : .nobody
+    }
+    func length(of part: FilePath) async throws -> Int64? { .max / 2 }
+    func send(
+        from offset: Int64, of order: UploadOrder, to part: FilePath, _ spent: @escaping Spent,
+        _ sent: @escaping @Sendable (Int64) -> Void
+    ) async throws -> Int64 {
+        state.withLock { $0.starts.append(offset) }
+        return order.file.size
+    }
+    func holds(_ file: StagedFile, as part: FilePath) async throws -> Bool {
+        state.withLock { state in
+            state.damages -= 1
+            return state.damages < 0
+        }
+    }
+    func rename(_ part: FilePath, to name: FilePath, isReplacing: Bool) async throws -> Bool {
+        state.withLock { $0.names.append(name) }
+        return true
+    }
+    func settle(_ name: FilePath) async throws {}
+    func remove(_ part: FilePath) async throws {}
+    func address(of name: FilePath) -> String { name.display }
+    var warnings: [String] { [] }
+}
+
+@Suite("WholeEngine")
+struct WholeEngineTests {
+    private func upload(_ place: DamagingPlace, _ logbook: Logbook) async throws -> RemoteObject {
+        let parcel = try Parcel(10)
+        return try await WholeEngine(dialect: place, taken: .suffix).upload(parcel.order, logbook)
+    }
+
+    @Test("what is read back with another content is sent again from the beginning, once")
+    func once() async throws {
+        let place = DamagingPlace(damages: 1)
+        #expect(try await upload(place, Logbook()).verifiedBy == "digest")
+        #expect(place.state.withLock { $0.starts } == [0, 0])
+    }
+
+    @Test("the second time in a row the destination is held, the file gets no name, and the next attempt begins at 0")
+    func twice() async throws {
+        let place = DamagingPlace(damages: 2)
+        let logbook = Logbook()
+        let error = await #expect(throws: UploadError.self) { try await self.upload(place, logbook) }
+        #expect(error?.failure.code == "read_back_differs")
+        #expect(error?.remedy == .holdDestination(after: .seconds(60)))
+        #expect(place.state.withLock { $0.names } == [])
+        #expect(logbook.last?["offset"] == "0")
+    }
+}
