@@ -322,7 +322,7 @@ final class OffsetRun {
     /// Two cut requests in a row that left nothing behind: shorter ones from now on.
     private func learn(from offset: Int64) {
         guard let from = checkpoint["sent_from"].flatMap({ Int64($0) }) else { return }
-        let lost = checkpoint.number("sent_to") - from
+        let lost = checkpoint.number("sent_to").subtractingReportingOverflow(from).partialValue
         checkpoint["sent_from"] = nil
         checkpoint["sent_to"] = nil
         if offset > from {
@@ -345,7 +345,8 @@ extension Checkpoint {
     /// One more.
     @discardableResult
     fileprivate mutating func count(_ field: String) -> Int64 {
-        let next = number(field) + 1
+        // Only a damaged checkpoint holds more than any count ever comes to.
+        let next = min(max(number(field), 0), 1 << 40) + 1
         self[field] = "\(next)"
         return next
     }
