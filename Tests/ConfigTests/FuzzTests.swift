@@ -115,7 +115,8 @@ struct ConfigFuzzTests {
         let hidesSecret = files.allSatisfy { isSecretWhereItStands($0.bytes) }
         for problem in problems {
             if hidesSecret { try round.expect(!problem.description.contains(canary), "shows the secret: \(problem)") }
-            try round.expect(printable(problem.text) == problem.text, "acts on a terminal: \(printable(problem.text))")
+            let shown = problem.key + problem.text
+            try round.expect(printable(shown) == shown, "acts on a terminal: \(printable(shown))")
             try round.expect(problem.text.split(separator: " ").count > 2, "says too little: \(problem)")
             guard let file = files.first(where: { $0.file == problem.file }) else {
                 throw round.flaw("is about no file of these: \(problem)")
