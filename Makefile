@@ -3,17 +3,19 @@
 # make test           every test, with 50 kills of the crash test
 # make test-long      the same with the slow tests and 1,000 kills
 # make crash          the crash test alone: KILLS=50, SEED= to have a run again
-# make sanitize       the tests under the thread and the address sanitizer
+# make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= and ROUNDS=1 for a round again
+# make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address alone
 # make bench          figures, one line each: ONLY=core/ for some of them
 # make lint           format, imports, forbidden words, scripts
 # make install-deps   the Debian packages that building needs, and only those that are missing
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
-.PHONY: help demo build test test-long crash sanitize bench lint install-deps install-test-deps clean
+.PHONY: help demo build test test-long crash fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
 .DEFAULT_GOAL := help
 
 KILLS ?= 50
+ROUNDS ?= 1000000
 SEED ?=
 ONLY ?=
 
@@ -49,12 +51,23 @@ crash: install-test-deps
 	swift build --build-tests $(STRICT)
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_KILLS=$(KILLS) $(RUN) --filter CrashTests
 
+# Each target prints the seed of its round when something does not hold; what traps leaves it in .build/fuzz.
+fuzz: install-test-deps
+	swift build --build-tests $(STRICT)
+	@rm -rf .build/fuzz && mkdir -p .build/fuzz
+	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_FUZZ=$(ROUNDS) SLUICE_FUZZ_TRACE=$(CURDIR)/.build/fuzz $(RUN) --filter 'FuzzTests' \
+		|| { grep -H . .build/fuzz/*; exit 1; }
+
+sanitize: sanitize-thread sanitize-address
+
 # Each has a build of its own. One test at a time: side by side they would starve each other into their time limits.
-# LeakSanitizer would report the test runtime's own leaks, hence without.
-sanitize: install-test-deps
-	TSAN_OPTIONS="suppressions='$(CURDIR)/scripts/thread-sanitizer-known'" SLUICE_KILLS=10 \
-		swift test --no-parallel --sanitize=thread --scratch-path .build-thread
-	ASAN_OPTIONS=detect_leaks=0 SLUICE_KILLS=10 swift test --no-parallel --sanitize=address --scratch-path .build-address
+# Every process of a run, the daemons and receivers of the end-to-end tests too, writes what the sanitizer finds into
+# reports/: one that is killed afterwards has told all the same, and any file there fails the run.
+sanitize-thread: install-test-deps
+	@scripts/sanitize thread
+
+sanitize-address: install-test-deps
+	@scripts/sanitize address
 
 bench: install-deps
 	@swift build $(RELEASE) --product Benchmarks

@@ -68,9 +68,17 @@ final class Findings {
         _ severity: ConfigProblem.Severity, _ text: String, at place: Place?, key: String, in file: FilePath
     ) {
         let source = place.map { sources[$0.file] }
+        // libyaml puts what is missing at the end on a line that is not there.
+        let place = place.map { place in
+            let inside = sources[place.file].inside(line: place.line, column: place.column)
+            return Place(file: place.file, line: inside.line, column: inside.column)
+        }
+        // Both quote what somebody wrote, which may hold what acts on a terminal; here none is forgotten.
+        let text = printable(text)
         let problem = ConfigProblem(
-            severity: severity, file: source?.file ?? file, line: place?.line, column: place?.column, key: key,
-            text: text, excerpt: place.flatMap { source?.excerpt(line: $0.line, column: $0.column) })
+            severity: severity, file: source?.file ?? file, line: place?.line, column: place?.column,
+            key: printable(key), text: text,
+            excerpt: place.flatMap { source?.excerpt(line: $0.line, column: $0.column) })
         // What an alias stands for is read once for each use, under another key; its mistake is one mistake.
         guard seen.insert("\(problem.place) \(severity) \(text)").inserted else { return }
         if severity == .error { errors.append(problem) } else { warnings.append(problem) }

@@ -41,18 +41,18 @@ struct EventParser {
     private var line: [UInt8] = []
     private var data: [UInt8] = []
 
-    /// A line that never ends is no event of ours.
-    static let longestLine = 4 << 20
+    /// An event that never ends is none of ours: bytes of a line, and of all lines of an event.
+    static let longest = 4 << 20
 
     /// The events that end in `piece`.
     ///
-    /// - Throws: What `JSONDecoder` throws, ``ControlError/protocolFault(_:)`` for a line without an end.
+    /// - Throws: What `JSONDecoder` throws, ``ControlError/protocolFault(_:)`` for an event without an end.
     mutating func take(_ piece: [UInt8]) throws -> [EventView] {
         var events: [EventView] = []
         for byte in piece {
             if byte != UInt8(ascii: "\n") {
                 line.append(byte)
-                guard line.count <= Self.longestLine else {
+                guard line.count + data.count <= Self.longest else {
                     throw ControlError.protocolFault("an event without an end")
                 }
                 continue

@@ -6,8 +6,9 @@ package struct WallTime: Hashable, Sendable, Comparable, CustomStringConvertible
 
     package static func < (a: WallTime, b: WallTime) -> Bool { a.milliseconds < b.milliseconds }
 
+    /// Ends at the far ends of time: a person may ask for a pause of any length.
     package func advanced(by duration: Duration) -> WallTime {
-        WallTime(milliseconds: milliseconds + duration.inMilliseconds)
+        WallTime(milliseconds: milliseconds.addingClamped(duration.inMilliseconds))
     }
 
     /// Year, month, day, hour, minute, second in UTC, of the proleptic Gregorian calendar.
@@ -31,7 +32,8 @@ package struct WallTime: Hashable, Sendable, Comparable, CustomStringConvertible
     /// RFC 3339 in UTC with milliseconds: `2026-11-20T08:00:00.000Z`.
     package var description: String {
         let t = utc
-        let millis = Int(milliseconds - milliseconds.dividedDown(by: 1000) * 1000)
+        let rest = Int(milliseconds % 1000)
+        let millis = rest < 0 ? rest + 1000 : rest
         return "\(padded(t.year, 4))-\(padded(t.month, 2))-\(padded(t.day, 2))T"
             + "\(padded(t.hour, 2)):\(padded(t.minute, 2)):\(padded(t.second, 2)).\(padded(millis, 3))Z"
     }
@@ -46,11 +48,13 @@ package struct MonotonicTime: Hashable, Sendable, Comparable {
     package static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
 
     package func advanced(by duration: Duration) -> MonotonicTime {
-        MonotonicTime(nanoseconds: nanoseconds + duration.inNanoseconds)
+        MonotonicTime(nanoseconds: nanoseconds.addingClamped(duration.inNanoseconds))
     }
 
     /// Time from `earlier` to this moment.
-    package func since(_ earlier: MonotonicTime) -> Duration { .nanoseconds(nanoseconds - earlier.nanoseconds) }
+    package func since(_ earlier: MonotonicTime) -> Duration {
+        .nanoseconds(nanoseconds) - .nanoseconds(earlier.nanoseconds)
+    }
 }
 
 /// Where time comes from. The daemon uses `SystemClocks` of `Linux`; tests bring their own.
@@ -60,23 +64,25 @@ package protocol Clocks: Sendable {
 }
 
 extension Duration {
-    /// The most there is where it does not fit: a wait of 300 years is as good as one of 292.
-    package var inMilliseconds: Int64 { whole(per: 1000) }
-    package var inNanoseconds: Int64 { whole(per: 1_000_000_000) }
+    /// Whole milliseconds; what is more than fits is the most that fits.
+    package var inMilliseconds: Int64 { inUnits(of: 1_000_000_000_000_000) }
+    /// Whole nanoseconds, in the same way.
+    package var inNanoseconds: Int64 { inUnits(of: 1_000_000_000) }
+    private func inUnits(of attoseconds: Int128) -> Int64 { Int64(clamping: self.attoseconds / attoseconds) }
     package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
-
-    private func whole(per second: Int64) -> Int64 {
-        let (product, isTooMuch) = components.seconds.multipliedReportingOverflow(by: second)
-        let (sum, isStillTooMuch) = product.addingReportingOverflow(
-            components.attoseconds / (1_000_000_000_000_000_000 / second))
-        return isTooMuch || isStillTooMuch ? (components.seconds < 0 ? .min : .max) : sum
-    }
 }
 
 extension Int64 {
     /// Rounded towards minus infinity, so that times before 1970 come out right.
     fileprivate func dividedDown(by divisor: Int64) -> Int64 {
-        self >= 0 ? self / divisor : (self - divisor + 1) / divisor
+        let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)
+        return rest < 0 ? quotient - 1 : quotient
+    }
+
+    /// The sum, or the end of the numbers that it would pass.
+    fileprivate func addingClamped(_ other: Int64) -> Int64 {
+        let (sum, isOver) = addingReportingOverflow(other)
+        return isOver ? (other > 0 ? .max : .min) : sum
     }
 }
 

@@ -211,8 +211,10 @@ extension Descriptor {
 
     /// Sets both times, in nanoseconds since 1970.
     package borrowing func setModified(_ nanoseconds: Int64, named path: FilePath) throws(SystemError) {
-        let seconds = nanoseconds >= 0 ? nanoseconds / 1_000_000_000 : (nanoseconds - 999_999_999) / 1_000_000_000
-        let time = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds - seconds * 1_000_000_000))
+        // The part below the second counts forward, also before 1970 (utimensat(2)).
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let time = timespec(
+            tv_sec: Int(rest < 0 ? seconds - 1 : seconds), tv_nsec: Int(rest < 0 ? rest + 1_000_000_000 : rest))
         try withNumber { number throws(SystemError) in
             _ = try systemCall("futimens", on: path.display) {
                 [time, time].withUnsafeBufferPointer { futimens(number, $0.baseAddress) }

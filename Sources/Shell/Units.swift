@@ -19,7 +19,7 @@ enum Units {
 
     /// `42%`; 100 % only when everything is there.
     static func percent(_ fraction: Double) -> String {
-        "\(fraction >= 1 ? 100 : max(0, min(99, Int(fraction * 100))))%"
+        fraction >= 1 ? "100%" : fraction > 0 ? "\(min(99, Int(fraction * 100)))%" : "0%"
     }
 
     /// Local time of a view's RFC 3339 text: the clock for today, else the date as well. Text that is none passes.
@@ -56,9 +56,8 @@ enum Units {
             if letter.isASCII && letter.isNumber {
                 digits.append(letter)
             } else {
-                guard let factor = factors[letter], let number = Int64(digits), number < 1_000_000_000 else {
-                    return nil
-                }
+                guard let factor = factors[letter], let number = Int64(digits), number < 1_000_000_000, total < 1 << 60
+                else { return nil }
                 total += number * factor
                 digits = ""
             }

@@ -121,7 +121,7 @@ package final class Child: Sendable {
 
     private static var inherited: [String: String] {
         var kept: [String: String] = [:]
-        for name in ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"] {
+        for name in ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "TSAN_OPTIONS", "ASAN_OPTIONS"] {
             if let value = getenv(name) { kept[name] = String(cString: value) }
         }
         return kept

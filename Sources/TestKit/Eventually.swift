@@ -1,8 +1,18 @@
+internal import Glibc
+
 /// What a test waited for did not come.
 package struct Overdue: Error, Sendable, CustomStringConvertible {
     package let what: String
     package let limit: Duration
     package var description: String { "waited \(limit) in vain until \(what)" }
+}
+
+/// How much longer than usual everything may take: `SLUICE_PATIENCE`, which `scripts/sanitize` sets, for an instrumented
+/// program is several times as slow. 1 without it. Limits of waits and of suites are multiplied by it.
+package enum Patience {
+    package static let factor: Int =
+        getenv("SLUICE_PATIENCE").flatMap { Int(String(cString: $0)) }.map { max(1, $0) } ?? 1
+    package static func minutes(_ usual: Int) -> Int { usual * factor }
 }
 
 /// Waits until `look` finds something, and returns it. Looks again after each `pause`, so it returns as soon as it may.
@@ -14,6 +24,7 @@ package func eventually<Found>(
     isolation: isolated (any Actor)? = #isolation, _ look: () async throws -> Found?
 ) async throws -> Found {
     let clock = ContinuousClock()
+    let limit = limit * Patience.factor
     let deadline = clock.now.advanced(by: limit)
     while true {
         if let found = try await look() { return found }

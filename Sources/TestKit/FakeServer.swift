@@ -191,8 +191,15 @@ package final class Exchange {
     }
 
     /// Bytes as they are.
-    package func raw(_ text: String) {
-        let bytes = Array(text.utf8)
+    package func raw(_ text: String) { raw(Array(text.utf8)) }
+
+    /// The same for what is no text; counts as an answer.
+    package func answer(_ bytes: [UInt8]) {
+        isAnswered = true
+        raw(bytes)
+    }
+
+    private func raw(_ bytes: [UInt8]) {
         var done = 0
         while done < bytes.count {
             let sent = bytes.withUnsafeBytes {

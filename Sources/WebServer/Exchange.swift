@@ -99,6 +99,9 @@ final class Exchange: @unchecked Sendable {
 
     private func begin(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> Bool {
         switch RequestHead.read(connection, method: method, target: target, number: desk.nextRequestNumber()) {
+        case .failure(let refusal) where refusal.closes:
+            // Answered before the body, libmicrohttpd reads no more from this connection.
+            return queue(.text(refusal.status, refusal.text, headers: [("Connection", "close")]), connection)
         case .failure(let refusal):
             return refuse(.text(refusal.status, refusal.text), headers: [:], connection)
         case .success(let request):

@@ -14,6 +14,8 @@ enum RequestHead {
         guard sluice_mhd_header_size(connection) <= limit else {
             return .failure(Refusal(status: 431, text: "the headers are longer than \(limit) bytes"))
         }
+        let framing = framing(of: connection)
+        if let fault = framing.fault { return .failure(Refusal(status: 400, text: fault, closes: true)) }
         let cut = target.firstIndex(of: "?") ?? target.endIndex
         guard target.hasPrefix("/"), let path = PercentCoding.text(decoding: target[..<cut]),
             let query = PercentCoding.query(decoding: target[cut...].dropFirst())
@@ -27,6 +29,48 @@ enum RequestHead {
     struct Refusal: Error {
         let status: Int
         let text: String
+        /// Nobody knows where this request ends: the connection carries no other one.
+        var closes = false
+    }
+
+    /// How a request says where its body ends (RFC 9112, section 6.3). libmicrohttpd takes the first answer that it finds;
+    /// a proxy in front of us may take another, and then one client's body is another's request.
+    private struct Framing {
+        var lengths: Set<String> = []
+        var encodings: [String] = []
+
+        var fault: String? {
+            if lengths.count > 1 { return "the request has several values of Content-Length" }
+            if let length = lengths.first {
+                let isNumber = !length.isEmpty && length.utf8.allSatisfy { (0x30...0x39).contains($0) }
+                guard isNumber, Int64(length) != nil else { return "Content-Length is no number of bytes" }
+                if !encodings.isEmpty { return "the request has Content-Length and Transfer-Encoding" }
+            }
+            guard encodings.isEmpty || encodings.count == 1 && encodings[0].lowercased() == "chunked" else {
+                return "the only Transfer-Encoding that is understood is chunked"
+            }
+            return nil
+        }
+    }
+
+    private static func framing(of connection: OpaquePointer) -> Framing {
+        var framing = Framing()
+        withUnsafeMutablePointer(to: &framing) { into in
+            _ = MHD_get_connection_values(
+                connection, .HEADER_KIND,
+                { context, _, name, value in
+                    guard let context, let name else { return .YES }
+                    let framing = context.assumingMemoryBound(to: Framing.self)
+                    let text = value.map { String(cString: $0) } ?? ""
+                    switch String(cString: name).lowercased() {
+                    case "content-length": framing.pointee.lengths.insert(text)
+                    case "transfer-encoding": framing.pointee.encodings.append(text)
+                    default: break
+                    }
+                    return .YES
+                }, into)
+        }
+        return framing
     }
 
     private static func headers(of connection: OpaquePointer) -> [String: String] {

@@ -20,8 +20,29 @@ struct MistakeTests {
     @Test("in the YAML is answered in the words of the file", arguments: syntax)
     func answersSyntax(_ mistake: Mistake) { #expect(objections(to: mistake.yaml) == mistake.answer) }
 
+    @Test(
+        "that is nothing at all is answered at the end of what there is",
+        arguments: ["---", "--- ", "---\n...", "a: b\n---"])
+    func answersInside(_ yaml: String) throws {
+        let error = try #require(throws: ConfigErrors.self) { try read(yaml) }
+        let lines = yaml.split(separator: "\n", omittingEmptySubsequences: false)
+        for problem in error.problems {
+            let line = try #require(problem.line)
+            #expect(lines.indices.contains(line - 1))
+            #expect(problem.excerpt != nil)
+        }
+    }
+
     @Test("in a key is answered with its place and what was meant", arguments: keys)
     func answersKeys(_ mistake: Mistake) { #expect(objections(to: mistake.yaml) == mistake.answer) }
+
+    @Test(
+        "with a character in it that acts on a terminal is answered without that",
+        arguments: ["folders: [{key: \"{na\u{2028}me}\"}]", "state: /x\u{202E}y/..", "des\u{202E}tinations: {}"])
+    func answersPrintably(_ yaml: String) throws {
+        let error = try #require(throws: ConfigErrors.self) { try read("version: 1\n" + yaml) }
+        for problem in error.problems { #expect(printable(problem.key + problem.text) == problem.key + problem.text) }
+    }
 
     @Test("in a value is answered with what was expected", arguments: values)
     func answersValues(_ mistake: Mistake) {

@@ -44,6 +44,20 @@ struct TusFakeTests {
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 3)
     }
 
+    @Test("an answer that repeats the token, or the half of it that still fits, is shown without it")
+    func echoedToken() async throws {
+        let token = "Zq7canaryX9k2"
+        let server = try FakeServer { exchange in
+            let filling = String(repeating: "x", count: 192)
+            exchange.reply(
+                exchange.method == "OPTIONS" ? 404 : 403, [], "Bearer \(token) \(filling)\(token)".suffix(205) + token)
+        }
+        let journey = try Journey(server.url + "/files", values: ["token": .secret(.literal(token))])
+        let error = try await journey.failedAttempt()
+        #expect(error.failure.message.contains("***"))
+        #expect(!error.failure.message.contains("Zq7"))
+    }
+
     @Test("a partial store is gone on from, without a question")
     func partial() async throws {
         let server = try FakeServer { [script] exchange in

@@ -15,6 +15,20 @@ struct TusProtocolTests {
     }
 
     @Test(
+        "takes a file of any time, however absurd",
+        arguments: ["-9223372036854775808", "9223372036854775807", "-1", "99999999999999999999", "soon"])
+    func absurdTime(_ time: String) async throws {
+        try await Inbox.open { inbox in
+            let metadata = Inbox.metadata(["filename": Array("a".utf8), "mtime": Array(time.utf8)])
+            let made = try await inbox.ask("POST", "/files/", ["Upload-Length": "1", "Upload-Metadata": metadata])
+            let place = try #require(made.headers["location"])
+            let headers = ["Upload-Offset": "0", "Content-Type": "application/offset+octet-stream"]
+            #expect(try await inbox.ask("PATCH", place, headers, [1]).status == 204)
+            #expect(try FileLook(at: inbox.folder.appending("a")).size == 1)
+        }
+    }
+
+    @Test(
         "answers as the protocol says",
         arguments: [
             Case(method: "OPTIONS", target: "/files/", headers: ["Tus-Resumable": ""], status: 204),

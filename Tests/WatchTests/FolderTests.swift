@@ -8,7 +8,7 @@ import Testing
 import Watch
 
 /// Whole folders: odd names, several rules, folders that come and go, limits.
-@Suite("Watcher and folders", .timeLimit(.minutes(2)))
+@Suite("Watcher and folders", .timeLimit(.minutes(Patience.minutes(2))))
 struct FolderTests {
     let folder = TemporaryFolder()
     let scene = Scene()

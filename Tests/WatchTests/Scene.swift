@@ -49,7 +49,7 @@ final class Scene: Sendable {
             return content.next
         }
         let limit = Task {
-            try await Task.sleep(for: .seconds(20))
+            try await Task.sleep(for: .seconds(20 * Patience.factor))
             let late = content.withLock { content in
                 defer { content.waiters.removeAll { $0.id == id } }
                 return content.waiters.filter { $0.id == id }

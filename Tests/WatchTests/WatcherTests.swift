@@ -5,7 +5,7 @@ import TestKit
 import Testing
 import Watch
 
-@Suite("Watcher", .timeLimit(.minutes(2)))
+@Suite("Watcher", .timeLimit(.minutes(Patience.minutes(2))))
 struct WatcherTests {
     let folder = TemporaryFolder()
     let scene = Scene()

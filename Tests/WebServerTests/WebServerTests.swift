@@ -87,6 +87,12 @@ struct WebServerTests {
         arguments: [
             ("GET /%zz HTTP/1.1|Host: h||", 400), ("GET /%00 HTTP/1.1|Host: h||", 400),
             ("GET /?a=% HTTP/1.1|Host: h||", 400), ("GET / HTTP/1.1|Host: h|X: <20000>||", 431),
+            ("POST / HTTP/1.1|Host: h|Content-Length: 3|Content-Length: 5||abc", 400),
+            ("POST / HTTP/1.1|Host: h|Content-Length: 3|Transfer-Encoding: chunked||0||", 400),
+            ("POST / HTTP/1.1|Host: h|Content-Length: +3||abc", 400),
+            ("POST / HTTP/1.1|Host: h|Transfer-Encoding: gzip, chunked||0||", 400),
+            ("POST / HTTP/1.1|Host: h|Transfer-Encoding: chunked|Transfer-Encoding: chunked||0||", 400),
+            ("POST / HTTP/1.1|Host: h|Content-Length: 3|Content-Length: 3||abc", 200),
             ("POST / HTTP/1.1|Host: h|Content-Length: 1001||<1001>", 413),
             ("POST / HTTP/1.1|Host: h|Transfer-Encoding: chunked||3E9|<1001>|0||", 413),
         ])
@@ -103,6 +109,24 @@ struct WebServerTests {
                         separator: "\r\n") ?? "")
             }
             #expect(try await wire.reply().status == status)
+        }
+    }
+
+    @Test(
+        "where a body ends is never guessed: what follows a doubtful request is no request",
+        arguments: [
+            "Content-Length: 3\r\nContent-Length: 45", "Content-Length: 45\r\nTransfer-Encoding: chunked",
+            "Transfer-Encoding: chunked\r\nContent-Length: 3",
+        ])
+    func smuggling(_ framing: String) async throws {
+        try await serving { server in
+            let wire = try Wire(port: server.port)
+            try await wire.send(
+                "POST / HTTP/1.1\r\nHost: h\r\n\(framing)\r\n\r\n0\r\n\r\nGET /offset HTTP/1.1\r\nHost: h\r\n\r\n")
+            let reply = try await wire.reply()
+            #expect(reply.status == 400)
+            #expect(reply.headers["connection"] == "close")
+            #expect(try await wire.isAtEnd())
         }
     }
 

@@ -8,7 +8,8 @@ extension Checkpoint {
     /// One more.
     @discardableResult
     mutating func count(_ field: String) -> Int64 {
-        let next = number(field) + 1
+        // Only a damaged checkpoint holds more than any count ever comes to.
+        let next = min(max(number(field), 0), 1 << 40) + 1
         self[field] = "\(next)"
         return next
     }

@@ -310,7 +310,7 @@ final class OffsetRun {
     /// Two cut requests in a row that left nothing behind: shorter ones from now on.
     private func learn(from offset: Int64) {
         guard let from = checkpoint["sent_from"].flatMap({ Int64($0) }) else { return }
-        let lost = checkpoint.number("sent_to") - from
+        let lost = checkpoint.number("sent_to").subtractingReportingOverflow(from).partialValue
         checkpoint["sent_from"] = nil
         checkpoint["sent_to"] = nil
         if offset > from {

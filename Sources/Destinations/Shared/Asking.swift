@@ -13,6 +13,19 @@ struct Asking: Sendable {
     let caFile: FilePath?
     let clocks: any Clocks
     let name: String
+    private let told = Told()
+
+    init(
+        transport: any Transporting, credentials: CredentialProvider, origin: String, caFile: FilePath?,
+        clocks: any Clocks, name: String
+    ) {
+        self.transport = transport
+        self.credentials = credentials
+        self.origin = origin
+        self.caFile = caFile
+        self.clocks = clocks
+        self.name = name
+    }
 
     /// What a request weighs besides its body: an estimate of its header lines and the answer's acknowledgements, which
     /// libcurl does not report. TLS and TCP are not counted.
@@ -62,7 +75,11 @@ struct Asking: Sendable {
     }
 
     private func headers() async throws -> (headers: [(String, String)], reading: Int) {
-        do { return try await credentials.current() } catch {
+        do {
+            let current = try await credentials.current()
+            for (_, value) in current.headers { told.remember(value) }
+            return current
+        } catch {
             throw UploadError(
                 failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
         }
@@ -125,7 +142,31 @@ struct Asking: Sendable {
     func failure(
         _ kind: Failure.Class, _ code: String, _ message: String, http: Int? = nil, retryable: Bool
     ) -> Failure {
-        Failure(kind, code: code, message: "\(name): \(message)", http: http, at: clocks.wall(), retryable: retryable)
+        Failure(
+            kind, code: code, message: "\(name): \(withoutSecrets(message))", http: http, at: clocks.wall(),
+            retryable: retryable)
+    }
+
+    /// `text` without the credentials that requests have carried: a server may repeat what it does not like.
+    func withoutSecrets(_ text: String) -> String {
+        told.values.reduce(text) { $0.replacing($1, with: "***") }
+    }
+}
+
+/// The values of credentials that have left this process.
+private final class Told: Sendable {
+    private let known = Mutex<[String]>([])
+    /// Longest first, so that no end of one stays.
+    var values: [String] { known.withLock { $0 } }
+
+    func remember(_ value: String) {
+        // `Bearer abc` is told as a whole and as `abc`; what is shorter than this hides nothing.
+        let parts = [value[...]] + value.split(separator: " ", maxSplits: 1).dropFirst()
+        known.withLock { known in
+            for part in parts where part.utf8.count >= 8 && !known.contains(String(part)) {
+                known = Array((known + [String(part)]).sorted { $0.count > $1.count }.prefix(64))
+            }
+        }
     }
 }
 

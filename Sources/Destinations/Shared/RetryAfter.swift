@@ -11,7 +11,7 @@ func retryAfter(_ headers: Headers, now: WallTime) -> Duration? {
         seconds = number
     } else if let then = httpDate(text) {
         let base = headers["Date"].flatMap { httpDate($0) } ?? now
-        seconds = (then.milliseconds - base.milliseconds) / 1000
+        seconds = then.milliseconds / 1000 - base.milliseconds / 1000
     } else {
         return nil
     }

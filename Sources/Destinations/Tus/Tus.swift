@@ -57,13 +57,14 @@ struct Tus: Destination {
 
     private func judge(_ response: Response, _ announced: TusAnnounced) -> CheckResult {
         guard announced.versions.contains("1.0.0") else {
-            return CheckResult(
-                .failed, "the server speaks tus \(announced.versions.joined(separator: ", ")), and not 1.0.0")
+            let versions = FilePath(dialect.asking.withoutSecrets(announced.versions.joined(separator: ", "))).display
+            return CheckResult(.failed, "the server speaks tus \(versions.prefix(200)), and not 1.0.0")
         }
         guard announced.extensions.contains("creation") else {
             return CheckResult(.failed, "the server does not offer the extension `creation`, so no upload can begin")
         }
-        var words = "tus 1.0.0 with " + announced.extensions.sorted().joined(separator: ", ")
+        let extensions = FilePath(dialect.asking.withoutSecrets(announced.extensions.sorted().joined(separator: ", ")))
+        var words = "tus 1.0.0 with \(extensions.display.prefix(200))"
         if let most = announced.maxSize { words += "; at most \(most) bytes a file" }
         if let wanted = dialect.settings.checksum, !announced.checksums.contains(wanted.rawValue) {
             return CheckResult(.warning, words + "; it does not offer the checksum \(wanted.rawValue), so none is sent")

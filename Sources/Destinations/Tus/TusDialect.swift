@@ -262,8 +262,9 @@ struct TusDialect: OffsetDialect {
         let status = response.status
         var message = "\(host(response.url)) answered \(status) to \(what)"
         // A plain-text answer ends with a line end, which would be shown as an escape.
-        let body = response.body.prefix(200)
-        let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { $0 + 1 } ?? body.startIndex
+        // Cut only after that, so that no half of a secret stays.
+        let body = asking.withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
+        let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
         let words = String(decoding: body[..<end], as: UTF8.self)
         let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
         if isPage {

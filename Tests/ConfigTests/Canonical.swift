@@ -1,0 +1,141 @@
+import Core
+
+@testable import Config
+
+/// Settings written out as YAML with every key set: what is loaded from it must be the same settings.
+struct Canonical {
+    private var lines: [String] = []
+
+    static func text(_ settings: Settings) -> String {
+        var out = Canonical()
+        out.write(settings)
+        return out.lines.joined(separator: "\n") + "\n"
+    }
+
+    private mutating func write(_ settings: Settings) {
+        lines.append("version: 1")
+        lines.append("state: \(Self.quoted(settings.state))")
+        var staging = ["path: \(Self.quoted(settings.staging.path))", "copy: \(settings.staging.copy.rawValue)"]
+        if let most = settings.staging.maxSize { staging.append("max_size: \(Self.amount(most))") }
+        staging.append("keep_free: \(Self.amount(settings.staging.keepFree))")
+        lines.append("staging: {\(staging.joined(separator: ", "))}")
+        if settings.folders.isEmpty { lines.append("folders: []") } else { lines.append("folders:") }
+        for folder in settings.folders { write(folder) }
+        if settings.destinations.isEmpty { lines.append("destinations: {}") } else { lines.append("destinations:") }
+        for destination in settings.destinations {
+            var keys = ["type: \(destination.type)"]
+            for (key, value) in destination.values.sorted(by: { $0.key < $1.key }) {
+                keys.append("\(key): \(Self.value(value))")
+            }
+            keys += Self.overrides(destination.policy)
+            lines.append("  \(Self.quoted(destination.name)): {\(keys.joined(separator: ", "))}")
+        }
+        let policy = settings.policy
+        lines.append(
+            "policy: {concurrency: {total: \(policy.total), per_destination: \(policy.perDestination)}, "
+                + "order: \(policy.order.rawValue), retry: \(Self.retry(policy.retry))}")
+        lines.append("control: {socket: \(Self.quoted(settings.control.socket))}")
+    }
+
+    private mutating func write(_ folder: FolderSettings) {
+        let watch = folder.watch
+        var settle = ["writers: \(watch.writers.rawValue)"]
+        if let quiet = watch.quietFor { settle.append("quiet_for: \(Self.time(quiet))") }
+        let after =
+            switch folder.afterUpload {
+            case .keep: "source: keep"
+            case .delete: "source: delete"
+            case .move(let to): "source: move, to: \(Self.quoted(to.source))"
+            }
+        var keys = [
+            "name: \(Self.quoted(watch.name))", "path: \(Self.quoted(watch.path))", "recursive: \(watch.recursive)",
+            "include: \(Self.list(watch.include))", "exclude: \(Self.list(watch.exclude))",
+            "settle: {\(settle.joined(separator: ", "))}", "existing: \(watch.existing.rawValue)",
+            "empty: \(folder.empty.rawValue)", "duplicates: \(folder.duplicates.rawValue)",
+            "upload_to: \(Self.list(folder.uploadTo))", "after_upload: {\(after)}", "priority: \(folder.priority)",
+            "remote_name: \(Self.quoted(folder.name.source))", "metadata: \(Self.templates(folder.metadata))",
+            "context: \(Self.templates(folder.context))",
+        ]
+        if let key = folder.key { keys.append("key: \(Self.quoted(key.source))") }
+        keys += Self.overrides(folder.policy)
+        lines.append("  - {\(keys.joined(separator: ", "))}")
+    }
+
+    private static func overrides(_ policy: PolicyOverrides) -> [String] {
+        (policy.concurrency.map { ["concurrency: \($0)"] } ?? []) + (policy.retry.map { ["retry: \(retry($0))"] } ?? [])
+    }
+
+    private static func retry(_ backoff: Backoff) -> String {
+        "{first: \(time(backoff.first)), max: \(time(backoff.ceiling))"
+            + (backoff.attempts.map { ", attempts: \($0)" } ?? "") + "}"
+    }
+
+    private static func value(_ value: SettingValue) -> String {
+        switch value {
+        case .text(let text): quoted(text)
+        case .secret(let source): secret(source)
+        case .flag(let flag): "\(flag)"
+        case .bytes(let bytes): amount(bytes)
+        case .duration(let duration): time(duration)
+        case .whole(let number): "\(number)"
+        case .path(let path): quoted(path)
+        case .map(let map):
+            "{"
+                + map.sorted { $0.key < $1.key }.map { "\(quoted($0.key)): \(secret($0.value))" }.joined(
+                    separator: ", ")
+                + "}"
+        }
+    }
+
+    private static func secret(_ source: SecretSource) -> String {
+        switch source {
+        case .file(let path): "{file: \(quoted(path))}"
+        case .environment(let name): "{env: \(quoted(name))}"
+        case .credential(let name): "{credential: \(quoted(name))}"
+        case .command(let words): "{command: \(list(words))}"
+        case .literal(let text): "{literal: \(quoted(text))}"
+        }
+    }
+
+    private static func templates(_ all: [String: Template]) -> String {
+        "{"
+            + all.sorted { $0.key < $1.key }.map { "\(quoted($0.key)): \(quoted($0.value.source))" }
+            .joined(separator: ", ") + "}"
+    }
+
+    private static func list(_ texts: [String]) -> String { "[" + texts.map(quoted).joined(separator: ", ") + "]" }
+    private static func quoted(_ path: FilePath) -> String { quoted(path.text ?? path.display) }
+
+    /// In double quotes, all but plain ASCII as `\U0001F3A5` (YAML 1.1, section 5.6).
+    static func quoted(_ text: String) -> String {
+        var out = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" {
+                out += "\\\(scalar)"
+            } else if (0x20..<0x7F).contains(scalar.value) {
+                out.unicodeScalars.append(scalar)
+            } else {
+                let digits = String(scalar.value, radix: 16)
+                out += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
+            }
+        }
+        return out + "\""
+    }
+
+    static func time(_ duration: Duration) -> String { "\(duration.inMilliseconds)ms" }
+
+    /// With the first unit in which it takes at most 15 digits and three decimals.
+    static func amount(_ bytes: Int64) -> String {
+        let units: [(String, Int64)] = [
+            ("B", 1), ("kB", 1_000), ("KiB", 1 << 10), ("MB", 1_000_000), ("MiB", 1 << 20), ("GB", 1_000_000_000),
+            ("GiB", 1 << 30), ("TB", 1_000_000_000_000), ("TiB", 1 << 40),
+        ]
+        for (name, factor) in units where bytes / factor < 1_000_000_000_000_000 {
+            let (thousandths, rest) = (Int128(bytes) * 1000).quotientAndRemainder(dividingBy: Int128(factor))
+            guard rest == 0 else { continue }
+            let decimals = padded(Int(thousandths % 1000), 3)
+            return decimals == "000" ? "\(thousandths / 1000) \(name)" : "\(thousandths / 1000).\(decimals) \(name)"
+        }
+        return "\(bytes) B"
+    }
+}

@@ -1,0 +1,252 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Config
+
+/// Configurations that a person, an editor or a disk has damaged: settings that hold what they promise, or errors that
+/// name a place in the file and what to do.
+@Suite("Fuzz: configuration", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+struct ConfigFuzzTests {
+    /// Stands in no message, whatever becomes of the file around it.
+    static let canary = "Zq7canaryX9k2"
+
+    static let whole = """
+        version: 1
+        state: /var/lib/sluice
+        staging: {path: /var/lib/sluice/staging, copy: auto, max_size: 200 GB, keep_free: 5 GB}
+        folders:
+          - name: front-door
+            path: /srv/camera/front
+            recursive: true
+            include: ["*.mp4", "[a-c]*.mkv"]
+            exclude: &no ["*.tmp"]
+            settle: {quiet_for: 2s, writers: lease}
+            existing: upload
+            upload_to: [archive, disk]
+            after_upload: {source: move, to: "/srv/done/{year}/{month}/{name}"}
+            priority: 10
+            metadata: {title: "{folder} {recorded:%Y-%m-%d %H:%M}"}
+            context: {camera: front}
+            retry: {first: 1s, max: 1h30m, attempts: 3}
+          - {name: garden, path: /srv/camera/garden, exclude: *no, upload_to: [disk]}
+        destinations:
+          archive: {type: tus, url: "https://nas.example/files", token: {file: /etc/sluice/t}, checksum: sha1}
+          disk: {type: directory, path: /mnt/中文, concurrency: 1}
+          site:
+            type: tus
+            url: https://site.example:8443/files/
+            token:
+              literal: "Zq7canaryX9k2"
+            headers: {X-Site: {env: SITE}, X-Other: {command: [/usr/bin/pass, show, nas]}}
+            chunk_size: 8 MiB
+            timeout: 90s
+            verify_tls: false
+            parallel: 4
+        policy:
+          concurrency: {total: 3, per_destination: 2}
+          order: newest-first
+        control:
+          socket: /run/sluice/control.sock
+        """
+
+    static let words: [String] = [
+        "\t", "\n", "\r", "\r\n", " ", "  ", ":", ": ", "-", "- ", "{", "}", "[", "]", ",", "*", "&a ", "*a", "*no",
+        "\"",
+        "'", "|", "|\n", ">-\n", "|9\n", "#", " #", "?", "? ", "!", "!!int ", "!!binary ", "!<tag:x> ", "%",
+        "%YAML 1.1\n",
+        "%TAG ! x\n", "@", "`", "<<: ", "<<: *no", "no", "yes", "010", "1:30", "~", "null", "\u{FEFF}", "\u{85}",
+        "\u{2028}",
+        "\u{2029}", "\0", "\u{7}", "\u{1B}[2J", "é", "\u{301}", "中", "ſ", "：", "‑", "＊", "---\n", "...\n", "--- ",
+        "{file: /x}", "{literal: x}", "{env: X}", "{name}", "{{", "}}", "\\", "\\x", "\\U0010FFFF", "..", "/", "/..",
+        "//",
+        "&a [*a]", "[[[[[[[[", "{a: {a: {a: ", "- - - - - ", "9999999999999999999 TiB", "1.0001 GB", "1d1d", "0s",
+        "                                ", "https://u:p@h/", "tus", "directory", "version: 1\n", "folders:\n",
+        "\u{10FFFF}",
+    ]
+
+    /// The examples that users begin with, and a file with nearly every key.
+    static func seeds() throws -> [[UInt8]] {
+        let folder = FilePath(#filePath).parent.parent.parent.appending("config")
+        let examples = try Files.names(in: folder).filter { $0.fileExtension == "yaml" }.sorted()
+        let laughs = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b, *b]\nversion: 1\n"
+        return try [whole, whole, minimal, laughs].map { Array($0.utf8) }
+            + examples.map { try Files.read(folder.appending($0)) }
+    }
+
+    @Test("gives settings that hold, or errors with a place in the file and a remedy")
+    func loader() throws {
+        let mutator = Mutator(try Self.seeds(), words: Self.words)
+        var (taken, refused) = (0, 0)
+        let fuzz = Fuzz("configuration", rounds: 1200)
+        try fuzz.each(mutator) { round in
+            var files = [(file: FilePath("a.yaml"), bytes: round.input)]
+            // Now and then the other half of it comes from config.d.
+            if Int.random(in: 0..<8, using: &round.dice) == 0 {
+                files.append((FilePath("config.d/1.yaml"), mutator.text(&round.dice)))
+            }
+            switch Self.read(files) {
+            case .success(let loaded):
+                taken += 1
+                try Self.check(loaded.settings, round)
+                try Self.check(loaded.warnings, files, round)
+            case .failure(let error):
+                refused += 1
+                try round.expect(!error.problems.isEmpty, "refused without a word")
+                try Self.check(error.problems, files, round)
+            }
+        }
+        if fuzz.rounds > 1000 {
+            #expect(taken > fuzz.rounds / 50, "too few are taken to say anything of those that are")
+            #expect(refused > fuzz.rounds / 10)
+        }
+    }
+
+    private static func read(_ files: [(file: FilePath, bytes: [UInt8])]) -> Result<LoadedSettings, ConfigErrors> {
+        Result { () throws(ConfigErrors) in try Settings.read(files, types: types, disk: .unchecked) { _ in nil } }
+    }
+
+    /// A message names a place that is there, says enough, and shows no secret.
+    private static func check(
+        _ problems: [ConfigProblem], _ files: [(file: FilePath, bytes: [UInt8])], _ round: Fuzz.Round
+    ) throws {
+        // Torn out of its place the canary is a text like any other, and the person has to see which.
+        let hidesSecret = files.allSatisfy { isSecretWhereItStands($0.bytes) }
+        for problem in problems {
+            if hidesSecret { try round.expect(!problem.description.contains(canary), "shows the secret: \(problem)") }
+            let shown = problem.key + problem.text
+            try round.expect(printable(shown) == shown, "acts on a terminal: \(printable(shown))")
+            try round.expect(problem.text.split(separator: " ").count > 2, "says too little: \(problem)")
+            guard let file = files.first(where: { $0.file == problem.file }) else {
+                throw round.flaw("is about no file of these: \(problem)")
+            }
+            guard let line = problem.line, let column = problem.column else {
+                // Only what is about the whole file has no place.
+                let whole = ["is not UTF-8", "says nothing", "is larger"]
+                try round.expect(whole.contains { problem.text.hasPrefix($0) }, "has no place: \(problem)")
+                continue
+            }
+            let lines = lines(of: file.bytes)
+            try round.expect(lines.indices.contains(line - 1), "no line \(line) of \(lines.count): \(problem)")
+            try round.expect((1...(lines[line - 1] + 1)).contains(column), "no column \(column): \(problem)")
+            try round.expect(problem.excerpt != nil, "shows nothing: \(problem)")
+        }
+    }
+
+    /// Scalars of each line; breaks of every kind that YAML 1.1 knows (section 5.4), a byte order mark at the start left out.
+    private static func lines(of bytes: [UInt8]) -> [Int] {
+        var counts = [0]
+        var last: Unicode.Scalar = " "
+        for (index, scalar) in String(decoding: bytes, as: UTF8.self).unicodeScalars.enumerated() {
+            switch scalar {
+            case "\u{FEFF}" where index == 0: break
+            case "\n" where last == "\r": break
+            case "\n", "\r", "\u{85}", "\u{2028}", "\u{2029}": counts.append(0)
+            default: counts[counts.count - 1] += 1
+            }
+            last = scalar
+        }
+        return counts
+    }
+
+    private static func isSecretWhereItStands(_ bytes: [UInt8]) -> Bool {
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard text.contains(canary) else { return true }
+        return text.replacing("    token:\n      literal: \"\(canary)\"", with: "").contains(canary) == false
+    }
+
+    /// What every room relies on without looking again.
+    private static func check(_ settings: Settings, _ round: Fuzz.Round) throws {
+        func absolute(_ path: FilePath, _ what: String) throws {
+            try round.expect(
+                path.isAbsolute && path == path.normalised && !path.components.contains("..")
+                    && path.bytes.count < 4096,
+                "\(what) is \(path)")
+        }
+        try absolute(settings.state, "state")
+        try absolute(settings.staging.path, "staging")
+        try absolute(settings.control.socket, "socket")
+        try round.expect(settings.control.socket.bytes.count <= 107, "a socket of \(settings.control.socket)")
+        try round.expect(settings.staging.keepFree >= 0 && settings.staging.maxSize ?? 0 >= 0, "an amount below 0")
+        try round.expect((1...64).contains(settings.policy.total), "\(settings.policy.total) at once")
+        try round.expect((1...64).contains(settings.policy.perDestination), "\(settings.policy.perDestination) each")
+        try retry(settings.policy.retry, round)
+        let names = settings.destinations.map(\.name)
+        try round.expect(Set(names).count == names.count, "a destination twice")
+        try round.expect(Set(settings.folders.map(\.watch.name)).count == settings.folders.count, "a folder twice")
+        for destination in settings.destinations {
+            let type = try #require(types.first { $0.name == destination.type })
+            let keys = type.keys.filter(\.isRequired).map(\.name)
+            try round.expect(keys.allSatisfy { destination.values[$0] != nil }, "\(destination.name) lacks a key")
+            if let own = destination.policy.retry { try retry(own, round) }
+        }
+        for folder in settings.folders {
+            try absolute(folder.watch.path, "folder")
+            try round.expect(!folder.uploadTo.isEmpty, "\(folder.watch.name) goes nowhere")
+            try round.expect(Set(folder.uploadTo).isSubset(of: names), "\(folder.watch.name) goes to a stranger")
+            try round.expect(
+                settings.staging.path.relative(to: folder.watch.path) == nil
+                    && settings.staging.path != folder.watch.path,
+                "the staging folder is watched")
+            if case .move(let to) = folder.afterUpload {
+                try round.expect(to.source.hasPrefix("/"), "moves to \(to.source)")
+            }
+            if let own = folder.policy.retry { try retry(own, round) }
+            for glob in folder.watch.include + folder.watch.exclude { _ = Glob(glob).matches("a/b.mp4") }
+        }
+        let text = Canonical.text(settings)
+        switch read([("a.yaml", Array(text.utf8))]) {
+        case .success(let again):
+            try round.expect(
+                placeless(again.settings) == placeless(settings), "written out it means something else:\n\(text)")
+        case .failure(let error): throw round.flaw("written out it is refused: \(error)\n\(text)")
+        }
+    }
+
+    private static func retry(_ backoff: Backoff, _ round: Fuzz.Round) throws {
+        try round.expect(backoff.first > .zero && backoff.first <= backoff.ceiling, "waits \(backoff)")
+        try round.expect(backoff.attempts ?? 1 > 0, "\(backoff)")
+    }
+
+    private static func placeless(_ settings: Settings) -> Settings {
+        var settings = settings
+        for index in settings.destinations.indices { settings.destinations[index].place = "" }
+        return settings
+    }
+
+    @Test("an amount of bytes or time means the same when it is written out, and never overflows")
+    func amounts() throws {
+        let seeds = [
+            "200 GB", "1.5 TiB", "0", "8MiB", "999999999999999.999 kB", "90s", "1d2h30m5s500ms", "1h 30m", "0.001 s",
+        ]
+        let mutator = Mutator(
+            seeds.map { Array($0.utf8) },
+            words: [
+                "B", "kB", "KiB", "TiB", "d", "h", "m", "s", "ms", " ", ".", ".5", "-", "µs", "/s", "e9", "\u{301}",
+            ],
+            limit: 64)
+        try Fuzz("amounts", rounds: 2000).each(mutator) { round in
+            guard let text = String(validating: round.input, as: UTF8.self) else { return }
+            if let bytes = try Self.read(text, .bytes, round) {
+                let again = try Self.read(Canonical.amount(bytes), .bytes, round)
+                try round.expect(bytes >= 0 && again == bytes, "\(bytes) is written \(Canonical.amount(bytes))")
+            }
+            let reader = Reader.duration(.zero ... .seconds(86_400 * 36_500))
+            if let time = try Self.read(text, reader, round) {
+                let again = [
+                    try Self.read(Canonical.time(time), reader, round), try Self.read(written(time), reader, round),
+                ]
+                try round.expect(again == [time, time], "\(time) is written \(written(time))")
+            }
+        }
+    }
+
+    private static func read<Value>(_ text: String, _ reader: Reader<Value>, _ round: Fuzz.Round) throws -> Value? {
+        do throws(Complaint) { return try reader.read(text) } catch {
+            let length = text.unicodeScalars.count
+            guard (0...length).contains(error.offset) else { throw round.flaw("no place \(error.offset) in it") }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import Core
+import TestKit
+import Testing
+
+/// What people and machines write by hand, damaged: nothing traps, and what is taken means what it says.
+@Suite("Fuzz: values", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+struct ValueFuzzTests {
+    @Test("a glob matches as the slow and simple matcher does")
+    func globs() throws {
+        // A small alphabet, so that patterns and names meet.
+        let patterns = ["*.mp4", "**/a*/**", "a/**/z", "[!a-c]?b*", "\\*[]x]", "raw/**", "?*?", "**a**/*b"].map {
+            Array($0.utf8)
+        }
+        let mutator = Mutator(
+            patterns, words: ["*", "**", "**/", "?", "[a-b]", "[!a]", "/", "a", "b", "é", "]", "\\"], limit: 24)
+        let alphabet: [UInt8] = Array("aAb/.x*[".utf8) + [0xC3, 0xA9, 0xFF]
+        try Fuzz("globs", rounds: 1500, share: 4).each(mutator) { round in
+            guard let pattern = String(validating: round.input, as: UTF8.self) else { return }
+            let glob = Glob(pattern)
+            for _ in 0..<4 {
+                let count = Int.random(in: 0...10, using: &round.dice)
+                let bytes = (0..<count).map { _ in alphabet.randomElement(using: &round.dice) ?? 0 }
+                let name = FilePath(bytes: glob.isForPaths ? bytes : bytes.filter { $0 != UInt8(ascii: "/") })
+                let wanted = SlowGlob(pattern).matches(name.bytes)
+                try round.expect(glob.matches(name) == wanted, "\(pattern) against \(name): \(!wanted), not \(wanted)")
+            }
+        }
+    }
+
+    @Test("a template that is taken gives back its pieces, and one that is not says where and why")
+    func templates() throws {
+        let seeds = [
+            "/srv/done/{year}/{month}/{name}", "{folder}/{relative}", "{{{stem}}}-{recorded:%Y-%m-%d %H:%M}.{ext}",
+        ]
+        let mutator = Mutator(
+            seeds.map { Array($0.utf8) },
+            words: [
+                "{", "}", "{{", "}}", "{name}", "{nmae}", "{name:x}", "{recorded:", "{modified:%s}", ":", "\u{301}",
+                "🎥",
+            ])
+        try Fuzz("templates", rounds: 1500).each(mutator) { round in
+            guard let text = String(validating: round.input, as: UTF8.self) else { return }
+            switch Result(catching: { () throws(Template.Mistake) in try Template(text) }) {
+            case .success(let template):
+                let back = template.pieces.map { piece in
+                    switch piece {
+                    case .text(let text): text.replacing("{", with: "{{").replacing("}", with: "}}")
+                    case .placeholder(let name, let format): "{\(name)\(format.map { ":" + $0 } ?? "")}"
+                    }
+                }.joined()
+                let again = try Template(back)
+                try round.expect(again.pieces == template.pieces, "written again it is \(again.pieces)")
+                _ = template.filled { name, _ in Array(name.utf8) }
+            case .failure(let error):
+                try round.expect((0...text.count).contains(error.offset), "no place \(error.offset) in it")
+                try round.expect(error.problem.count > 10, "says only \(error.problem)")
+            }
+        }
+    }
+
+    @Test("a path survives its display, and normalising it twice changes nothing more")
+    func paths() throws {
+        let seeds = ["/srv/camera/../front door/./clip.mp4", "a\\x5cb/ü\u{202E}/.hidden.tar.gz", "//x///..//"]
+        let mutator = Mutator(
+            seeds.map { Array($0.utf8) }, words: ["/", "..", "/../", "\\", "\\xff", "\\x0", "\0", "\u{85}", "\u{1F}"],
+            limit: 1000)
+        try Fuzz("paths", rounds: 1000).each(mutator) { round in
+            let path = FilePath(bytes: round.input)
+            try round.expect(FilePath(display: path.display) == path, "shown as \(path.display)")
+            try round.expect(printable(path.display) == path.display, "acts on a terminal")
+            let normal = path.normalised
+            try round.expect(normal.normalised == normal, "\(normal) becomes \(normal.normalised)")
+            try round.expect(!normal.isAbsolute || !normal.components.contains(".."), "still climbs: \(normal)")
+            try round.expect(path.parent.appending(path.name).normalised == normal, "is not its parent's")
+            _ = (path.stem, path.fileExtension, path.relative(to: "/srv"))
+            // What a person types is read without a trap, whatever it shows.
+            _ = FilePath(display: String(decoding: round.input, as: UTF8.self))
+        }
+    }
+
+    @Test("an id is taken in any case and in one form, and its successor is greater")
+    func uploadIDs() throws {
+        let seeds = ["01JQZX3M8F0000000000000000", "01jqzx3m8fzzzzzzzzzzzzzzzz", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"]
+        let mutator = Mutator(seeds.map { Array($0.utf8) }, words: ["I", "ſ", "ß", "U", "Z", "0", "\0"], limit: 64)
+        try Fuzz("upload ids", rounds: 1500).each(mutator) { round in
+            guard let id = UploadID(String(decoding: round.input, as: UTF8.self)) else { return }
+            try round.expect(UploadID(id.text.lowercased()) == id, "not in lower case")
+            try round.expect(id.text.utf8.count == 26, "has \(id.text.utf8.count) bytes")
+            try round.expect(id.next > id || id.text.allSatisfy { $0 == "Z" }, "is followed by \(id.next)")
+        }
+    }
+
+    @Test("no moment is too far away to be printed, or to be moved")
+    func moments() throws {
+        try Fuzz("moments", rounds: 1500).each(Mutator([[0x30]], words: [])) { round in
+            let near = Int64.random(in: -1000...1000, using: &round.dice)
+            let ends: [Int64] = [.min, .max, 0, -62_135_596_800_000, 253_402_300_800_000, 1_700_000_000_000]
+            let milliseconds = (ends.randomElement(using: &round.dice) ?? 0).addingClamped(near)
+            let time = WallTime(milliseconds: milliseconds)
+            let utc = time.utc
+            try round.expect((1...12).contains(utc.month) && (1...31).contains(utc.day), "\(milliseconds) is \(time)")
+            try round.expect((0...59).contains(utc.minute) && (0...23).contains(utc.hour), "\(milliseconds) is \(time)")
+            let mark = MonotonicTime(nanoseconds: milliseconds)
+            let step = Duration.seconds(ends.randomElement(using: &round.dice) ?? 0)
+            let (later, laterMark) = (time.advanced(by: step), mark.advanced(by: step))
+            try round.expect(step < .zero ? later <= time : later >= time, "\(milliseconds) ms moved by \(step)")
+            try round.expect(step < .zero ? laterMark <= mark : laterMark >= mark, "the same in ns")
+            _ = mark.since(MonotonicTime(nanoseconds: ends.randomElement(using: &round.dice) ?? 0))
+        }
+    }
+
+    @Test("a secret in a known place is never shown, and what was redacted stays as it is")
+    func redaction() throws {
+        let secret = "Zq7canaryX9k2"
+        let carriers = ["Authorization: Bearer ", "token=", "https://h/f?X-Amz-Signature=", "X-Api-Key: ", "?sig="]
+        let mutator = Mutator(
+            ["PUT https://nas.example/x?a=1&b=2 said 503", "a: b=c \"d\" 'e' <f>", "Basic x, Bearer y; z"].map {
+                Array($0.utf8)
+            }, words: ["://", "@", "=", ": ", "Bearer ", "basic ", "&", "#", "\"", "token", "\u{301}", "\0"], limit: 400
+        )
+        try Fuzz("redaction", rounds: 1000).each(mutator) { round in
+            let noise = String(decoding: round.input, as: UTF8.self)
+            // A blank between, so that the noise cannot make another word of the name.
+            let text = noise + " " + (carriers.randomElement(using: &round.dice) ?? "") + secret + " " + noise
+            let shown = redacted(text)
+            try round.expect(!shown.contains(secret), "shows the secret: \(shown)")
+            try round.expect(redacted(shown) == shown, "twice is \(redacted(shown))")
+            try round.expect(printable(printable(text)) == printable(text), "printable twice")
+        }
+    }
+}
+
+/// What the table in `Glob` says, tried in every way there is.
+private struct SlowGlob {
+    private let pattern: [UInt8]
+
+    init(_ pattern: String) { self.pattern = Array(pattern.utf8) }
+
+    func matches(_ name: [UInt8]) -> Bool { rest(pattern[...], name[...], isAtStart: true) }
+
+    private func rest(_ pattern: ArraySlice<UInt8>, _ name: ArraySlice<UInt8>, isAtStart: Bool) -> Bool {
+        let slash = UInt8(ascii: "/")
+        guard let first = pattern.first else { return name.isEmpty }
+        switch first {
+        case UInt8(ascii: "*"):
+            let stars = pattern.prefix { $0 == first }.count
+            let after = pattern.dropFirst(stars)
+            if stars > 1, isAtStart, after.first == slash {
+                let next = after.dropFirst()
+                if rest(next, name, isAtStart: true) { return true }
+                return name.indices.contains { name[$0] == slash && rest(next, name[($0 + 1)...], isAtStart: true) }
+            }
+            for end in name.startIndex...name.endIndex {
+                if rest(after, name[end...], isAtStart: false) { return true }
+                if stars == 1, end < name.endIndex, name[end] == slash { return false }
+            }
+            return false
+        case UInt8(ascii: "?"):
+            guard let byte = name.first, byte != slash else { return false }
+            let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
+            let tail = name.dropFirst().prefix(length - 1)
+            let isCharacter = tail.count == length - 1 && tail.allSatisfy { $0 & 0xC0 == 0x80 }
+            return rest(pattern.dropFirst(), name.dropFirst(isCharacter ? length : 1), isAtStart: false)
+        case UInt8(ascii: "["):
+            guard let (holds, after) = set(pattern.dropFirst()) else { break }
+            guard let byte = name.first, byte != slash, holds(byte) else { return false }
+            return rest(after, name.dropFirst(), isAtStart: false)
+        case UInt8(ascii: "\\") where pattern.count > 1:
+            let literal = pattern[pattern.startIndex + 1]
+            guard let byte = name.first, low(byte) == low(literal) else { return false }
+            return rest(pattern.dropFirst(2), name.dropFirst(), isAtStart: literal == slash)
+        default: break
+        }
+        guard let byte = name.first, low(byte) == low(first) else { return false }
+        return rest(pattern.dropFirst(), name.dropFirst(), isAtStart: first == slash)
+    }
+
+    private func set(_ pattern: ArraySlice<UInt8>) -> ((UInt8) -> Bool, ArraySlice<UInt8>)? {
+        var body = pattern
+        let isInverted = body.first == UInt8(ascii: "!") || body.first == UInt8(ascii: "^")
+        if isInverted { body = body.dropFirst() }
+        guard let close = body.dropFirst().firstIndex(of: UInt8(ascii: "]")) else { return nil }
+        var members: Set<UInt8> = []
+        var end = close
+        var at = body.startIndex
+        // A range may swallow the bracket that looked like the end only when it is no end: `x-]` is three members.
+        while at < end {
+            if at + 2 < pattern.endIndex, pattern[at + 1] == UInt8(ascii: "-"), pattern[at + 2] != UInt8(ascii: "]") {
+                if pattern[at] <= pattern[at + 2] { members.formUnion(pattern[at]...pattern[at + 2]) }
+                at += 3
+                if at > end {
+                    guard let later = pattern[at...].firstIndex(of: UInt8(ascii: "]")) else { return nil }
+                    end = later
+                }
+            } else {
+                members.insert(pattern[at])
+                at += 1
+            }
+        }
+        let low = low, high = high
+        return ({ (members.contains(low($0)) || members.contains(high($0))) != isInverted }, pattern[(end + 1)...])
+    }
+
+    private func low(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+    private func high(_ byte: UInt8) -> UInt8 { (0x61...0x7A).contains(byte) ? byte & 0xDF : byte }
+}
+
+extension Int64 {
+    fileprivate func addingClamped(_ other: Int64) -> Int64 {
+        let (sum, isOver) = addingReportingOverflow(other)
+        return isOver ? (other > 0 ? .max : .min) : sum
+    }
+}

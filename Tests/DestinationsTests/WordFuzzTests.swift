@@ -1,0 +1,141 @@
+import Core
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What a server writes into its headers, read one by one, and checkpoints that a disk has damaged.
+@Suite("Fuzz: words of a server", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+struct WordFuzzTests {
+    @Test("a wait is between a second and an hour, and a date a date of the calendar")
+    func waits() throws {
+        let seeds = [
+            "120", "Sun, 06 Nov 1994 08:49:37 GMT", "Fri, 31 Dec 9999 23:59:60 GMT", "Thu, 01 Jan 1970 00:00:00 GMT",
+        ]
+        let words = [
+            "GMT", "+", "-", ":", "60", "00", "Feb", "29", "1969", "99999", "٣", "\u{301}", "Sunday", "UTC", "\0",
+        ]
+        let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 200)
+        try Fuzz("retry-after", rounds: 1500).each(mutator) { round in
+            let text = String(decoding: round.input, as: UTF8.self)
+            let headers = Headers([("Retry-After", text), ("Date", seeds[Int.random(in: 1...3, using: &round.dice)])])
+            for now in [Int64.min, 0, Int64.max] {
+                guard let wait = retryAfter(headers, now: WallTime(milliseconds: now)) else { continue }
+                try round.expect(wait >= .seconds(1) && wait <= .seconds(3600), "waits \(wait)")
+            }
+            // Without a Date the box's own clock counts, whatever it says.
+            for now in [Int64.min, Int64.max] {
+                _ = retryAfter(Headers([("Retry-After", text)]), now: WallTime(milliseconds: now))
+            }
+            if let number = plainInteger(text) { try round.expect(number >= 0, "is \(number)") }
+            if let date = httpDate(text) {
+                try round.expect((1970...10_000).contains(date.utc.year), "is \(date)")
+            }
+        }
+    }
+
+    @Test("an address is taken apart and put together again, and none but http of the same host passes for home")
+    func addresses() throws {
+        let base = "https://nas.example:8443/files/"
+        let seeds = [
+            "/files/abc", "https://nas.example:8443/files/abc?sig=x#y", "//evil.example/x", "http://nas.example/x",
+            "https://[2001:db8::1]:8443/x", "../../x", "?q",
+        ]
+        let words = [
+            "//", "/", "?", "#", "@", ":", "\\", "[", "]", "..", ".", "%2f", "%", "\u{301}", "K", "https:", "http:",
+            "ftp:",
+            "file:", "user:pw@", "evil.example", "nas.example", ":8443", ":08443", "。", "\t", " ", "\0",
+        ]
+        let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 400)
+        try Fuzz("addresses", rounds: 2000).each(mutator) { round in
+            let text = String(decoding: round.input, as: UTF8.self)
+            let address = WebAddress(text)
+            try round.expect(WebAddress(address.description).origin == address.origin, "\(address) has another origin")
+            let resolved: (url: String, isMended: Bool)
+            do { resolved = try TusLocation.resolve(text, base: base, endpoint: base) } catch let refused
+                as TusLocation.Refused
+            {
+                return try round.expect(refused.reason.count > 10, "refused without a word")
+            }
+            let url = Array(resolved.url.utf8)
+            try round.expect(url.starts(with: "https://".utf8), "leads to \(resolved.url)")
+            // Read by bytes as libcurl does: the authority ends at the first of these.
+            let authority = url.dropFirst(8).prefix { !"/?#\\".utf8.contains($0) }
+            try round.expect(!authority.contains(UInt8(ascii: "@")), "has a user: \(resolved.url)")
+            if WebAddress(resolved.url).origin == WebAddress(base).origin {
+                try round.expect(
+                    authority.elementsEqual("nas.example:8443".utf8)
+                        || String(decoding: authority, as: UTF8.self).lowercased() == "nas.example:8443",
+                    "passes for home: \(resolved.url)")
+            }
+        }
+    }
+
+    @Test("base 64 is taken when it is that, and metadata of any form gives pairs")
+    func metadata() throws {
+        let seeds = ["filename YS5tcDQ=,sha256 MDEwMjAz,is_public", "YWJjZA==", "YWJj", "key value=,,a b c"]
+        let words = ["=", "==", ",", " ", "+/", "-_", "A", "AAAA", "\u{301}", "\0", "\r\n"]
+        let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 2000)
+        try Fuzz("metadata", rounds: 1500).each(mutator) { round in
+            let text = String(decoding: round.input, as: UTF8.self)
+            if let bytes = bytes(base64: text) {
+                try round.expect(Destinations.bytes(base64: base64(bytes)) == bytes, "another round trip")
+                try round.expect(decodeBase64(text) == bytes, "others read \(decodeBase64(text) as Any)")
+            }
+            try round.expect(
+                base64(round.input) == (decodeBase64(base64(round.input)).map { base64($0) }), "written wrong")
+            let values = TusMetadata.values(text)
+            try round.expect(values.count <= text.utf8.count + 1, "\(values.count) pairs")
+            if let announced = TusAnnounced(
+                Headers([("Tus-Version", text), ("Tus-Extension", text), ("Tus-Max-Size", text)]))
+            {
+                try round.expect(!announced.versions.isEmpty && announced.maxSize ?? 0 >= 0, "\(announced)")
+            }
+        }
+    }
+
+    @Test("an upload with a damaged checkpoint is sent whole, or refused in words; never is it complete for nothing")
+    func checkpoints() async throws {
+        let script = Script()
+        let server = try FakeServer { script.serve($0) }
+        let fields = [
+            "url": "\(server.url)/u", "offset": "400", "creating": "1", "orphans": "2", "final_bytes_sent": "1",
+            "reuploaded": "1", "regressions": "2", "sent_from": "0", "sent_to": "400", "losses": "1", "assumed": "1",
+            "gone_seen": "2", "doubts": "1", "damaged": "2", "damaged_at": "400",
+        ]
+        let lines = fields.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: "\n")
+        let mutator = Mutator(
+            [Array(lines.utf8)], words: ["url: ", "offset: 1000", "offset: -1", "http://127.0.0.1:1/u", "\n"],
+            limit: 4000)
+        let transport = Transport()
+        try await Fuzz("checkpoints", rounds: 60, share: 20).each(mutator) { round in
+            script.state.withLock { $0 = Script.State() }
+            var checkpoint = Checkpoint()
+            for line in String(decoding: round.input, as: UTF8.self).split(separator: "\n") {
+                let parts = line.split(separator: ":", maxSplits: 1)
+                guard parts.count == 2 else { continue }
+                checkpoint[String(parts[0])] = String(parts[1].drop { $0 == " " })
+            }
+            // Half of them are of an upload that is there.
+            let isThere = Bool.random(using: &round.dice)
+            let journey = try Journey(
+                server.url + "/files", size: 1000, chunk: 400, transport: transport, checkpoint: checkpoint)
+            if isThere {
+                script.state.withLock {
+                    $0 = Script.State(held: Array(journey.content.prefix(300)), length: 1000, exists: true)
+                }
+            }
+            do {
+                let object = try await journey.destination.upload(journey.order, notes: journey.ledger)
+                // What the last run took for acknowledged is its word; all else has to be there.
+                let isKnown = checkpoint["offset"].flatMap { Int64($0) } == 1000
+                try round.expect(isKnown || script.held == journey.content, "complete without the bytes: \(object)")
+            } catch let error as UploadError {
+                try round.expect(error.failure.message.split(separator: " ").count > 3, "says \(error)")
+            }
+        }
+        await transport.stop()
+    }
+}
