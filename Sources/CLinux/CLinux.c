@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static int64_t nanoseconds(struct statx_timestamp t) { return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec; }
@@ -47,6 +48,12 @@ int sluice_rename_no_replace(int from_folder, const char *from, int to_folder, c
 int sluice_reserve(int file, int64_t size) { return fallocate(file, FALLOC_FL_KEEP_SIZE, 0, size); }
 int sluice_sync_range(int file, int64_t offset, int64_t count) {
     return sync_file_range(file, offset, count, SYNC_FILE_RANGE_WRITE);
+}
+int sluice_set_attribute(int file, const char *name, const void *value, size_t count) {
+    return fsetxattr(file, name, value, count, 0);
+}
+int64_t sluice_get_attribute(int file, const char *name, void *into, size_t count) {
+    return fgetxattr(file, name, into, count);
 }
 int sluice_read_lease(int file, int take) { return fcntl(file, F_SETLEASE, take ? F_RDLCK : F_UNLCK); }
 

@@ -38,8 +38,11 @@ package final class Agent: Sendable {
     package static func start(
         _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log
     ) async throws -> Agent {
-        let store = try await Store.open(settings.state, clocks: clocks, sorting: sorting(settings.policy.order))
         let staging = StagingArea(folder: settings.staging.path, method: method(settings.staging.copy))
+        // Before the database: with copies there, a missing one is a loss and no beginning.
+        let known = try await blocking { try staging.copies() }
+        let store = try await Store.open(
+            settings.state, clocks: clocks, sorting: sorting(settings.policy.order), copies: known.count)
         let copies = try await blocking { try staging.prepare() }
         let transport = Transport()
         let destinations = try makeDestinations(settings, kinds, transport, clocks, log)
@@ -86,6 +89,7 @@ package final class Agent: Sendable {
                 group.addTask { try await self.dispatcher.run() }
                 group.addTask { try await self.releaser.run() }
                 group.addTask { try await self.removals.run() }
+                group.addTask { try await self.watchForDamage() }
                 group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
                 for bell in [house.stagerBell, house.releaseBell, house.upkeepBell] { bell.ring() }
                 // The first loop that ends, ends all: by the cancel, or by an error that none of them can mend.
@@ -94,6 +98,10 @@ package final class Agent: Sendable {
             }
         } catch is CancellationError {
             // How a stop looks from inside.
+        } catch {
+            await transport.stop()
+            // Whichever loop was the first to meet it.
+            throw (error as? StoreError).map(unusable) ?? error
         }
         await transport.stop()
         house.log.notice("stopped")
@@ -111,6 +119,16 @@ package final class Agent: Sendable {
             onScanned: { [firstWatch] folder in
                 if firstWatch.contains(folder) { try await store.noteWatched(folder) }
             })
+    }
+
+    /// A damaged page may be met by any loop, as one failed step among others: then all of them end.
+    private func watchForDamage() async throws {
+        guard let error = await house.store.damage.first() else { return }
+        throw unusable(error)
+    }
+
+    private func unusable(_ error: StoreError) -> any Error {
+        error.isCorrupt ? StateUnusable(database: house.store.path, error: error) : error
     }
 
     private func announceStart() async {
@@ -131,19 +149,27 @@ package final class Agent: Sendable {
         isReady.store(true, ordering: .releasing)
     }
 
-    /// Removes copies that no asset counts on: from a crash between the rename and its record, or after the release.
+    /// Removes copies that their asset does not count on: from a crash between the rename and its record, or after the
+    /// release. A copy that no asset knows of may be all that is left of a file, and is set aside.
     private func sweep(_ copies: [FilePath]) async throws {
         for chunk in stride(from: 0, to: copies.count, by: 500).map({ copies[$0..<min($0 + 500, copies.count)] }) {
             let numbers = chunk.compactMap { $0.text.flatMap { Int64($0) } }
             let owned = try await house.store.owned(numbers)
+            let known = try await house.store.recorded(numbers)
             let staging = house.staging
-            let stray = numbers.filter { !owned.contains($0) }
+            let stray = numbers.filter { !owned.contains($0) && known.contains($0) }
             try await blocking { for name in stray { try staging.remove(FilePath("\(name)")) } }
             if !stray.isEmpty { house.log.info("swept copies that nobody needs", ["files": "\(stray.count)"]) }
+            for name in numbers where !known.contains(name) {
+                let place = try await blocking { try staging.setAside(FilePath("\(name)")) }
+                house.log.warning(
+                    "set a copy aside that the database does not know; `getfattr -d` tells where it came from",
+                    ["path": place.display])
+            }
         }
     }
 
-    private static func makeDestinations(
+    static func makeDestinations(
         _ settings: Settings, _ kinds: [DestinationKind], _ transport: Transport, _ clocks: any Clocks, _ log: Log
     ) throws -> [String: any Destination] {
         var made: [String: any Destination] = [:]
@@ -158,7 +184,7 @@ package final class Agent: Sendable {
         return made
     }
 
-    private static func sorting(_ order: PolicySettings.Order) -> UploadSort {
+    static func sorting(_ order: PolicySettings.Order) -> UploadSort {
         switch order {
         case .newestFirst: .newestFirst
         case .oldestFirst: .oldestFirst
@@ -167,7 +193,7 @@ package final class Agent: Sendable {
         }
     }
 
-    private static func method(_ copy: StagingSettings.Copy) -> StagingArea.Method {
+    static func method(_ copy: StagingSettings.Copy) -> StagingArea.Method {
         switch copy {
         case .auto: .auto
         case .copy: .copy

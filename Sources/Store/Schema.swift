@@ -1,7 +1,12 @@
+internal import CSQLite
+internal import Core
+
 /// The database's form, as numbered steps. `PRAGMA user_version` says how many were taken.
 ///
 /// A step that was released is never edited: the next change is the next step.
 enum Schema {
+    /// `PRAGMA application_id`: "slui" in ASCII.
+    private static let mark: Int64 = 0x736C_7569
     static let steps: [String] = [first]
     /// SQLITE_MISUSE: the code of the error for a database that a newer version wrote.
     static let tooNew: Int32 = 21
@@ -10,6 +15,17 @@ enum Schema {
     ///
     /// - Throws: ``StoreError`` with `SQLITE_MISUSE` when a newer version wrote the file.
     static func migrate(_ connection: Connection) throws(StoreError) {
+        let objects = try connection.first("SELECT count(*) FROM sqlite_schema") { $0.integer(0) } ?? 0
+        if objects > 0 { try verify(connection) }
+        for number in try version(of: connection)..<steps.count {
+            try connection.execute("BEGIN IMMEDIATE; \(steps[number]) PRAGMA user_version = \(number + 1); COMMIT;")
+        }
+        // Databases of before this mark have none.
+        let id = try connection.first("PRAGMA application_id") { $0.integer(0) }
+        if id != mark { try connection.execute("PRAGMA application_id = \(mark)") }
+    }
+
+    private static func version(of connection: Connection) throws(StoreError) -> Int {
         let taken = try connection.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         guard taken <= steps.count else {
             throw StoreError(
@@ -18,8 +34,28 @@ enum Schema {
                     "the database is of version \(taken), this program knows versions up to \(steps.count): use the newer program, or another state folder",
                 sql: "PRAGMA user_version")
         }
-        for number in taken..<steps.count {
-            try connection.execute("BEGIN IMMEDIATE; \(steps[number]) PRAGMA user_version = \(number + 1); COMMIT;")
+        return taken
+    }
+
+    /// Refuses a database that is not ours, or lacks a part of its form.
+    ///
+    /// Cheap, for every start: a few pages. A page of rows that is damaged shows when it is read.
+    static func verify(_ connection: Connection) throws(StoreError) {
+        func refuse(_ what: String) -> StoreError {
+            StoreError(code: SQLITE_CORRUPT, message: what, sql: "SELECT FROM sqlite_schema")
+        }
+        let id = try connection.first("PRAGMA application_id") { $0.integer(0) } ?? 0
+        guard id == 0 || id == mark else { throw refuse("it is the database of another program") }
+        let taken = try version(of: connection)
+        guard taken > 0 else { throw refuse("its version is missing") }
+        let model = try Connection(path: ":memory:")
+        for number in 0..<taken { try model.execute(steps[number]) }
+        let parts = "SELECT type || ' ' || name, sql FROM sqlite_schema"
+        let found = Dictionary(
+            try connection.all(parts) { ($0.text(0), $0.optionalText(1)) }, uniquingKeysWith: { first, _ in first })
+        for (name, sql) in try model.all(parts, [], { ($0.text(0), $0.optionalText(1)) }) {
+            guard let there = found[name] else { throw refuse("the \(name) is missing") }
+            guard there == sql else { throw refuse("the \(name) has another form than this program's") }
         }
     }
 

@@ -54,3 +54,7 @@ uint64_t sluice_mount_number(const char *path);
 /// The 16 bytes of the UUID of the file system that holds `path` (FS_IOC_GETFSUUID, Linux 6.9).
 int sluice_file_system_uuid(const char *path, uint8_t *uuid);
 uint64_t sluice_device_number(uint32_t major, uint32_t minor);
+
+/// fsetxattr(2) and fgetxattr(2), whose header Swift's Glibc module leaves out.
+int sluice_set_attribute(int file, const char *name, const void *value, size_t count);
+int64_t sluice_get_attribute(int file, const char *name, void *into, size_t count);

@@ -100,6 +100,7 @@ final class OffsetRun {
     private func create() async throws -> Int64 {
         if checkpoint["creating"] != nil { checkpoint.count("orphans") }
         checkpoint["creating"] = "1"
+        checkpoint["offset"] = nil
         try await notes.record(checkpoint)
         do { try await dialect.create(order, &checkpoint, spent) } catch let error as UploadError {
             if error.leavesNothingBehind {
@@ -109,10 +110,11 @@ final class OffsetRun {
             throw error
         }
         checkpoint["creating"] = nil
+        let hasBytes = checkpoint.number("offset") > 0
         checkpoint["offset"] = "0"
         // Durable before the first byte: an address that nobody remembers is an upload that is paid for and lost.
         try await notes.record(checkpoint)
-        return 0
+        return hasBytes ? try await locate() : 0
     }
 
     /// Asks the remote, and takes its word.

@@ -12,7 +12,7 @@ struct TusDialect: OffsetDialect {
     let capabilities: TusCapabilities
     let log: @Sendable (String) -> Void
 
-    private static let version = ("Tus-Resumable", "1.0.0")
+    static let version = ("Tus-Resumable", "1.0.0")
     /// HEAD may have to wait for a lock: tusd was seen to take up to 20 s. Small requests have a minute.
     private static let small = Limits(whole: .seconds(60))
 
@@ -30,7 +30,12 @@ struct TusDialect: OffsetDialect {
         var answer = try await post(order, checkpoint, isMinimal: false, spent)
         if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true, spent) }
         switch answer.verdict {
-        case .success: checkpoint["url"] = try uploadAddress(answer.answer)
+        case .success:
+            checkpoint["url"] = try uploadAddress(answer.answer)
+            // A server that holds this content already says so at once.
+            checkpoint["offset"] = answer.answer.response.headers["Upload-Offset"].flatMap { plainInteger($0) }.map {
+                "\($0)"
+            }
         case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
         default: throw refused("creation", answer.answer.response, .giveUp)
         }
@@ -194,7 +199,7 @@ struct TusDialect: OffsetDialect {
     }
 
     /// Follows permanent and temporary redirects of requests without a body, on the same origin only.
-    private func following(_ request: Request, _ spent: @escaping Spent) async throws -> Asking.Answer {
+    func following(_ request: Request, _ spent: @escaping Spent) async throws -> Asking.Answer {
         var request = request
         var answer = try await replies { try await asking.ask(request, spent: spent) }
         for _ in 0..<5 {
@@ -235,7 +240,7 @@ struct TusDialect: OffsetDialect {
 
     // MARK: Words
 
-    private func verdict(_ verb: TusVerdict.Verb, _ response: Response) -> TusVerdict {
+    func verdict(_ verb: TusVerdict.Verb, _ response: Response) -> TusVerdict {
         TusVerdict(
             verb, status: response.status, code: errorCode(response),
             wait: retryAfter(response.headers, now: asking.clocks.wall()))
@@ -275,7 +280,7 @@ struct TusDialect: OffsetDialect {
     }
 
     /// An upload's address is a capability, so only its host is ever shown.
-    private func host(_ url: String) -> String { FilePath(WebAddress(url).authority ?? "the server").display }
+    func host(_ url: String) -> String { FilePath(WebAddress(url).authority ?? "the server").display }
 }
 
 /// The digest of `range` of a file; waits for the disk.

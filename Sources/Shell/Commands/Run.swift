@@ -41,7 +41,7 @@ extension Verb {
             try await serve(agent, notify, log, call.signals)
         } catch {
             await server.stop()
-            throw error
+            throw error is StateUnusable ? startError(error) : error
         }
         await server.stop()
         return .ok
