@@ -35,7 +35,7 @@ extension Rebuild {
             found.covered[Found.Place(folder: file.folder, relative: file.relative)] = standing
         }
         found.placed += 1
-        try await house.store.restore([await restored(file, copy, sha256, origin, folder)])
+        try await house.store.restore([try await restored(file, copy, sha256, origin, folder)])
         CrashPoint.reached("rebuild-copy")
     }
 
@@ -74,7 +74,7 @@ extension Rebuild {
 
     private func restored(
         _ file: SettledFile, _ copy: Int64, _ sha256: [UInt8], _ origin: Origin, _ folder: FolderSettings
-    ) async -> Restored {
+    ) async throws -> Restored {
         let told = origin.uploads.filter { house.destinations[$0.destination] != nil }
         var arrival = intake.arrival(of: file, folder, to: told.isEmpty ? folder.uploadTo : told.map(\.destination))
         for index in arrival.orders.indices {
@@ -89,15 +89,13 @@ extension Rebuild {
             arrival.orders[index].context.merge(upload.context ?? [:]) { $1 }
         }
         let staged = StagedFile(path: house.staging.path(FilePath("\(copy)")), size: file.look.size, sha256: sha256)
-        var uploads: [(id: String?, standing: Restored.Standing)] = []
+        var uploads: [Restored.Upload] = []
         for order in arrival.orders {
-            let id = told.first { $0.destination == order.destination }?.id
             uploads.append(
-                (
-                    id,
-                    await asking.standing(
-                        of: order, id: id ?? "", staged, modified: file.look.modified, mayBeOld: false)
-                ))
+                await asking.standing(
+                    of: order, id: told.first { $0.destination == order.destination }?.id, staged,
+                    size: file.look.size, modified: file.look.modified,
+                    try await house.store.evidence(file.folder, file.relative, order.destination), mayBeOld: false))
         }
         if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .keep }
         return Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)

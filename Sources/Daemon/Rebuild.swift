@@ -9,7 +9,7 @@ internal import Watch
 
 /// Makes a new database from the folders, the staging folder and what the destinations hold.
 ///
-/// The old one is read no more and moved aside at the end. A crash at any point leaves it as it was, refused by every
+/// The old one is read for what it still tells, and moved aside at the end. A crash at any point leaves it as it was, refused by every
 /// start, or the new one in its place; doing it again is always right.
 package final class Rebuild: Sendable {
     let house: House
@@ -82,6 +82,14 @@ package final class Rebuild: Sendable {
         try await house.store.reserve(upTo: (copies.last ?? 0) + 1_000_000)
 
         var found = Found()
+        let told = try await house.store.salvage(from: state)
+        if told.rows > 0 { tell("\(told.rows) rows of the old database can be read") }
+        if try await blocking({ try StateFiles.hasWholeLog(in: state) }) { await asking.trustLog() }
+        if let pauses = try await blocking({ StateFiles.pauses(in: state) }) {
+            for pause in pauses { try await house.store.setPause(pause) }
+        } else {
+            found.troubles.append("pauses that were set cannot be read: set them again before uploads begin")
+        }
         for (index, copy) in copies.enumerated() {
             if index % 100 == 0 { tell("copy \(index + 1) of \(copies.count)") }
             try await take(copy: copy, &found)
@@ -91,7 +99,9 @@ package final class Rebuild: Sendable {
             try await house.store.noteWatched(folder.watch.name)
         }
 
+        try await house.store.dropEvidence()
         var report = await asking.report
+        report.salvaged = told.rows
         report.trial = options.isTrial
         report.problem = problem ?? "nothing; --force"
         (report.files, report.bytes, report.copies) = (found.files, found.bytes, found.placed)
@@ -158,14 +168,18 @@ package final class Rebuild: Sendable {
 
     private func take(_ files: [SettledFile], _ found: inout Found) async throws {
         var wanted: [(file: SettledFile, copy: Int64?, sha256: [UInt8]?)] = []
-        var empty: [StoredIdentity] = []
+        var skipped: [StoredIdentity] = []
         for file in files {
             found.files += 1
             found.bytes += file.look.size
             guard let folder = house.folder(file.folder) else { continue }
             if found.covered[Found.Place(folder: file.folder, relative: file.relative)] == file.look { continue }
-            if file.look.size == 0 && folder.empty == .skip {
-                empty.append(file.identity)
+            let isLeftAlone = try await house.store.evidence(file.folder, file.relative, "").contains {
+                $0.standing == .skipped
+                    && $0.fits(size: file.look.size, modified: file.look.modified, sha256: nil)
+            }
+            if isLeftAlone || file.look.size == 0 && folder.empty == .skip {
+                skipped.append(file.identity)
                 continue
             }
             let candidates = found.loose[file.look.size] ?? []
@@ -184,12 +198,12 @@ package final class Rebuild: Sendable {
             }
             wanted.append((file, copy, sha256))
         }
-        if !empty.isEmpty { try await house.store.skip(empty) }
+        if !skipped.isEmpty { try await house.store.skip(skipped) }
         let restored = try await withThrowingTaskGroup(of: (Int, Restored).self) { group in
             var results: [(Int, Restored)] = []
             for (index, entry) in wanted.enumerated() {
                 if index >= Self.questions, let done = try await group.next() { results.append(done) }
-                group.addTask { (index, await self.restored(entry.file, copy: entry.copy, entry.sha256)) }
+                group.addTask { (index, try await self.restored(entry.file, copy: entry.copy, entry.sha256)) }
             }
             for try await done in group { results.append(done) }
             return results.sorted { $0.0 < $1.0 }.map(\.1)
@@ -198,19 +212,20 @@ package final class Rebuild: Sendable {
         CrashPoint.reached("rebuild-restored")
     }
 
-    private func restored(_ file: SettledFile, copy: Int64?, _ sha256: [UInt8]?) async -> Restored {
+    private func restored(_ file: SettledFile, copy: Int64?, _ sha256: [UInt8]?) async throws -> Restored {
         let folder = house.folder(file.folder)
         // `take` has asked for the folder before.
         var arrival =
             folder.map { intake.arrival(of: file, $0, to: $0.uploadTo) }
             ?? Arrival(file: file, action: .keep, priority: 0, orders: [])
         let staged = sha256.map { StagedFile(path: file.path, size: file.look.size, sha256: $0) }
-        var uploads: [(id: String?, standing: Restored.Standing)] = []
+        var uploads: [Restored.Upload] = []
         for order in arrival.orders {
-            let standing = await asking.standing(
-                of: order, id: "", staged, modified: file.look.modified,
-                mayBeOld: copy == nil && folder?.watch.existing == .skip)
-            uploads.append((nil, standing))
+            uploads.append(
+                await asking.standing(
+                    of: order, id: nil, staged, size: file.look.size, modified: file.look.modified,
+                    try await house.store.evidence(file.folder, file.relative, order.destination),
+                    mayBeOld: copy == nil && folder?.watch.existing == .skip))
         }
         if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .keep }
         return Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)

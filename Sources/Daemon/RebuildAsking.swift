@@ -11,6 +11,10 @@ actor RebuildAsking {
     private(set) var silent: [String: String] = [:]
     private var failuresInARow: [String: Int] = [:]
     private(set) var report = RebuildReport()
+    /// The old database's log is there and whole, so its rows are the last word.
+    private var isLogWhole = false
+
+    func trustLog() { isLogWhole = true }
 
     init(_ destinations: [String: any Destination], _ options: RebuildOptions, clocks: any Clocks) {
         self.destinations = destinations
@@ -27,44 +31,86 @@ actor RebuildAsking {
     /// How the upload of this file stands.
     ///
     /// - Parameters:
+    ///   - evidence: What the old database tells of this place.
     ///   - mayBeOld: The folder leaves alone what was there before it was watched, so "not there" is no reason to send.
     func standing(
-        of order: Arrival.Order, id: String, _ file: StagedFile?, modified: Int64, mayBeOld: Bool
+        of order: Arrival.Order, id: String?, _ file: StagedFile?, size: Int64, modified: Int64,
+        _ evidence: [Evidence], mayBeOld: Bool
+    ) async -> Restored.Upload {
+        let known = evidence.first { $0.fits(size: size, modified: modified, sha256: file?.sha256) }
+        var upload = Restored.Upload(id: id, standing: .toSend)
+        upload.standing = await standing(of: order, id: id ?? "", file, modified, known, mayBeOld)
+        // An address at the remote is worth having only for what goes there.
+        if upload.standing == .toSend, let known, known.standing == .going {
+            upload.id = upload.id ?? known.upload
+            upload.checkpoint = known.checkpoint
+            upload.generation = known.generation
+            upload.acked = known.acked
+        }
+        return upload
+    }
+
+    private func standing(
+        of order: Arrival.Order, id: String, _ file: StagedFile?, _ modified: Int64, _ known: Evidence?,
+        _ mayBeOld: Bool
     ) async -> Restored.Standing {
         let name = order.destination
+        let answer = await answer(order, id, file, modified)
+        switch (answer, known?.standing) {
+        case (.held(let remote), _):
+            report.held[name, default: 0] += 1
+            return .done(remote)
+        // Who owns the remote may have taken it away since, which is no reason to send it again.
+        case (_, .sent):
+            report.assumed[name, default: 0] += 1
+            return .done(asTold(known?.remote))
+        case (_, .cancelled):
+            return undecided(name, "a person had paused or cancelled it")
+        case (.absent, nil) where mayBeOld:
+            return undecided(name, "\(name) does not hold it, but it may have been here before the folder was watched")
+        case (.absent, _):
+            report.toSend[name, default: 0] += 1
+            return .toSend
+        // With its address the remote can be asked where it stands; without one nothing of it had left.
+        case (.unknown, .going) where known?.checkpoint != nil || isLogWhole:
+            report.toSend[name, default: 0] += 1
+            return .toSend
+        case (.unknown(let why), _):
+            return undecided(name, why)
+        }
+    }
+
+    private func answer(_ order: Arrival.Order, _ id: String, _ file: StagedFile?, _ modified: Int64) async -> Finding {
+        let name = order.destination
         guard silent[name] == nil, let destination = destinations[name], let file else {
-            return undecided(name, silent[name] ?? "its content could not be read")
+            return .unknown(silent[name] ?? "its content could not be read")
         }
         let wish = UploadOrder(
             id: id, generation: 1, file: file, name: order.name, mediaType: order.mediaType, modified: modified,
             metadata: order.metadata, checkpoint: nil)
         do {
-            switch try await destination.find(wish) {
-            case .held(let remote):
-                failuresInARow[name] = 0
-                report.held[name, default: 0] += 1
-                return .done(remote)
-            case .absent:
-                failuresInARow[name] = 0
-                if mayBeOld {
-                    return undecided(
-                        name, "\(name) does not hold it, but it may have been here before the folder was watched")
-                }
-                report.toSend[name, default: 0] += 1
-                return .toSend
-            case .unknown(let why):
-                // Of the kind, and not of the file: the next would be asked in vain.
-                silent[name] = why
-                return undecided(name, why)
-            }
+            let finding = try await destination.find(wish)
+            failuresInARow[name] = 0
+            // Of the kind, and not of the file: the next would be asked in vain.
+            if case .unknown(let why) = finding { silent[name] = why }
+            return finding
         } catch {
             let failures = failuresInARow[name, default: 0] + 1
             failuresInARow[name] = failures
             // Each may cost a minute of waiting.
             if failures >= 3 { silent[name] = error.failure.message }
-            return undecided(name, error.failure.message)
+            return .unknown(error.failure.message)
         }
     }
+
+    /// A row of a damaged database is enough to send nothing again, and not enough to remove a source.
+    private func asTold(_ remote: RemoteObject?) -> RemoteObject {
+        var remote = remote ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
+        remote.warnings = [RebuildAsking.told]
+        return remote
+    }
+
+    static let told = "counted as sent, as the old database tells; the source is kept"
 
     private func undecided(_ name: String, _ why: String) -> Restored.Standing {
         report.reasons[name] = why
@@ -90,6 +136,12 @@ actor RebuildAsking {
 }
 
 extension Restored.Standing {
-    /// A person's word, which is no reason to touch a source.
-    var isAssumed: Bool { if case .done(let remote) = self { remote.verifiedBy == "assumed" } else { false } }
+    /// A person's word, or an old row's, which is no reason to touch a source.
+    var isAssumed: Bool {
+        if case .done(let remote) = self {
+            remote.verifiedBy == "assumed" || remote.warnings == [RebuildAsking.told]
+        } else {
+            false
+        }
+    }
 }

@@ -56,6 +56,8 @@ package struct RebuildReport: Codable, Sendable, Hashable {
     package var problem = ""
     /// Where the old database is now; the name of the file.
     package var setAside: String?
+    /// Rows of the old database that could be read and count.
+    package var salvaged = 0
     /// Files in the folders, and their bytes.
     package var files = 0
     package var bytes: Int64 = 0

@@ -75,6 +75,31 @@ package enum StateFiles {
         }
     }
 
+    /// The log of the database in `folder` is there, with all its frames: nothing that was committed is missing.
+    package static func hasWholeLog(in folder: FilePath) throws -> Bool {
+        let log = files(of: database, in: folder)[1]
+        guard let size = try FileLook.ifPresent(at: log)?.size, size > 0 else { return false }
+        return try WriteAheadLog.problem(of: log) == nil
+    }
+
+    /// The pauses that the database in `folder` still tells of; `nil` when they cannot be read. Changes nothing.
+    package static func pauses(in folder: FilePath) -> [PauseRecord]? {
+        do {
+            let connection = try Connection(path: folder.appending(database), asEvidence: true)
+            defer { connection.close() }
+            return try connection.all("SELECT scope, name, since, until FROM pause") { row in
+                PauseRecord.Scope(rawValue: row.text(0)).map {
+                    PauseRecord(
+                        scope: $0, name: row.text(1), since: WallTime(milliseconds: row.integer(2)),
+                        until: row.optionalInteger(3).map { WallTime(milliseconds: $0) })
+                }
+            }.compactMap(\.self)
+        } catch {
+            // Why is in the report already: it is the database that is given up.
+            return nil
+        }
+    }
+
     /// Puts the finished new database in place of the old one, which keeps its bytes under another name.
     ///
     /// While this goes on, the new one's name keeps every daemon out; its rename is the last step. May be done again

@@ -21,11 +21,24 @@ package struct Restored: Sendable {
     /// Of the content, where it was read.
     package var sha256: [UInt8]?
     /// One for each of the arrival's orders: the id it had, if that is known, and how it stands.
-    package var uploads: [(id: String?, standing: Standing)]
+    package var uploads: [Upload]
 
-    package init(
-        arrival: Arrival, copy: Int64?, sha256: [UInt8]?, uploads: [(id: String?, standing: Standing)]
-    ) {
+    package struct Upload: Sendable {
+        /// The id that it had, if that is known.
+        package var id: String?
+        package var standing: Standing
+        /// Where it got to, as the old database tells.
+        package var checkpoint: Checkpoint?
+        package var generation = 1
+        package var acked: Int64 = 0
+
+        package init(id: String?, standing: Standing) {
+            self.id = id
+            self.standing = standing
+        }
+    }
+
+    package init(arrival: Arrival, copy: Int64?, sha256: [UInt8]?, uploads: [Upload]) {
         self.arrival = arrival
         self.copy = copy
         self.sha256 = sha256
@@ -53,15 +66,15 @@ extension Store {
         // Copies come first, so the version that stands in the folder is the one that stays known.
         try bury(file.arrival.file.identity, asset: asset)
         for (order, upload) in zip(file.arrival.orders, file.uploads) {
-            try restore(order, upload.id, upload.standing, of: asset, file, connection)
+            try restore(order, upload, of: asset, file, connection)
         }
         try noteDue(asset)
     }
 
     private func restore(
-        _ order: Arrival.Order, _ old: String?, _ standing: Restored.Standing, of asset: Int64, _ file: Restored,
-        _ connection: Connection
+        _ order: Arrival.Order, _ known: Restored.Upload, of asset: Int64, _ file: Restored, _ connection: Connection
     ) throws {
+        let (old, standing) = (known.id, known.standing)
         var order = order
         if let key = order.key, try isTaken(key, order.destination, connection) { order.key = nil }
         let isFree = try old.map { try self.upload($0) == nil } ?? false
@@ -73,8 +86,15 @@ extension Store {
             case .undecided: (.failed, true)
             }
         try connection.run(
-            "UPDATE upload SET state = ?2, finished_at = ?3 WHERE id = ?1",
-            [.text(id), .text(state.rawValue), over ? .integer(clocks.wall().milliseconds) : .null])
+            "UPDATE upload SET state = ?2, finished_at = ?3, generation = ?4, acked = ?5 WHERE id = ?1",
+            [
+                .text(id), .text(state.rawValue), over ? .integer(clocks.wall().milliseconds) : .null,
+                .integer(Int64(known.generation)), .integer(known.checkpoint == nil ? 0 : known.acked),
+            ])
+        if let checkpoint = known.checkpoint, !over {
+            try connection.run(
+                "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)", [.text(id), .text(try Self.json(checkpoint.fields))])
+        }
         guard over, let upload = try upload(id) else { return }
         switch standing {
         case .toSend: break

@@ -72,6 +72,7 @@ private func lines(_ report: RebuildReport, _ console: Console) -> [String] {
         lines.append(
             "found \(report.files) files (\(Units.bytes(report.bytes))) in the folders, and \(report.copies) copies in staging"
         )
+        if report.salvaged > 0 { lines.append("read \(report.salvaged) rows of the old database as evidence") }
         let names = Set(report.held.keys).union(report.toSend.keys).union(report.undecided.keys)
             .union(report.assumed.keys).sorted()
         if !names.isEmpty {
