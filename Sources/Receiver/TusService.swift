@@ -156,7 +156,7 @@ final class TusService: WebService {
         do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
         let shelf = shelf
         do {
-            let arrival = try await blocking {
+            let (arrival, offset) = try await blocking { () throws -> (Arrival, Int64) in
                 let free = try Space(at: shelf.folder).free
                 let (arrival, isNew) = try shelf.create(length: length, metadata: metadata, wish: wish)
                 // One megabyte stays for the records, without which no upload can be finished.
@@ -173,10 +173,13 @@ final class TusService: WebService {
                 }
                 // An empty upload is finished as soon as it is there.
                 if length == 0, case .refused(let why) = try arrival.settle(on: shelf) { throw ReceiverError(why) }
-                return arrival
+                if arrival.isFinished { return (arrival, length) }
+                // Made before by a sender who has forgotten it: what is there need not come again.
+                if !isNew, case .partial(let offset) = try arrival.settle(on: shelf) { return (arrival, offset) }
+                return (arrival, 0)
             }
             var headers = [Self.version, ("Location", "/files/\(arrival.id)")]
-            if arrival.isFinished { headers.append(("Upload-Offset", String(length))) }
+            if offset > 0 { headers.append(("Upload-Offset", String(offset))) }
             return WebReply(status: 201, headers: headers)
         } catch is Shelf.Busy {
             return no(503, "this upload is being created by another request", [("Retry-After", "1")])

@@ -93,7 +93,8 @@ extension Store {
             ])
         if let checkpoint = known.checkpoint, !over {
             try connection.run(
-                "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)", [.text(id), .text(try Self.json(checkpoint.fields))])
+                "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)",
+                [.text(id), .text(try Self.json(checkpoint.fields))])
         }
         guard over, let upload = try upload(id) else { return }
         switch standing {
@@ -143,14 +144,16 @@ extension Store {
         try await change { connection in
             try connection.run("INSERT OR REPLACE INTO setting VALUES (?1, ?2)", [.text("rebuilt"), .text(stamp)])
         }
-        close()
+        closeFiles()
+        defer { close() }
         CrashPoint.reached("rebuild-finished")
         return try StateFiles.install(in: folder, stamp: stamp)
     }
 
     /// Nothing stays of this new database: it was a trial, or could not be made.
     package func discard() throws {
-        close()
+        closeFiles()
+        defer { close() }
         if name != StateFiles.database { try StateFiles.remove(name, in: folder) }
     }
 }

@@ -27,7 +27,7 @@ package actor Store {
     package nonisolated let owner: String
     /// What the files showed since they were opened.
     package nonisolated let damage: Damage
-    private let lock: InstanceLock
+    private var lock: InstanceLock?
     private let thread: OwnThread
     private var waiting: [CheckedContinuation<Void, any Error>] = []
     private var isOpen = false
@@ -221,10 +221,16 @@ package actor Store {
         for continuation in failed { continuation.resume(throwing: error) }
     }
 
-    /// Gives the files back, everything in them: for whoever moves them.
-    func close() {
+    /// Gives the files back, everything in them: for whoever moves them under the same lock.
+    func closeFiles() {
         reader.close()
         writer.close()
+    }
+
+    /// Gives files and folder back. Nothing can be asked or changed afterwards.
+    package func close() {
+        closeFiles()
+        lock = nil
     }
 
     /// Has `body` called after each commit, on the store's thread: it must only ring a bell.

@@ -138,7 +138,10 @@ struct RebuildTests {
         #expect(report.assumed == ["nas": 29])
         #expect(report.undecided == ["nas": 1])
         let (actions, pauses) = try await scene.look { store in
-            (try store.rows(Store.Filter()).filter { $0.upload.state == .completed }.map(\.asset.action), try store.pauses())
+            (
+                try store.rows(Store.Filter()).filter { $0.upload.state == .completed }.map(\.asset.action),
+                try store.pauses()
+            )
         }
         #expect(Set(actions) == [.keep])
         #expect(pauses.map(\.name) == ["nas"])
@@ -148,7 +151,9 @@ struct RebuildTests {
     func partialSalvage() async throws {
         let scene = try Scene()
         let count = 400
-        for number in 0..<count { try scene.folder.write(FilePath("cam/file \(number)"), noise(20, seed: UInt64(number))) }
+        for number in 0..<count {
+            try scene.folder.write(FilePath("cam/file \(number)"), noise(20, seed: UInt64(number)))
+        }
         scene.remote.find(Self.held)
         _ = try await scene.rebuild()
         let path = scene.settings.state.appending("sluice.db")
@@ -176,7 +181,10 @@ struct RebuildTests {
         #expect(asset?.state == .staged)
         #expect(try await scene.states() == ["known": .queued])
         // No new asset gets a number that a copy had.
-        try await #expect(scene.look { try $0.connection.first("SELECT max(seq) FROM sqlite_sequence WHERE name = 'asset'") { $0.integer(0) } } ?? 0 > 4)
+        try await #expect(
+            scene.look {
+                try $0.connection.first("SELECT max(seq) FROM sqlite_sequence WHERE name = 'asset'") { $0.integer(0) }
+            } ?? 0 > 4)
     }
 
     @Test("a start sets aside a copy that its database does not know, and sweeps none")

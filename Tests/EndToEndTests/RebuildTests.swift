@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// The database is lost in the middle of the work, and made anew.
-@Suite("a rebuild")
+@Suite("a rebuild", .serialized)
 struct RebuildTests {
     enum Loss: String, Sendable, CaseIterable { case garbage, truncated, emptied, deleted }
     struct Case: Sendable, CustomTestStringConvertible {
@@ -124,12 +124,12 @@ private final class Scene {
         try await fixture.startReceiver()
         try fixture.startDaemon()
         for number in 0..<30 {
-            try camera.drop(Clip(number: number, size: 5000 + number, relative: FilePath("sent/clip \(number).mp4")))
+            try camera.drop(Clip(number: number, size: 5000 + number, relative: FilePath("sent \(number).mp4")))
         }
         sent = camera.clips
         try await Outcome(fixture: fixture, clips: camera.clips).wait()
         // Cut off in the middle of its bytes.
-        let large = Clip(number: 90, size: 48 << 20, relative: "waiting/large.mp4")
+        let large = Clip(number: 90, size: 48 << 20, relative: "large.mp4")
         try camera.drop(large)
         let received = fixture.received
         try await eventually("the receiver has bytes of the large one", within: .seconds(30)) {
@@ -139,7 +139,7 @@ private final class Scene {
         }
         fixture.killReceiver()
         for number in 30..<54 {
-            try camera.drop(Clip(number: number, size: 5000 + number, relative: FilePath("waiting/clip \(number).mp4")))
+            try camera.drop(Clip(number: number, size: 5000 + number, relative: FilePath("waiting \(number).mp4")))
         }
         waiting = camera.clips.filter { $0.number >= 30 && $0.number != 90 }
         let (staging, count) = (fixture.staging, waiting.count)

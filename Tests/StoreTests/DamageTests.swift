@@ -15,10 +15,12 @@ struct DamageTests {
         for number in 0..<40 {
             let relative = FilePath("file \(number).mp4")
             let identity = StoredIdentity(
-                folder: "cam", relative: relative, size: 1000, modified: Int64(number), inode: UInt64(number), born: nil,
+                folder: "cam", relative: relative, size: 1000, modified: Int64(number), inode: UInt64(number),
+                born: nil,
                 fileSystem: "disk")
             let look = FileLook(
-                device: 1, inode: UInt64(number), size: 1000, modified: Int64(number), changed: Int64(number), born: nil,
+                device: 1, inode: UInt64(number), size: 1000, modified: Int64(number), changed: Int64(number),
+                born: nil,
                 mode: 0o100644)
             let order = Arrival.Order(
                 destination: "nas", name: relative, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
