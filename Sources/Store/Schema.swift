@@ -13,10 +13,11 @@ enum Schema {
 
     /// Takes the steps that `connection` has not taken yet, each in its own transaction.
     ///
+    /// - Parameter mayBegin: A database without anything in it is a new one; else it has lost what it held.
     /// - Throws: ``StoreError`` with `SQLITE_MISUSE` when a newer version wrote the file.
-    static func migrate(_ connection: Connection) throws(StoreError) {
+    static func migrate(_ connection: Connection, mayBegin: Bool) throws(StoreError) {
         let objects = try connection.first("SELECT count(*) FROM sqlite_schema") { $0.integer(0) } ?? 0
-        if objects > 0 { try verify(connection) }
+        if objects > 0 || !mayBegin { try verify(connection) }
         for number in try version(of: connection)..<steps.count {
             try connection.execute("BEGIN IMMEDIATE; \(steps[number]) PRAGMA user_version = \(number + 1); COMMIT;")
         }

@@ -49,6 +49,7 @@ package actor Store {
     ) async throws -> Store {
         try await open(folder, StateFiles.database, clocks, sorting) { lock in
             try StateFiles.look(at: folder, wasUsed: lock.wasUsed, copies: copies)
+            return !lock.wasUsed && copies == 0
         }
     }
 
@@ -59,12 +60,15 @@ package actor Store {
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, isTrial: Bool
     ) async throws -> Store {
         let name = isTrial ? StateFiles.trial : StateFiles.rebuilt
-        return try await open(folder, name, clocks, sorting) { _ in try StateFiles.remove(name, in: folder) }
+        return try await open(folder, name, clocks, sorting) { _ in
+            try StateFiles.remove(name, in: folder)
+            return true
+        }
     }
 
     private static func open(
         _ folder: FilePath, _ name: FilePath, _ clocks: any Clocks, _ sorting: UploadSort,
-        prepare: @escaping @Sendable (InstanceLock) throws -> Void
+        mayBegin: @escaping @Sendable (InstanceLock) throws -> Bool
     ) async throws -> Store {
         let thread = OwnThread(name: "store")
         let path = folder.appending(name)
@@ -72,9 +76,9 @@ package actor Store {
             let opened = try await blocking {
                 try Files.makeFolders(folder)
                 let lock = try InstanceLock(folder: folder)
-                try prepare(lock)
+                let mayBegin = try mayBegin(lock)
                 let writer = try Self.connect(path)
-                try Schema.migrate(writer)
+                try Schema.migrate(writer, mayBegin: mayBegin)
                 if name == StateFiles.database { try lock.noteUse() }
                 return Opened(lock: lock, writer: writer, reader: try Self.connect(path))
             }

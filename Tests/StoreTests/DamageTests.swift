@@ -74,6 +74,15 @@ struct DamageTests {
         }
     }
 
+    @Test("that lost its log when all it held was there is refused, and stays as it is")
+    func lostLog() async throws {
+        let folder = try await made(keepsLog: true)
+        try Files.remove(FilePath(bytes: database(folder).bytes + Array("-wal".utf8)))
+        let content = try Files.read(database(folder), limit: 64 << 20)
+        #expect(try await refusal(folder)?.error.isCorrupt == true)
+        #expect(try Files.read(database(folder), limit: 64 << 20) == content)
+    }
+
     @Test("a state folder that was never used begins, unless the staging folder holds copies")
     func beginning() async throws {
         let folder = TemporaryFolder()
