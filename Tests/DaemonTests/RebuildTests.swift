@@ -1,6 +1,7 @@
 import Core
 import Destinations
 import Linux
+import Staging
 import Store
 import TestKit
 import Testing
@@ -185,6 +186,36 @@ struct RebuildTests {
             scene.look {
                 try $0.connection.first("SELECT max(seq) FROM sqlite_sequence WHERE name = 'asset'") { $0.integer(0) }
             } ?? 0 > 4)
+    }
+
+    @Test("a source that a release had caught gets its name back, and its upload is not sent again")
+    func caught() async throws {
+        let scene = try Scene(action: .delete)
+        let source = try scene.folder.write("cam/clip.mp4", noise(50))
+        let look = try FileLook(at: source)
+        let identity = StoredIdentity(
+            folder: "cam", relative: "clip.mp4", size: 50, modified: look.modified, inode: look.inode, born: look.born,
+            fileSystem: nil)
+        let staging = StagingArea(folder: scene.settings.staging.path, method: .copy)
+        _ = try staging.prepare()
+        _ = try staging.copy(
+            source, expecting: identity, changed: look.changed, as: "5",
+            origin: Origin(
+                identity, root: source.parent, changed: look.changed,
+                uploads: [
+                    .init(
+                        id: "01M7YG9YF40Z35FRX0N0BNM6EQ", destination: "nas", name: "other name", key: nil,
+                        context: ["who": "me"])
+                ]))
+        try staging.publish(["5"])
+        try Files.rename(source, to: source.parent.appending(".sluice-release-5"))
+        scene.remote.find(.absent, except: ["other name": Self.held])
+        let report = try await scene.rebuild()
+        #expect(report.givenBack.count == 1 && report.held == ["nas": 1] && report.toSend == [:])
+        #expect(try Files.read(source) == noise(50))
+        let upload = try await scene.look { try $0.upload("01M7YG9YF40Z35FRX0N0BNM6EQ") }
+        #expect(upload?.state == .completed)
+        #expect(upload?.context == ["who": "me"])
     }
 
     @Test("a start sets aside a copy that its database does not know, and sweeps none")

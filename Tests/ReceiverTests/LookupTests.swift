@@ -103,4 +103,16 @@ struct LookupTests {
             #expect(other.headers["upload-offset"] == nil)
         }
     }
+
+    @Test("a creation that is repeated by a sender without a memory tells how far the upload got")
+    func repeated() async throws {
+        try await Inbox.open { inbox in
+            let words = ["filename": "a", "sluiceId": "01.1", "sha256": sha256(Self.content)]
+            let location = try await inbox.made(5000, words)
+            _ = try await inbox.patch(location, at: 0, Array(Self.content.prefix(2000)))
+            let reply = try await inbox.create(5000, words)
+            #expect(reply.headers["location"] == location)
+            #expect(reply.headers["upload-offset"] == "2000")
+        }
+    }
 }
