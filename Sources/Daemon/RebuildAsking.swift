@@ -129,7 +129,8 @@ actor RebuildAsking {
             return .undecided(
                 Failure(
                     .local, code: "perhaps_sent",
-                    message: "may have been sent before the rebuild: \(why). `sluice retry` sends it, `sluice cancel` "
+                    message:
+                        "may have been sent before the rebuild: \(why). `sluice retry ID` sends it, `sluice cancel ID` "
                         + "lets it be; the source stays until then", at: clocks.wall(), retryable: true))
         }
     }

@@ -310,7 +310,7 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
         // Its message says it all: a newer program wrote the database.
         if error.code == Schema.tooNew { return nil }
         if error.isCorrupt {
-            return "Nothing was changed, and no file is lost. Restore the state folder from a backup, or run `sluice "
+            return "Nothing was changed. Restore the state folder from a backup, or run `sluice "
                 + "rebuild`: it makes a new database from the folders, the staging folder and what the destinations "
                 + "hold, and sends nothing again that they can name. `sluice rebuild --dry-run` shows what it would do."
         }

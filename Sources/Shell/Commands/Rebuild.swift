@@ -11,8 +11,8 @@ extension Verb {
             "For the day on which `sluice run` says that the database is damaged. The new one is made from the folders, the "
                 + "staging folder and what the destinations hold: what a destination can name is not sent again. The old "
                 + "database is moved aside and never deleted. The daemon must not run meanwhile.",
-            "What a destination cannot tell waits for you as `failed`, with the reason: `sluice retry` sends it, `sluice "
-                + "cancel` lets it be. --unknown decides that for all of them: send, or assume-sent, which keeps their "
+            "What a destination cannot tell waits for you as `failed`, with the reason: `sluice retry ID` sends it, "
+                + "`sluice cancel ID` lets it be. --unknown decides that for all of them: send, or assume-sent, which keeps their "
                 + "sources.",
             "Run it as the daemon's user. It may be interrupted and run again at any point.",
         ],
@@ -104,7 +104,7 @@ private func lines(_ report: RebuildReport, _ console: Console) -> [String] {
     if report.undecided.values.contains(where: { $0 > 0 }) {
         lines.append(
             "FOR YOU: may have been sent before. `sluice list --list failed` shows them; `sluice retry --destination NAME` sends "
-                + "them, `sluice cancel` lets them be.")
+                + "them, `sluice cancel ID` lets one be.")
     }
     if let old = report.setAside { lines.append("the old database is kept as \(old)") }
     lines.append(report.trial ? "nothing was changed" : "the new database is in place: start the daemon")
