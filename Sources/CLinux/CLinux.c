@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static int64_t nanoseconds(struct statx_timestamp t) { return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec; }
@@ -53,6 +54,12 @@ int sluice_wait_range(int file, int64_t offset, int64_t count) {
         file, offset, count, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
 }
 int sluice_nameless_file(int folder) { return openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
+int sluice_set_attribute(int file, const char *name, const void *value, size_t count) {
+    return fsetxattr(file, name, value, count, 0);
+}
+int64_t sluice_get_attribute(int file, const char *name, void *into, size_t count) {
+    return fgetxattr(file, name, into, count);
+}
 int sluice_read_lease(int file, int take) { return fcntl(file, F_SETLEASE, take ? F_RDLCK : F_UNLCK); }
 
 int sluice_statfs(const char *path, struct sluice_space *space) {

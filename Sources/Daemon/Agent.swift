@@ -46,9 +46,11 @@ package final class Agent: Sendable {
         _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log,
         reloading: Reloading? = nil
     ) async throws -> Agent {
-        let store = try await Store.open(
-            settings.state, clocks: clocks, sorting: sorting(settings.policy.order))
         let staging = stagingArea(settings.staging)
+        // With copies there, a database that is missing is a loss and no beginning.
+        let store = try await Store.open(
+            settings.state, clocks: clocks, sorting: sorting(settings.policy.order),
+            copies: { try staging.copies().count })
         try await blocking { try staging.prepare() }
         let house = House(
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
@@ -99,6 +101,10 @@ package final class Agent: Sendable {
             }
         } catch is CancellationError {
             // How a stop looks from inside.
+        } catch {
+            await transport.stop()
+            // Whichever loop was the first to meet it.
+            throw (error as? StoreError).map(unusable) ?? error
         }
         isStopping.store(true, ordering: .releasing)
         await transport.stop()
@@ -112,6 +118,7 @@ package final class Agent: Sendable {
             group.addTask { try await self.dispatcher.run() }
             group.addTask { try await self.releaser.run() }
             group.addTask { try await self.removals.run() }
+            group.addTask { try await self.watchForDamage() }
             group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
             if let end { group.addTask { try await end() } }
             for bell in [house.stagerBell, house.releaseBell, house.upkeepBell] { bell.ring() }
@@ -137,6 +144,16 @@ package final class Agent: Sendable {
             }, onRest: onRest)
     }
 
+    /// A damaged page may be met by any loop, as one failed step among others: then all of them end.
+    private func watchForDamage() async throws {
+        guard let error = await house.store.damage.first() else { return }
+        throw unusable(error)
+    }
+
+    private func unusable(_ error: StoreError) -> any Error {
+        error.isCorrupt ? StateUnusable(database: house.store.path, error: error) : error
+    }
+
     private func announceStart() async {
         do {
             let tallies = try await house.store.tallies()
@@ -157,14 +174,20 @@ package final class Agent: Sendable {
 
     /// - Throws: What the destination says of its settings.
     func make(_ destination: DestinationSettings) throws -> any Destination {
-        let log = house.log
+        try Self.make(destination, kinds, transport, secrets, house.clocks, house.log)
+    }
+
+    static func make(
+        _ destination: DestinationSettings, _ kinds: [DestinationKind], _ transport: Transport, _ secrets: SecretReader,
+        _ clocks: any Clocks, _ log: Log
+    ) throws -> any Destination {
         guard let kind = kinds.first(where: { $0.type.name == destination.type }) else {
             throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, which this program does not know")
         }
         return try kind.make(
             destination.values,
             DestinationTools(
-                transport: transport, secrets: secrets, clocks: house.clocks, name: destination.name,
+                transport: transport, secrets: secrets, clocks: clocks, name: destination.name,
                 log: { log.notice($0, ["destination": destination.name]) }))
     }
 
@@ -195,7 +218,7 @@ package final class Agent: Sendable {
         }
     }
 
-    private static func method(_ copy: StagingSettings.Copy) -> StagingArea.Method {
+    static func method(_ copy: StagingSettings.Copy) -> StagingArea.Method {
         switch copy {
         case .auto: .auto
         case .copy: .copy

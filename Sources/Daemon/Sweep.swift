@@ -3,7 +3,8 @@ internal import Linux
 internal import Staging
 internal import Store
 
-/// Removes what a crash left in the staging folder: half copies, and whole ones that no asset counts on.
+/// Removes what a crash left in the staging folder: half copies, and whole ones that no asset counts on. A copy that no
+/// asset knows of may be all that is left of a file, and is set aside.
 ///
 /// To be over before the first copy is made, since a new copy has the name of the stray one that it replaces. Uploads do
 /// not wait for it: the copy of a *staged* asset is never touched.
@@ -43,12 +44,23 @@ struct Sweep: Sendable {
                 try Task.checkCancellation()
                 let asked = Array(numbers[start..<min(start + Self.question, numbers.count)])
                 let owned = try await house.store.owned(asked)
-                let stray = asked.filter { !owned.contains($0) }
-                if stray.isEmpty { continue }
+                let loose = asked.filter { !owned.contains($0) }
+                if loose.isEmpty { continue }
+                let known = try await house.store.recorded(loose)
+                let stray = loose.filter { known.contains($0) }
                 try await blocking { for number in stray { try staging.remove(FilePath("\(number)")) } }
                 swept += stray.count
+                for number in loose where !known.contains(number) { try await setAside(number) }
             }
         }
         if swept > 0 { house.log.info("swept copies that nobody needs", ["files": "\(swept)"]) }
+    }
+
+    private func setAside(_ number: Int64) async throws {
+        let staging = house.staging
+        let place = try await blocking { try staging.setAside(FilePath("\(number)")) }
+        house.log.warning(
+            "set a copy aside that the database does not know; `getfattr -d` tells where it came from",
+            ["path": place.display])
     }
 }

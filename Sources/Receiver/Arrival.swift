@@ -2,6 +2,7 @@ internal import Core
 internal import Digests
 internal import Linux
 internal import Synchronization
+internal import WebServer
 
 /// One upload on its way in, or come in not long ago.
 ///
@@ -123,6 +124,27 @@ final class Arrival: Sendable {
                 // The record needs a block of its own: the last bytes give it up.
                 try rewind(to: max(record.offset, offset - (64 << 10)), on: shelf)
                 return .partial(try sync(on: shelf))
+            }
+        }
+    }
+
+    /// The content is here already, under the name that was asked for: the upload is finished without a byte.
+    func adopt(_ held: Lookup.Held, digest: String, on shelf: Shelf) throws {
+        try work.withLock { _ in
+            try note(on: shelf) { record in
+                record.offset = length
+                record.digest = digest
+                record.name = PercentCoding.encode(held.path.bytes, keeping: "/")
+                record.inode = held.look.inode
+                record.modified = held.look.modified
+                record.born = held.look.born
+                record.isOurs = false
+            }
+            try Files.removeIfPresent(shelf.data(of: id))
+            state.withLock { state in
+                state.offset = length
+                state.hasher = nil
+                state.isFinished = true
             }
         }
     }

@@ -59,6 +59,11 @@ final class Shelf: Sendable {
         return all.contains { $0.id != id && $0.isFinished && $0.record.name == name }
     }
 
+    /// The record of a finished upload that fits.
+    func finished(_ fits: (Record) -> Bool) -> Record? {
+        index.withLock { Array($0.arrivals.values) }.first { $0.isFinished && fits($0.record) }?.record
+    }
+
     /// Runs `body` off every thread that must not wait. ``close()`` waits for it.
     func inBackground(_ body: @escaping @Sendable () -> Void) {
         errands.withLock { $0 += 1 }

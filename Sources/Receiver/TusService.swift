@@ -10,11 +10,15 @@ internal import WebServer
 /// |------------------------|------------------------------------------------------------------------|
 /// | OPTIONS                | 204, what is offered                                                   |
 /// | POST `/files/`         | 201 and `Location`; twice with the same `sluiceId`: the same `Location` |
+/// | HEAD `/files/`         | our own: 200 when the content that `Upload-Length` and `Upload-Metadata` name is held, else 404 |
 /// | HEAD                   | 200 and the offset, below which everything is on the disk              |
 /// | PATCH                  | 204; 409 other offset, 413 too long, 423 interrupted, 460 wrong digest, 507 full |
 /// | DELETE                 | 204; a finished upload's file goes too, if it is still the same file   |
 final class TusService: WebService {
     private static let version = ("Tus-Resumable", "1.0.0")
+
+    /// Announces that a HEAD of the endpoint is answered, and marks those answers.
+    private static let lookup = "Sluice-Lookup"
 
     private let shelf: Shelf
     private let token: [UInt8]?
@@ -53,7 +57,7 @@ final class TusService: WebService {
         let target = target(of: request)
         guard target != .unknown else { return no(404, "there is nothing here; uploads are made at /files/") }
         if method == "OPTIONS" { return nil }
-        let allowed = target == .endpoint ? ["POST"] : ["HEAD", "PATCH", "DELETE"]
+        let allowed = target == .endpoint ? ["POST", "HEAD"] : ["HEAD", "PATCH", "DELETE"]
         guard allowed.contains(method) else {
             return no(
                 405,
@@ -120,6 +124,7 @@ final class TusService: WebService {
             switch (method(of: request), target(of: request)) {
             case ("OPTIONS", _): return options()
             case ("POST", .endpoint): return try await create(request)
+            case ("HEAD", .endpoint): return try await lookUp(request)
             case ("HEAD", .upload(let id)): return try await stand(id)
             case ("PATCH", .upload): return try await patched(request)
             case ("DELETE", .upload(let id)): return try await delete(id)
@@ -129,7 +134,9 @@ final class TusService: WebService {
     }
 
     private func options() -> WebReply {
-        var headers = [Self.version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination")]
+        var headers = [
+            Self.version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination"), (Self.lookup, "1"),
+        ]
         if let maxSize { headers.append(("Tus-Max-Size", String(maxSize))) }
         return WebReply(status: 204, headers: headers)
     }
@@ -149,7 +156,7 @@ final class TusService: WebService {
         do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
         let shelf = shelf
         do {
-            let (arrival, offset) = try await blocking {
+            let (arrival, offset) = try await blocking { () throws -> (Arrival, Int64) in
                 let free = try Space(at: shelf.folder).free
                 let (arrival, isNew) = try shelf.create(length: length, metadata: metadata, wish: wish)
                 // One megabyte stays for the records, without which no upload can be finished.
@@ -158,13 +165,21 @@ final class TusService: WebService {
                     throw Full(free: free, length: length)
                 }
                 if isNew { shelf.log("created \(wish.display), \(length) bytes, upload \(arrival.shownID)") }
+                if isNew, let digest = metadata.text("sha256")?.lowercased(),
+                    let held = try Lookup(shelf: shelf).find(wish, length: length, digest: digest)
+                {
+                    try arrival.adopt(held, digest: digest, on: shelf)
+                    shelf.log("held already: \(held.path.display), \(length) bytes, upload \(arrival.shownID)")
+                }
                 // An empty upload is finished as soon as it is there.
                 if length == 0, case .refused(let why) = try arrival.settle(on: shelf) { throw ReceiverError(why) }
-                return (arrival, isNew ? nil : try Self.offset(of: arrival, on: shelf))
+                if arrival.isFinished { return (arrival, length) }
+                // Made before by a sender who has forgotten it: what is there need not come again.
+                if !isNew, case .partial(let offset) = try arrival.settle(on: shelf) { return (arrival, offset) }
+                return (arrival, 0)
             }
             var headers = [Self.version, ("Location", "/files/\(arrival.id)")]
-            // Its sender knows nothing of the first time, and need not send what is here.
-            if let offset { headers.append(("Upload-Offset", String(offset))) }
+            if offset > 0 { headers.append(("Upload-Offset", String(offset))) }
             return WebReply(status: 201, headers: headers)
         } catch is Shelf.Busy {
             return no(503, "this upload is being created by another request", [("Retry-After", "1")])
@@ -173,12 +188,19 @@ final class TusService: WebService {
         }
     }
 
-    private static func offset(of arrival: Arrival, on shelf: Shelf) throws -> Int64 {
-        switch try arrival.settle(on: shelf) {
-        case .partial(let offset): offset
-        case .finished: arrival.length
-        case .refused, .gone: 0
-        }
+    /// Whether the folder holds this content under this name, as the disk shows it.
+    private func lookUp(_ request: WebRequest) async throws -> WebReply {
+        guard let length = number(request.headers["upload-length"]),
+            let metadata = Metadata(header: request.headers["upload-metadata"] ?? ""),
+            let digest = metadata.text("sha256")?.lowercased(), digest.utf8.count == 64
+        else { return no(400, "a lookup takes Upload-Length, and Upload-Metadata with a name and sha256") }
+        let wish: FilePath
+        do { wish = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
+        let shelf = shelf
+        let held = try await blocking { try Lookup(shelf: shelf).find(wish, length: length, digest: digest) }
+        return WebReply(
+            status: held == nil ? 404 : 200,
+            headers: [Self.version, (Self.lookup, held == nil ? "absent" : "held"), ("Cache-Control", "no-store")])
     }
 
     private struct Full: Error {

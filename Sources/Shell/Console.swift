@@ -31,6 +31,9 @@ package struct Console: Sendable {
     }
     package func error(_ text: String) { _ = write(Array((text + "\n").utf8), true) }
 
+    /// One line on a terminal that is written over by the next; an empty one takes it away.
+    package func progress(_ text: String) { _ = write(Array("\r\u{1B}[K\(text)".utf8), true) }
+
     package enum Style: String { case bold = "1", dim = "2", red = "31", green = "32", yellow = "33", cyan = "36" }
 
     package func styled(_ text: String, _ style: Style?) -> String {

@@ -61,6 +61,34 @@ package struct StagingArea: Sendable {
     /// Makes the folder where it is missing.
     package func prepare() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700) }
 
+    /// The numbers of the whole copies, lowest first. Changes nothing; a folder that is not there holds none.
+    package func copies() throws(SystemError) -> [Int64] {
+        guard try FileLook.ifPresent(at: folder) != nil else { return [] }
+        return try Files.names(in: folder).compactMap { $0.text.flatMap { Int64($0) } }.filter { $0 > 0 }.sorted()
+    }
+
+    /// Where copies go that nobody knows. They may be all that is left of a file, so a person decides.
+    package static let recovered: FilePath = "recovered"
+
+    /// Puts a copy that nobody knows where no start sweeps it.
+    ///
+    /// - Returns: Where it is now.
+    package func setAside(_ name: FilePath) throws(SystemError) -> FilePath {
+        let shelf = path(Self.recovered)
+        try Files.makeFolders(shelf, mode: 0o700)
+        for number in 1... {
+            let target = shelf.appending(name.numbered(number))
+            do {
+                try Files.renameNoReplace(path(name), to: target)
+                try Files.syncFolder(shelf)
+                return target
+            } catch {
+                guard error.exists, number < 10_000 else { throw error }
+            }
+        }
+        return path(name)
+    }
+
     /// Makes the folder anew where somebody removed it. What was in it is staged again when it is missed.
     package func restore() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700) }
 
@@ -72,15 +100,16 @@ package struct StagingArea: Sendable {
     /// - Parameters:
     ///   - expected: The version that was recorded.
     ///   - changed: Its ctime, ns since 1970.
+    ///   - origin: Kept with the copy, for a day on which the database is lost.
     ///   - isStopped: Asked between blocks; `true` ends the copy with ``StagingError/stopped(_:)``.
     /// - Returns: SHA-256 of the content, and the look that the source had throughout.
     package func copy(
         _ source: FilePath, expecting expected: StoredIdentity, changed: Int64, as name: FilePath,
-        isStopped: () -> Bool = { false }
+        origin: Origin? = nil, isStopped: () -> Bool = { false }
     ) throws(StagingError) -> (sha256: [UInt8], look: FileLook) {
         let partial = partial(name)
         do {
-            return try copy(source, expected, changed, to: partial, isStopped)
+            return try copy(source, expected, changed, to: partial, origin, isStopped)
         } catch {
             // The first error is the one worth reporting; what stays is swept at the next start.
             try? Files.removeIfPresent(partial)
@@ -89,7 +118,7 @@ package struct StagingArea: Sendable {
     }
 
     private func copy(
-        _ source: FilePath, _ expected: StoredIdentity, _ changed: Int64, to partial: FilePath,
+        _ source: FilePath, _ expected: StoredIdentity, _ changed: Int64, to partial: FilePath, _ origin: Origin?,
         _ isStopped: () -> Bool
     ) throws(StagingError) -> (sha256: [UInt8], look: FileLook) {
         let from = try reading(source) { () throws(SystemError) in try Descriptor.open(source, for: .reading) }
@@ -118,6 +147,10 @@ package struct StagingArea: Sendable {
         let after = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
         let named = try reading(source) { () throws(SystemError) in try FileLook(at: source) }
         guard before == after, before == named else { throw .changed(source) }
+        if var origin {
+            origin.sha256 = hexadecimal(sha256)
+            origin.write(to: to, named: partial)
+        }
         try writing { () throws(SystemError) in try to.sync(named: partial) }
         from.forget(from: 0, count: 0)
         to.forget(from: 0, count: 0)

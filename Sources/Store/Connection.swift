@@ -12,7 +12,7 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The low byte groups the extended codes.
     package var isFull: Bool { code & 0xFF == SQLITE_FULL }
-    /// The file is damaged, or no database at all.
+    /// The file is damaged, or no database of ours at all.
     package var isCorrupt: Bool { code & 0xFF == SQLITE_CORRUPT || code & 0xFF == SQLITE_NOTADB }
 
     /// The disk or another process is in the way, and may not be in a while.
@@ -29,13 +29,18 @@ final class Connection {
     private let handle: OpaquePointer
     /// Prepared once and kept: preparing costs as much as running a small statement.
     private var prepared: [String: OpaquePointer] = [:]
+    private var isClosed = false
+    /// Told of the first statement that found the file damaged.
+    var damage: Damage?
 
-    init(path: FilePath) throws(StoreError) {
+    /// - Parameter asEvidence: Leaves the file and its log as they are: to look at one that is given up.
+    init(path: FilePath, asEvidence: Bool = false) throws(StoreError) {
         var handle: OpaquePointer?
         let code = path.withCString {
             sqlite3_open_v2(
-                $0, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-                nil)
+                $0, &handle,
+                (asEvidence ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+                    | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
         }
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
@@ -44,15 +49,23 @@ final class Connection {
             throw StoreError(code: code, message: message, sql: "open")
         }
         self.handle = handle
+        if asEvidence { sluice_leave_log(handle) }
     }
 
-    deinit {
+    deinit { close() }
+
+    /// Gives the files back now; nothing can be asked afterwards. The last connection to close empties the log.
+    func close() {
+        if isClosed { return }
+        isClosed = true
         for statement in prepared.values { sqlite3_finalize(statement) }
+        prepared = [:]
         sqlite3_close_v2(handle)
     }
 
     /// Runs statements that take no values and whose rows nobody wants.
     func execute(_ sql: String) throws(StoreError) {
+        try requireOpen(sql)
         try check(sqlite3_exec(handle, sql, nil, nil, nil), sql)
     }
 
@@ -149,7 +162,12 @@ final class Connection {
         func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
     }
 
+    private func requireOpen(_ sql: String) throws(StoreError) {
+        if isClosed { throw StoreError(code: SQLITE_MISUSE, message: "the database is closed", sql: sql) }
+    }
+
     private func statement(_ sql: String) throws(StoreError) -> OpaquePointer {
+        try requireOpen(sql)
         if let known = prepared[sql] { return known }
         var statement: OpaquePointer?
         try check(sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil), sql)
@@ -172,6 +190,8 @@ final class Connection {
 
     fileprivate func check(_ code: Int32, _ sql: String) throws(StoreError) {
         guard code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE else { return }
-        throw StoreError(code: code, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
+        let error = StoreError(code: code, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
+        if error.isCorrupt { damage?.found(error) }
+        throw error
     }
 }

@@ -17,6 +17,10 @@ package struct StateLocked: Error, Hashable, Sendable, CustomStringConvertible {
 /// One daemon a state folder: a lock that the kernel takes back when the process ends, however it ends (flock(2)).
 final class InstanceLock: Sendable {
     private let descriptor: Descriptor
+    private let path: FilePath
+    /// A database was made here before: when it is not there, somebody or something took it away.
+    let wasUsed: Bool
+    private static let used = "database made"
 
     init(folder: FilePath) throws {
         let path = folder.appending("lock")
@@ -30,11 +34,22 @@ final class InstanceLock: Sendable {
             let text = String(decoding: try Files.read(path, limit: 64), as: UTF8.self)
             throw StateLocked(folder: folder, holder: Int32(text.split(separator: "\n").first ?? ""))
         }
-        // Only for the message of the next one who tries.
+        let before = String(decoding: try Files.read(path, limit: 64), as: UTF8.self)
+        wasUsed = before.contains(Self.used)
+        // For the message of the next one who tries, and for the start after a loss.
         try descriptor.withNumber { number throws(SystemError) in
             _ = try systemCall("ftruncate", on: path.display) { ftruncate(number, 0) }
         }
-        try descriptor.write(Array("\(getpid())\n".utf8), named: path)
+        try descriptor.write(Array("\(getpid())\n\(wasUsed ? Self.used + "\n" : "")".utf8), named: path)
         self.descriptor = descriptor
+        self.path = path
+    }
+
+    /// From now on a missing database is a loss and no beginning.
+    func noteUse() throws(SystemError) {
+        if wasUsed { return }
+        try descriptor.write(Array("\(Self.used)\n".utf8), named: path)
+        try descriptor.sync(named: path)
+        try Files.syncFolder(path.parent)
     }
 }

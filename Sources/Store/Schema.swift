@@ -1,15 +1,32 @@
+internal import CSQLite
+internal import Core
+
 /// The database's form, as numbered steps. `PRAGMA user_version` says how many were taken.
 ///
 /// A step that was released is never edited: the next change is the next step.
 enum Schema {
-    static let steps: [String] = [first, second]
+    /// `PRAGMA application_id`: "slui" in ASCII.
+    private static let mark: Int64 = 0x736C_7569
+    static let steps: [String] = [first]
     /// SQLITE_MISUSE: the code of the error for a database that a newer version wrote.
     static let tooNew: Int32 = 21
 
     /// Takes the steps that `connection` has not taken yet, each in its own transaction.
     ///
+    /// - Parameter mayBegin: A database without anything in it is a new one; else it has lost what it held.
     /// - Throws: ``StoreError`` with `SQLITE_MISUSE` when a newer version wrote the file.
-    static func migrate(_ connection: Connection) throws(StoreError) {
+    static func migrate(_ connection: Connection, mayBegin: Bool) throws(StoreError) {
+        let objects = try connection.first("SELECT count(*) FROM sqlite_schema") { $0.integer(0) } ?? 0
+        if objects > 0 || !mayBegin { try verify(connection) }
+        for number in try version(of: connection)..<steps.count {
+            try connection.execute("BEGIN IMMEDIATE; \(steps[number]) PRAGMA user_version = \(number + 1); COMMIT;")
+        }
+        // Databases of before this mark have none.
+        let id = try connection.first("PRAGMA application_id") { $0.integer(0) }
+        if id != mark { try connection.execute("PRAGMA application_id = \(mark)") }
+    }
+
+    private static func version(of connection: Connection) throws(StoreError) -> Int {
         let taken = try connection.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         guard taken <= steps.count else {
             throw StoreError(
@@ -18,8 +35,28 @@ enum Schema {
                     "the database is of version \(taken), this program knows versions up to \(steps.count): use the newer program, or another state folder",
                 sql: "PRAGMA user_version")
         }
-        for number in taken..<steps.count {
-            try connection.execute("BEGIN IMMEDIATE; \(steps[number]) PRAGMA user_version = \(number + 1); COMMIT;")
+        return taken
+    }
+
+    /// Refuses a database that is not ours, or lacks a part of its form.
+    ///
+    /// Cheap, for every start: a few pages. A page of rows that is damaged shows when it is read.
+    static func verify(_ connection: Connection) throws(StoreError) {
+        func refuse(_ what: String) -> StoreError {
+            StoreError(code: SQLITE_CORRUPT, message: what, sql: "SELECT FROM sqlite_schema")
+        }
+        let id = try connection.first("PRAGMA application_id") { $0.integer(0) } ?? 0
+        guard id == 0 || id == mark else { throw refuse("it is the database of another program") }
+        let taken = try version(of: connection)
+        guard taken > 0 else { throw refuse("its version is missing") }
+        let model = try Connection(path: ":memory:")
+        for number in 0..<taken { try model.execute(steps[number]) }
+        let parts = "SELECT type || ' ' || name, sql FROM sqlite_schema"
+        let found = Dictionary(
+            try connection.all(parts) { ($0.text(0), $0.optionalText(1)) }, uniquingKeysWith: { first, _ in first })
+        for (name, sql) in try model.all(parts, [], { ($0.text(0), $0.optionalText(1)) }) {
+            guard let there = found[name] else { throw refuse("the \(name) is missing") }
+            guard there == sql else { throw refuse("the \(name) has another form than this program's") }
         }
     }
 
@@ -50,6 +87,10 @@ enum Schema {
         ) STRICT;
         CREATE INDEX asset_arrived ON asset (priority DESC, id) WHERE state IN ('arrived', 'unsettled');
         CREATE INDEX asset_relative ON asset (relative);
+        -- Files that are to settle again are few, whatever waits to be copied.
+        CREATE INDEX asset_unsettled ON asset (id) WHERE state = 'unsettled';
+        -- By the last name of the path.
+        CREATE INDEX asset_leaf ON asset (\(leaf));
         CREATE INDEX asset_due ON asset (id) WHERE due = 1;
 
         -- An asset on its way to one destination.
@@ -81,7 +122,11 @@ enum Schema {
             started_at INTEGER,
             finished_at INTEGER
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX upload_next ON upload (destination, rank, sort, id, folder, backoff_until) WHERE state = 'queued' AND paused_at IS NULL;
+        -- By class, so that a folder that is passed over is not read through.
+        CREATE INDEX upload_next ON upload (destination, folder, rank, sort, id, backoff_until)
+            WHERE state = 'queued' AND paused_at IS NULL;
+        CREATE INDEX upload_class ON upload (destination, folder, state, id);
+        CREATE INDEX upload_paused ON upload (id) WHERE paused_at IS NOT NULL;
         CREATE INDEX upload_asset ON upload (asset);
         CREATE INDEX upload_list ON upload (state, id);
         CREATE INDEX upload_backoff ON upload (backoff_until) WHERE backoff_until > 0;
@@ -150,7 +195,8 @@ enum Schema {
             finished_at INTEGER NOT NULL
         ) STRICT;
         CREATE INDEX history_upload ON history (upload);
-        CREATE INDEX history_content ON history (sha256, destination) WHERE outcome = 'completed';
+        -- By content and path: a million files of the same content are not looked through for one path.
+        CREATE INDEX history_content ON history (sha256, destination, folder, relative) WHERE outcome = 'completed';
 
         -- Every transition, written in the transaction that makes it.
         CREATE TABLE event (
@@ -187,23 +233,24 @@ enum Schema {
         CREATE TABLE tally (
             destination TEXT NOT NULL,
             state TEXT NOT NULL,
+            folder TEXT NOT NULL,
             uploads INTEGER NOT NULL,
             bytes INTEGER NOT NULL,
-            PRIMARY KEY (destination, state)
+            PRIMARY KEY (destination, state, folder)
         ) STRICT, WITHOUT ROWID;
         CREATE TRIGGER tally_in AFTER INSERT ON upload BEGIN
-            INSERT INTO tally VALUES (new.destination, new.state, 1, new.size)
+            INSERT INTO tally VALUES (new.destination, new.state, new.folder, 1, new.size)
             ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
         END;
         CREATE TRIGGER tally_out AFTER DELETE ON upload BEGIN
             UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
-            WHERE destination = old.destination AND state = old.state;
+            WHERE destination = old.destination AND state = old.state AND folder = old.folder;
         END;
         CREATE TRIGGER tally_move AFTER UPDATE OF state, size ON upload
         WHEN old.state <> new.state OR old.size <> new.size BEGIN
             UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
-            WHERE destination = old.destination AND state = old.state;
-            INSERT INTO tally VALUES (new.destination, new.state, 1, new.size)
+            WHERE destination = old.destination AND state = old.state AND folder = old.folder;
+            INSERT INTO tally VALUES (new.destination, new.state, new.folder, 1, new.size)
             ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
         END;
 
@@ -214,56 +261,6 @@ enum Schema {
             UPDATE staged_total SET bytes = bytes
                 - CASE WHEN old.state = 'staged' THEN old.size ELSE 0 END
                 + CASE WHEN new.state = 'staged' THEN new.size ELSE 0 END;
-        END;
-        """
-
-    /// What a million uploads need: each question that is asked while the daemon runs has an index that answers it.
-    private static let second = """
-        -- By class, so that a folder that is passed over is not read through.
-        DROP INDEX upload_next;
-        CREATE INDEX upload_next ON upload (destination, folder, rank, sort, id, backoff_until)
-            WHERE state = 'queued' AND paused_at IS NULL;
-        CREATE INDEX upload_class ON upload (destination, folder, state, id);
-        CREATE INDEX upload_paused ON upload (id) WHERE paused_at IS NOT NULL;
-
-        -- Files that are to settle again are few, whatever waits to be copied.
-        CREATE INDEX asset_unsettled ON asset (id) WHERE state = 'unsettled';
-        -- By the last name of the path.
-        CREATE INDEX asset_leaf ON asset (\(leaf));
-
-        -- By content and path: a million files of the same content are not looked through for one path.
-        DROP INDEX history_content;
-        CREATE INDEX history_content ON history (sha256, destination, folder, relative) WHERE outcome = 'completed';
-
-        -- Which classes there are, beside how many uploads stand where.
-        DROP TRIGGER tally_in;
-        DROP TRIGGER tally_out;
-        DROP TRIGGER tally_move;
-        DROP TABLE tally;
-        CREATE TABLE tally (
-            destination TEXT NOT NULL,
-            state TEXT NOT NULL,
-            folder TEXT NOT NULL,
-            uploads INTEGER NOT NULL,
-            bytes INTEGER NOT NULL,
-            PRIMARY KEY (destination, state, folder)
-        ) STRICT, WITHOUT ROWID;
-        INSERT INTO tally SELECT destination, state, folder, count(*), sum(size) FROM upload
-            GROUP BY destination, state, folder;
-        CREATE TRIGGER tally_in AFTER INSERT ON upload BEGIN
-            INSERT INTO tally VALUES (new.destination, new.state, new.folder, 1, new.size)
-            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
-        END;
-        CREATE TRIGGER tally_out AFTER DELETE ON upload BEGIN
-            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
-            WHERE destination = old.destination AND state = old.state AND folder = old.folder;
-        END;
-        CREATE TRIGGER tally_move AFTER UPDATE OF state, size ON upload
-        WHEN old.state <> new.state OR old.size <> new.size BEGIN
-            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
-            WHERE destination = old.destination AND state = old.state AND folder = old.folder;
-            INSERT INTO tally VALUES (new.destination, new.state, new.folder, 1, new.size)
-            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
         END;
         """
 

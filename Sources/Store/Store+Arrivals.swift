@@ -109,7 +109,8 @@ extension Store {
             ? .newVersion(asset: asset, uploads: uploads) : .recorded(asset: asset, uploads: uploads)
     }
 
-    private func insert(_ arrival: Arrival, _ connection: Connection) throws -> Int64 {
+    /// - Parameter number: The number to give it; `nil` for the next.
+    func insert(_ arrival: Arrival, numbered number: Int64? = nil, _ connection: Connection) throws -> Int64 {
         let (file, identity) = (arrival.file, arrival.file.identity)
         let (action, target): (String, String?) =
             switch arrival.action {
@@ -120,23 +121,25 @@ extension Store {
         try connection.run(
             """
             INSERT INTO asset (folder, root, relative, size, modified, changed, inode, born, file_system, settled_by,
-                state, action, target, source_state, priority, arrived_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'arrived', ?11, ?12, 'untouched', ?13, ?14)
+                state, action, target, source_state, priority, arrived_at, id)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'arrived', ?11, ?12, 'untouched', ?13, ?14, ?15)
             """,
             [
                 .text(identity.folder), .blob(file.root.bytes), .blob(identity.relative.bytes),
                 .integer(identity.size), .integer(identity.modified), .integer(file.look.changed),
                 .init(identity.inode.map { Int64(bitPattern: $0) }), .init(identity.born),
                 .init(identity.fileSystem), .text(file.settledBy.rawValue), .text(action), .init(target),
-                .integer(Int64(arrival.priority)), .integer(clocks.wall().milliseconds),
+                .integer(Int64(arrival.priority)), .integer(clocks.wall().milliseconds), .init(number),
             ])
         return connection.lastRow
     }
 
-    private func insert(
-        _ order: Arrival.Order, of asset: Int64, _ arrival: Arrival, _ connection: Connection
+    /// - Parameter number: The id to give it; `nil` for the next.
+    func insert(
+        _ order: Arrival.Order, of asset: Int64, _ arrival: Arrival, numbered number: String? = nil,
+        _ connection: Connection
     ) throws -> String {
-        let id = newID()
+        let id = number ?? newID()
         let identity = arrival.file.identity
         try connection.run(
             """

@@ -18,10 +18,16 @@ package actor Store {
     /// A piece of work runs: what it reads is what it wrote.
     private var isInside = false
     var connection: Connection { isInside ? writer : reader }
+    package nonisolated let folder: FilePath
+    nonisolated let name: FilePath
+    /// The database.
+    package nonisolated var path: FilePath { folder.appending(name) }
     let clocks: any Clocks
     /// Names this run in leases: claims of an earlier run are void, since the state folder has one daemon at a time.
     package nonisolated let owner: String
-    private let lock: InstanceLock
+    /// What the files showed since they were opened.
+    package nonisolated let damage: Damage
+    private var lock: InstanceLock?
     private let thread: OwnThread
     private var waiting: [CheckedContinuation<Void, any Error>] = []
     private var isOpen = false
@@ -42,19 +48,48 @@ package actor Store {
 
     /// Opens or makes the database in `folder`, takes the lock on the folder, and brings the form up to date.
     ///
-    /// - Throws: ``StateLocked`` when another process has the folder; ``StoreError``; `SystemError`.
-    package static func open(_ folder: FilePath, clocks: any Clocks, sorting: UploadSort) async throws -> Store {
+    /// - Parameter copies: Counts the whole copies in the staging folder: with any, a database that is not there was lost.
+    /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
+    package static func open(
+        _ folder: FilePath, clocks: any Clocks, sorting: UploadSort,
+        copies: @escaping @Sendable () throws -> Int = { 0 }
+    ) async throws -> Store {
+        try await open(folder, StateFiles.database, clocks, sorting) { lock in
+            try StateFiles.look(at: folder, wasUsed: lock.wasUsed, copies: copies)
+            return try !lock.wasUsed && copies() == 0
+        }
+    }
+
+    /// Makes a new database under a name of its own, which no daemon opens: ``install()`` puts it in place.
+    ///
+    /// - Parameter isTrial: It is only looked at, and thrown away.
+    package static func openNew(
+        _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, isTrial: Bool
+    ) async throws -> Store {
+        let name = isTrial ? StateFiles.trial : StateFiles.rebuilt
+        return try await open(folder, name, clocks, sorting) { _ in
+            try StateFiles.remove(name, in: folder)
+            return true
+        }
+    }
+
+    private static func open(
+        _ folder: FilePath, _ name: FilePath, _ clocks: any Clocks, _ sorting: UploadSort,
+        mayBegin: @escaping @Sendable (InstanceLock) throws -> Bool
+    ) async throws -> Store {
         let thread = OwnThread(name: "store")
-        let path = folder.appending("sluice.db")
+        let path = folder.appending(name)
         do {
             let opened = try await blocking {
                 try Files.makeFolders(folder)
                 let lock = try InstanceLock(folder: folder)
+                let mayBegin = try mayBegin(lock)
                 let writer = try Self.connect(path)
-                try Schema.migrate(writer)
+                try Schema.migrate(writer, mayBegin: mayBegin)
+                if name == StateFiles.database { try lock.noteUse() }
                 return Opened(lock: lock, writer: writer, reader: try Self.connect(path))
             }
-            let store = Store(opened, thread: thread, clocks: clocks, sorting: sorting)
+            let store = Store(opened, folder: folder, name: name, thread: thread, clocks: clocks, sorting: sorting)
             try await store.prepare()
             return store
         } catch let error as StoreError {
@@ -70,9 +105,17 @@ package actor Store {
         let reader: Connection
     }
 
-    private init(_ opened: Opened, thread: OwnThread, clocks: any Clocks, sorting: UploadSort) {
+    private init(
+        _ opened: Opened, folder: FilePath, name: FilePath, thread: OwnThread, clocks: any Clocks, sorting: UploadSort
+    ) {
+        let damage = Damage()
         writer = opened.writer
         reader = opened.reader
+        writer.damage = damage
+        reader.damage = damage
+        self.damage = damage
+        self.folder = folder
+        self.name = name
         lock = opened.lock
         self.thread = thread
         self.clocks = clocks
@@ -219,6 +262,18 @@ package actor Store {
         for continuation in failed { continuation.resume(throwing: error) }
     }
 
+    /// Gives the files back, everything in them: for whoever moves them under the same lock.
+    func closeFiles() {
+        reader.close()
+        writer.close()
+    }
+
+    /// Gives files and folder back. Nothing can be asked or changed afterwards.
+    package func close() {
+        closeFiles()
+        lock = nil
+    }
+
     /// Has `body` called after each commit, on the store's thread: it must only ring a bell.
     ///
     /// - Returns: The number for ``forget(_:)``.
@@ -277,15 +332,24 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
     package let database: FilePath
     package let error: StoreError
 
-    package var description: String { "the state \(database.display) cannot be used: \(error.message)" }
+    package var description: String {
+        let verb = error.isCorrupt ? "is damaged" : "cannot be used"
+        return "the database \(database.display) \(verb): \(error.message)"
+    }
+
+    package init(database: FilePath, error: StoreError) {
+        self.database = database
+        self.error = error
+    }
 
     /// What a person can do about it.
     package var remedy: String? {
         // Its message says it all: a newer program wrote the database.
         if error.code == Schema.tooNew { return nil }
         if error.isCorrupt {
-            return "Nothing was changed. Restore the state folder from a backup; or move \(database.name.display)* in "
-                + "it away: then every file that still stands in a watched folder is taken up anew, and sent again."
+            return "Nothing was changed. Restore the state folder from a backup, or run `sluice "
+                + "rebuild`: it makes a new database from the folders, the staging folder and what the destinations "
+                + "hold, and sends nothing again that they can name. `sluice rebuild --dry-run` shows what it would do."
         }
         if error.isFull { return "Make room on the disk of \(database.parent.display)." }
         if error.isReadOnly { return "Let the daemon's user write \(database.parent.display) and the files in it." }

@@ -23,6 +23,9 @@ final class ScriptedRemote: Destination {
         var began: [FilePath] = []
         var objects: [(number: Int, name: FilePath)] = []
         var made = 0
+        var finding = Finding.unknown("scripted")
+        var findings: [FilePath: Finding] = [:]
+        var asked = 0
     }
 
     private let state = Mutex(State())
@@ -93,6 +96,19 @@ final class ScriptedRemote: Destination {
         return true
     }
 
-    func find(_ order: UploadOrder) async throws(UploadError) -> Finding { .unknown("scripted") }
+    /// What it says of every name that has no finding of its own.
+    func find(_ finding: Finding, except findings: [FilePath: Finding] = [:]) {
+        state.withLock { ($0.finding, $0.findings) = (finding, findings) }
+    }
+
+    var asked: Int { state.withLock { $0.asked } }
+
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+        state.withLock { state in
+            state.asked += 1
+            return state.findings[order.name] ?? state.finding
+        }
+    }
+
     func check() async -> CheckResult { CheckResult(.ok, "scripted") }
 }

@@ -79,3 +79,7 @@ int64_t sluice_boot_time(void);
 /// Gives memory back that nothing needs now: free pieces of the heap, and the mapping of code that has not run lately
 /// (all of it: what runs again is mapped again from the page cache).
 void sluice_give_back_memory(void);
+
+/// fsetxattr(2) and fgetxattr(2), whose header Swift's Glibc module leaves out.
+int sluice_set_attribute(int file, const char *name, const void *value, size_t count);
+int64_t sluice_get_attribute(int file, const char *name, void *into, size_t count);

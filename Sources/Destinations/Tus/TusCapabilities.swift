@@ -9,6 +9,8 @@ struct TusAnnounced: Hashable, Sendable {
     /// Bytes of one upload.
     let maxSize: Int64?
     let checksums: Set<String>
+    /// The server answers whether it holds a content: our own extension, which `sluice receive` has.
+    let canLookUp: Bool
 
     /// `nil` without `Tus-Version`: somebody else answered.
     init?(_ headers: Headers) {
@@ -18,6 +20,7 @@ struct TusAnnounced: Hashable, Sendable {
         versions = list("Tus-Version")
         if versions.isEmpty { return nil }
         extensions = Set(list("Tus-Extension"))
+        canLookUp = headers["Sluice-Lookup"] == "1"
         maxSize = headers["Tus-Max-Size"].flatMap { plainInteger($0) }
         checksums = extensions.contains("checksum") ? Set(list("Tus-Checksum-Algorithm")) : []
     }

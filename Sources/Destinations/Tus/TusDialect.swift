@@ -12,7 +12,7 @@ struct TusDialect: OffsetDialect {
     let capabilities: TusCapabilities
     let log: @Sendable (String) -> Void
 
-    private static let version = ("Tus-Resumable", "1.0.0")
+    static let version = ("Tus-Resumable", "1.0.0")
     /// HEAD may have to wait for a lock: tusd was seen to take up to 20 s. Small requests have a minute.
     private static let small = Limits(whole: .seconds(60))
 
@@ -33,7 +33,8 @@ struct TusDialect: OffsetDialect {
         case .success:
             checkpoint["url"] = try uploadAddress(answer.answer)
             checkpoint["server"] = WebAddress(endpoint).origin
-            // tus 1.0 has it in the answer to a creation that brought bytes, and ours brings none.
+            // tus 1.0 has it in the answer to a creation that brought bytes, and ours brings none: this server
+            // knows the upload, or holds its content already.
             let known = answer.answer.response.headers["Upload-Offset"].flatMap { plainInteger($0) }
             return known ?? 0 > 0
         case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
@@ -204,7 +205,7 @@ struct TusDialect: OffsetDialect {
     }
 
     /// Follows permanent and temporary redirects of requests without a body, on the same origin only.
-    private func following(_ request: Request, _ spent: @escaping Spent) async throws -> Asking.Answer {
+    func following(_ request: Request, _ spent: @escaping Spent) async throws -> Asking.Answer {
         var request = request
         var answer = try await replies { try await asking.ask(request, spent: spent) }
         for _ in 0..<5 {
@@ -245,7 +246,7 @@ struct TusDialect: OffsetDialect {
 
     // MARK: Words
 
-    private func verdict(_ verb: TusVerdict.Verb, _ response: Response) -> TusVerdict {
+    func verdict(_ verb: TusVerdict.Verb, _ response: Response) -> TusVerdict {
         TusVerdict(
             verb, status: response.status, code: errorCode(response),
             wait: retryAfter(response.headers, now: asking.clocks.wall()))
@@ -286,7 +287,7 @@ struct TusDialect: OffsetDialect {
     }
 
     /// An upload's address is a capability, so only its host is ever shown.
-    private func host(_ url: String) -> String { FilePath(WebAddress(url).authority ?? "the server").display }
+    func host(_ url: String) -> String { FilePath(WebAddress(url).authority ?? "the server").display }
 }
 
 /// The digest of `range` of a file; waits for the disk.

@@ -63,7 +63,7 @@ extension Verb {
             left = try await serve(agent, once, notify, log, call.signals)
         } catch {
             await server?.stop()
-            throw error
+            throw error is StateUnusable ? startError(error) : error
         }
         await server?.stop()
         guard let left else { return .ok }

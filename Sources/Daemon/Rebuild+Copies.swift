@@ -1,0 +1,103 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+
+// Copies in the staging folder: each may be all that is left of a file.
+
+extension Rebuild {
+    func take(copy: Int64, _ found: inout Found) async throws {
+        let path = house.staging.path(FilePath("\(copy)"))
+        let (look, sha256, origin) = try await blocking {
+            (try FileLook(at: path), try contentDigest(of: path), try Origin.read(path))
+        }
+        guard let origin, origin.size == look.size, origin.sha256 == hexadecimal(sha256),
+            let folder = house.folder(origin.folder), let identity = origin.identity, let paths = origin.paths
+        else {
+            if let origin, origin.sha256 != hexadecimal(sha256) {
+                found.troubles.append("\(path.display) is not what was staged: its content is damaged")
+            }
+            found.loose[look.size, default: []].append((copy, sha256))
+            return
+        }
+        let root = folder.watch.path
+        let source = root.appending(paths.relative)
+        if let place = try await giveBack(copy, source) { found.givenBack.append(place.display) }
+        var file = SettledFile(
+            folder: origin.folder, root: root, relative: paths.relative,
+            look: FileLook(
+                device: 0, inode: origin.inode ?? 0, size: origin.size, modified: origin.modified,
+                changed: origin.changed, born: origin.born, mode: 0o100644),
+            identity: identity, settledBy: .quiet)
+        if let standing = try await version(at: source, of: identity, changed: origin.changed, sha256) {
+            file.look = standing
+            found.covered[Found.Place(folder: file.folder, relative: file.relative)] = standing
+        }
+        found.placed += 1
+        try await house.store.restore([try await restored(file, copy, sha256, origin, folder)])
+        CrashPoint.reached("rebuild-copy")
+    }
+
+    /// The source, if what was staged is what stands there now.
+    private func version(
+        at source: FilePath, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]
+    ) async throws -> FileLook? {
+        try await blocking { () throws -> FileLook? in
+            guard let look = try FileLook.ifPresent(at: source), look.isRegular, look.size == identity.size,
+                look.modified == identity.modified, identity.inode == nil || identity.inode == look.inode
+            else { return nil }
+            // A rename or a chmod moves the change time; then only the bytes can tell.
+            if look.changed != changed, try contentDigest(of: source) != sha256 { return nil }
+            return look
+        }
+    }
+
+    /// A source that the release had caught gets its name back, or a free one beside it.
+    private func giveBack(_ copy: Int64, _ source: FilePath) async throws -> FilePath? {
+        let caught = source.parent.appending(FilePath(".sluice-release-\(copy)"))
+        let isTrial = options.isTrial
+        return try await blocking { () throws -> FilePath? in
+            guard try FileLook.ifPresent(at: caught) != nil else { return nil }
+            if isTrial { return source }
+            for number in 1..<10_000 {
+                let place = source.numbered(number)
+                do {
+                    try Files.renameNoReplace(caught, to: place)
+                    try Files.syncFolder(source.parent)
+                    return place
+                } catch let error as SystemError where error.exists { continue }
+            }
+            return nil
+        }
+    }
+
+    private func restored(
+        _ file: SettledFile, _ copy: Int64, _ sha256: [UInt8], _ origin: Origin, _ folder: FolderSettings
+    ) async throws -> Restored {
+        let told = origin.uploads.filter { house.destinations[$0.destination] != nil }
+        var arrival = intake.arrival(of: file, folder, to: told.isEmpty ? folder.uploadTo : told.map(\.destination))
+        for index in arrival.orders.indices {
+            guard let upload = told.first(where: { $0.destination == arrival.orders[index].destination }) else {
+                continue
+            }
+            // What it was told then counts, also when the configuration names files in another way by now.
+            if let name = bytes(hexadecimal: upload.name), !name.isEmpty {
+                arrival.orders[index].name = FilePath(bytes: name)
+            }
+            arrival.orders[index].key = upload.key
+            arrival.orders[index].context.merge(upload.context ?? [:]) { $1 }
+        }
+        let staged = StagedFile(path: house.staging.path(FilePath("\(copy)")), size: file.look.size, sha256: sha256)
+        var uploads: [Restored.Upload] = []
+        for order in arrival.orders {
+            uploads.append(
+                await asking.standing(
+                    of: order, id: told.first { $0.destination == order.destination }?.id, staged,
+                    size: file.look.size, modified: file.look.modified,
+                    try await house.store.evidence(file.folder, file.relative, order.destination), mayBeOld: false))
+        }
+        if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .keep }
+        return Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+    }
+}

@@ -1,0 +1,245 @@
+package import Config
+package import Core
+internal import Credentials
+package import Destinations
+package import Linux
+internal import Staging
+internal import Store
+internal import Transport
+internal import Watch
+
+/// Makes a new database from the folders, the staging folder and what the destinations hold.
+///
+/// The old one is read for what it still tells, and moved aside at the end. A crash at any point leaves it as it was, refused by every
+/// start, or the new one in its place; doing it again is always right.
+package final class Rebuild: Sendable {
+    let house: House
+    let intake: Intake
+    let asking: RebuildAsking
+    let options: RebuildOptions
+    private let transport: Transport
+    private let tell: @Sendable (String) -> Void
+
+    /// Does all of it.
+    ///
+    /// - Parameter progress: Told now and then how far it got, for a person.
+    /// - Throws: ``RebuildRefusal``; `StateLocked` while a daemon runs; `StateUnusable`; `SystemError`; what a
+    ///   destination says of its settings.
+    package static func run(
+        _ settings: Settings, kinds: [DestinationKind], options: RebuildOptions, clocks: any Clocks = SystemClocks(),
+        log: Log, progress: @escaping @Sendable (String) -> Void = { _ in }
+    ) async throws -> RebuildReport {
+        let state = settings.state
+        if !options.isTrial, let earlier = try await blocking({ try StateFiles.finishRebuild(in: state) }) {
+            var report = RebuildReport()
+            report.finishedEarlier = true
+            report.setAside = earlier?.display
+            return report
+        }
+        for folder in settings.folders where !options.isForced {
+            do {
+                _ = try await blocking { try Files.names(in: folder.watch.path) }
+            } catch let error as SystemError {
+                throw RebuildRefusal.folderAway(folder.watch.name, folder.watch.path, error.reason)
+            }
+        }
+        let staging = Agent.stagingArea(settings.staging)
+        let store = try await Store.openNew(
+            state, clocks: clocks, sorting: Agent.sorting(settings.policy.order), isTrial: options.isTrial)
+        do {
+            let transport = Transport()
+            var setup = Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall())
+            let secrets = SecretReader()
+            for destination in settings.destinations {
+                setup.destinations[destination.name] = try Agent.make(
+                    destination, kinds, transport, secrets, clocks, log)
+            }
+            let house = House(setup: setup, store: store, clocks: clocks, log: log)
+            let rebuild = Rebuild(house, options, transport, progress)
+            let report = try await rebuild.work()
+            await transport.stop()
+            return report
+        } catch {
+            // What stays after this would be made anew all the same; the error is the one that counts.
+            try? await store.discard()
+            throw error
+        }
+    }
+
+    private init(
+        _ house: House, _ options: RebuildOptions, _ transport: Transport, _ tell: @escaping @Sendable (String) -> Void
+    ) {
+        self.house = house
+        self.options = options
+        self.transport = transport
+        self.tell = tell
+        intake = Intake(house: house)
+        asking = RebuildAsking(house.destinations, options, clocks: house.clocks)
+    }
+
+    private func work() async throws -> RebuildReport {
+        let (state, staging) = (house.settings.state, house.staging)
+        let copies = try await blocking { try staging.copies() }
+        let problem = try await blocking { try StateFiles.problem(in: state, copies: { copies.count }) }
+        if problem == nil && !options.isForced { throw RebuildRefusal.isWell(state.appending("sluice.db")) }
+        // Copies and caught sources carry numbers of the old database, which no new asset may get.
+        try await house.store.reserve(upTo: (copies.last ?? 0) + 1_000_000)
+
+        var found = Found()
+        let told = try await house.store.salvage(from: state)
+        if told.rows > 0 { tell("\(told.rows) rows of the old database can be read") }
+        if try await blocking({ try StateFiles.hasWholeLog(in: state) }) { await asking.trustLog() }
+        if let pauses = try await blocking({ StateFiles.pauses(in: state) }) {
+            for pause in pauses { try await house.store.setPause(pause) }
+        } else {
+            found.troubles.append("pauses that were set cannot be read: set them again before uploads begin")
+        }
+        for (index, copy) in copies.enumerated() {
+            if index % 100 == 0 { tell("copy \(index + 1) of \(copies.count)") }
+            try await take(copy: copy, &found)
+        }
+        try await takeFolders(&found)
+        for folder in house.settings.folders where !found.away.contains(folder.watch.path) {
+            try await house.store.noteWatched(folder.watch.name)
+        }
+
+        try await house.store.dropEvidence()
+        var report = await asking.report
+        report.salvaged = told.rows
+        report.trial = options.isTrial
+        report.problem = problem ?? "nothing; --force"
+        (report.files, report.bytes, report.copies) = (found.files, found.bytes, found.placed)
+        (report.givenBack, report.troubles) = (found.givenBack, found.troubles)
+        let loose = found.loose.values.flatMap { $0 }.map(\.copy).sorted()
+        if options.isTrial {
+            report.unmatched = loose.map { staging.path(FilePath("\($0)")).display }
+            try await house.store.discard()
+            return report
+        }
+        let stamp = LocalTime(house.clocks.wall()).formatted("%Y%m%d-%H%M%S")
+        report.setAside = try await house.store.install(stamp: stamp)?.display
+        // Last: a copy that is still among the others when a start comes first is set aside by that.
+        report.unmatched = try await blocking { try loose.map { try staging.setAside(FilePath("\($0)")).display } }
+        return report
+    }
+
+    /// What was come across so far.
+    struct Found {
+        struct Place: Hashable {
+            let folder: String
+            let relative: FilePath
+        }
+        var files = 0
+        var bytes: Int64 = 0
+        var placed = 0
+        /// Sources whose version a staged copy stands for.
+        var covered: [Place: FileLook] = [:]
+        /// Copies that do not say where they come from, by their size.
+        var loose: [Int64: [(copy: Int64, sha256: [UInt8])]] = [:]
+        var away: Set<FilePath> = []
+        var givenBack: [String] = []
+        var troubles: [String] = []
+    }
+
+    // MARK: Folders
+
+    private static let batch = 64
+    /// Questions at once: enough to hide the way there and back, few enough for a small server.
+    private static let questions = 4
+
+    private func takeFolders(_ found: inout Found) async throws {
+        var survey = FolderSurvey(rules: house.settings.folders.map(\.watch))
+        while true {
+            let (next, piece) = try await blocking { [survey] in
+                var survey = survey
+                let piece = survey.next()
+                return (survey, piece)
+            }
+            survey = next
+            guard let piece else { return }
+            found.troubles += piece.troubles
+            for (asset, path) in piece.caught {
+                found.troubles.append(
+                    "\(path.display) is a source that the release of asset \(asset) had caught; its name is not known: "
+                        + "rename it by hand")
+            }
+            for start in stride(from: 0, to: piece.files.count, by: Self.batch) {
+                try await take(Array(piece.files[start..<min(start + Self.batch, piece.files.count)]), &found)
+                tell("\(found.files) files in the folders")
+            }
+        }
+    }
+
+    private func take(_ files: [SettledFile], _ found: inout Found) async throws {
+        var wanted: [(file: SettledFile, copy: Int64?, sha256: [UInt8]?)] = []
+        var skipped: [StoredIdentity] = []
+        for file in files {
+            found.files += 1
+            found.bytes += file.look.size
+            guard let folder = house.folder(file.folder) else { continue }
+            if found.covered[Found.Place(folder: file.folder, relative: file.relative)] == file.look { continue }
+            let isLeftAlone = try await house.store.evidence(file.folder, file.relative, "").contains {
+                $0.standing == .skipped
+                    && $0.fits(size: file.look.size, modified: file.look.modified, sha256: nil)
+            }
+            if isLeftAlone || file.look.size == 0 && folder.empty == .skip {
+                skipped.append(file.identity)
+                continue
+            }
+            let candidates = found.loose[file.look.size] ?? []
+            var sha256: [UInt8]?
+            if await asking.canTell(folder.uploadTo) || !candidates.isEmpty {
+                do { sha256 = try await digest(of: file) } catch let error as SystemError {
+                    found.troubles.append("\(error)")
+                }
+                // It changes at this moment, so nobody has sent it as it will be: the first scan takes it up.
+                if sha256 == nil { continue }
+            }
+            var copy: Int64?
+            if let index = candidates.firstIndex(where: { $0.sha256 == sha256 }) {
+                copy = found.loose[file.look.size]?.remove(at: index).copy
+                found.placed += 1
+            }
+            wanted.append((file, copy, sha256))
+        }
+        if !skipped.isEmpty { try await house.store.skip(skipped) }
+        let restored = try await withThrowingTaskGroup(of: (Int, Restored).self) { group in
+            var results: [(Int, Restored)] = []
+            for (index, entry) in wanted.enumerated() {
+                if index >= Self.questions, let done = try await group.next() { results.append(done) }
+                group.addTask { (index, try await self.restored(entry.file, copy: entry.copy, entry.sha256)) }
+            }
+            for try await done in group { results.append(done) }
+            return results.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+        if !restored.isEmpty { try await house.store.restore(restored) }
+        CrashPoint.reached("rebuild-restored")
+    }
+
+    private func restored(_ file: SettledFile, copy: Int64?, _ sha256: [UInt8]?) async throws -> Restored {
+        let folder = house.folder(file.folder)
+        // `take` has asked for the folder before.
+        var arrival =
+            folder.map { intake.arrival(of: file, $0, to: $0.uploadTo) }
+            ?? Arrival(file: file, action: .keep, priority: 0, orders: [])
+        let staged = sha256.map { StagedFile(path: file.path, size: file.look.size, sha256: $0) }
+        var uploads: [Restored.Upload] = []
+        for order in arrival.orders {
+            uploads.append(
+                await asking.standing(
+                    of: order, id: nil, staged, size: file.look.size, modified: file.look.modified,
+                    try await house.store.evidence(file.folder, file.relative, order.destination),
+                    mayBeOld: copy == nil && folder?.watch.existing == .skip))
+        }
+        if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .keep }
+        return Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+    }
+
+    /// - Returns: `nil` for a file that changes while it is read.
+    private func digest(of file: SettledFile) async throws -> [UInt8]? {
+        try await blocking {
+            let sha256 = try contentDigest(of: file.path)
+            return try FileLook.ifPresent(at: file.path) == file.look ? sha256 : nil
+        }
+    }
+}

@@ -1,0 +1,148 @@
+internal import Core
+internal import Linux
+internal import Store
+
+/// Asks the destinations what they hold, and gives up on those that cannot say.
+actor RebuildAsking {
+    private let destinations: [String: any Destination]
+    private let options: RebuildOptions
+    private let clocks: any Clocks
+    /// Destinations that are asked no more, and why.
+    private(set) var silent: [String: String] = [:]
+    private var failuresInARow: [String: Int] = [:]
+    private(set) var report = RebuildReport()
+    /// The old database's log is there and whole, so its rows are the last word.
+    private var isLogWhole = false
+
+    func trustLog() { isLogWhole = true }
+
+    init(_ destinations: [String: any Destination], _ options: RebuildOptions, clocks: any Clocks) {
+        self.destinations = destinations
+        self.options = options
+        self.clocks = clocks
+        if options.isOffline {
+            for name in destinations.keys { silent[name] = "--offline: it was not asked" }
+        }
+    }
+
+    /// Whether any of these may still be able to tell: only then is a digest worth its reading.
+    func canTell(_ names: [String]) -> Bool { names.contains { silent[$0] == nil } }
+
+    /// How the upload of this file stands.
+    ///
+    /// - Parameters:
+    ///   - evidence: What the old database tells of this place.
+    ///   - mayBeOld: The folder leaves alone what was there before it was watched, so "not there" is no reason to send.
+    func standing(
+        of order: Arrival.Order, id: String?, _ file: StagedFile?, size: Int64, modified: Int64,
+        _ evidence: [Evidence], mayBeOld: Bool
+    ) async -> Restored.Upload {
+        let known = evidence.first { $0.fits(size: size, modified: modified, sha256: file?.sha256) }
+        var upload = Restored.Upload(id: id, standing: .toSend)
+        upload.standing = await standing(of: order, id: id ?? "", file, modified, known, mayBeOld)
+        // An address at the remote is worth having only for what goes there.
+        if upload.standing == .toSend, let known, known.standing == .going {
+            upload.id = upload.id ?? known.upload
+            upload.checkpoint = known.checkpoint
+            upload.generation = known.generation
+            upload.acked = known.acked
+        }
+        return upload
+    }
+
+    private func standing(
+        of order: Arrival.Order, id: String, _ file: StagedFile?, _ modified: Int64, _ known: Evidence?,
+        _ mayBeOld: Bool
+    ) async -> Restored.Standing {
+        let name = order.destination
+        let answer = await answer(order, id, file, modified)
+        switch (answer, known?.standing) {
+        case (.held(let remote), _):
+            report.held[name, default: 0] += 1
+            return .done(remote)
+        // Who owns the remote may have taken it away since, which is no reason to send it again.
+        case (_, .sent):
+            report.assumed[name, default: 0] += 1
+            return .done(asTold(known?.remote))
+        case (_, .cancelled):
+            return undecided(name, "a person had paused or cancelled it")
+        case (.absent, nil) where mayBeOld:
+            return undecided(name, "\(name) does not hold it, but it may have been here before the folder was watched")
+        case (.absent, _):
+            report.toSend[name, default: 0] += 1
+            return .toSend
+        // With its address the remote can be asked where it stands; without one nothing of it had left.
+        case (.unknown, .going) where known?.checkpoint != nil || isLogWhole:
+            report.toSend[name, default: 0] += 1
+            return .toSend
+        case (.unknown(let why), _):
+            return undecided(name, why)
+        }
+    }
+
+    private func answer(_ order: Arrival.Order, _ id: String, _ file: StagedFile?, _ modified: Int64) async -> Finding {
+        let name = order.destination
+        guard silent[name] == nil, let destination = destinations[name], let file else {
+            return .unknown(silent[name] ?? "its content could not be read")
+        }
+        let wish = UploadOrder(
+            id: id, generation: 1, file: file, name: order.name, mediaType: order.mediaType, modified: modified,
+            metadata: order.metadata, checkpoint: nil)
+        do {
+            let finding = try await destination.find(wish)
+            failuresInARow[name] = 0
+            // Of the kind, and not of the file: the next would be asked in vain.
+            if case .unknown(let why) = finding { silent[name] = why }
+            return finding
+        } catch {
+            let failures = failuresInARow[name, default: 0] + 1
+            failuresInARow[name] = failures
+            // Each may cost a minute of waiting.
+            if failures >= 3 { silent[name] = error.failure.message }
+            return .unknown(error.failure.message)
+        }
+    }
+
+    /// A row of a damaged database is enough to send nothing again, and not enough to remove a source.
+    private func asTold(_ remote: RemoteObject?) -> RemoteObject {
+        var remote = remote ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
+        remote.warnings = [RebuildAsking.told]
+        return remote
+    }
+
+    static let told = "counted as sent, as the old database tells; the source is kept"
+
+    private func undecided(_ name: String, _ why: String) -> Restored.Standing {
+        report.reasons[name] = why
+        switch options.undecided {
+        case .send:
+            report.toSend[name, default: 0] += 1
+            return .toSend
+        case .assumeSent:
+            report.assumed[name, default: 0] += 1
+            return .done(
+                RemoteObject(
+                    id: nil, url: nil, verifiedBy: "assumed",
+                    warnings: ["counted as sent by `sluice rebuild`, without asking; the source is kept"]))
+        case .hold:
+            report.undecided[name, default: 0] += 1
+            return .undecided(
+                Failure(
+                    .local, code: "perhaps_sent",
+                    message:
+                        "may have been sent before the rebuild: \(why). `sluice retry ID` sends it, `sluice cancel ID` "
+                        + "lets it be; the source stays until then", at: clocks.wall(), retryable: true))
+        }
+    }
+}
+
+extension Restored.Standing {
+    /// A person's word, or an old row's, which is no reason to touch a source.
+    var isAssumed: Bool {
+        if case .done(let remote) = self {
+            remote.verifiedBy == "assumed" || remote.warnings == [RebuildAsking.told]
+        } else {
+            false
+        }
+    }
+}

@@ -1,0 +1,28 @@
+internal import Core
+internal import Transport
+
+extension TusDialect {
+    /// Asks by our own extension (docs/destinations/tus.md) where the server announces it; tus itself has no such request.
+    func find(_ order: UploadOrder, _ spent: @escaping Spent) async throws -> Finding {
+        guard let announced = try await capabilities.current(self, spent), announced.canLookUp else {
+            return .unknown("\(host(endpoint)) cannot be asked for a file by its name, as tus has no request for that")
+        }
+        let metadata = TusMetadata.header(order, isASCII: settings.isASCII, isMinimal: false, isRepeat: false)
+        let response = try await following(
+            Request(
+                "HEAD", endpoint,
+                headers: [
+                    Self.version, ("Upload-Length", "\(order.file.size)"), ("Upload-Metadata", metadata),
+                ], limits: Limits(whole: .seconds(600))), spent
+        ).response
+        // The mark tells its answer from that of a proxy.
+        switch (response.status, response.headers["Sluice-Lookup"]) {
+        case (200, "held"): return .held(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
+        case (404, "absent"): return .absent
+        default:
+            let remedy: Remedy =
+                if case .stop(let remedy) = verdict(.HEAD, response) { remedy } else { .again(after: nil) }
+            throw refused("the question whether it holds a file", response, remedy)
+        }
+    }
+}

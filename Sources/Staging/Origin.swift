@@ -1,0 +1,102 @@
+package import Core
+internal import FoundationEssentials
+internal import Glibc
+package import Linux
+
+/// Where a staged copy comes from and where it is to go, kept with the copy as `user.sluice.origin`.
+///
+/// Nobody reads it while the database is well. When that is lost, the copy may be all that is left of a file.
+package struct Origin: Codable, Hashable, Sendable {
+    /// One upload of it.
+    package struct Upload: Codable, Hashable, Sendable {
+        package var id: String
+        package var destination: String
+        /// Bytes of the remote name, in hexadecimal.
+        package var name: String
+        package var key: String?
+        package var context: [String: String]?
+
+        package init(id: String, destination: String, name: FilePath, key: String?, context: [String: String]) {
+            self.id = id
+            self.destination = destination
+            self.name = hexadecimal(name.bytes)
+            self.key = key
+            self.context = context.isEmpty ? nil : context
+        }
+    }
+
+    /// The configured folder's name, its path then, and the path below it; the paths as bytes in hexadecimal.
+    package var folder: String
+    package var root: String
+    package var relative: String
+    package var size: Int64
+    /// mtime and ctime of the source, ns since 1970.
+    package var modified: Int64
+    package var changed: Int64
+    package var inode: UInt64?
+    package var born: Int64?
+    package var fileSystem: String?
+    /// Of the copy, in hexadecimal.
+    package var sha256 = ""
+    package var uploads: [Upload]
+
+    private static let attribute = "user.sluice.origin"
+
+    package init(_ identity: StoredIdentity, root: FilePath, changed: Int64, uploads: [Upload]) {
+        folder = identity.folder
+        self.root = hexadecimal(root.bytes)
+        relative = hexadecimal(identity.relative.bytes)
+        size = identity.size
+        modified = identity.modified
+        self.changed = changed
+        inode = identity.inode
+        born = identity.born
+        fileSystem = identity.fileSystem
+        self.uploads = uploads
+    }
+
+    /// `nil` when a path in it is none.
+    package var paths: (root: FilePath, relative: FilePath)? {
+        guard let root = bytes(hexadecimal: root), let relative = bytes(hexadecimal: relative) else { return nil }
+        let below = FilePath(bytes: relative)
+        guard !below.isAbsolute, !below.isEmpty, !below.components.contains("..") else { return nil }
+        return (FilePath(bytes: root), below)
+    }
+
+    package var identity: StoredIdentity? {
+        paths.map {
+            StoredIdentity(
+                folder: folder, relative: $0.relative, size: size, modified: modified, inode: inode, born: born,
+                fileSystem: fileSystem)
+        }
+    }
+
+    /// Writes it to a copy, whose next sync makes it durable.
+    ///
+    /// No error: a file system that keeps no attributes, or no room for one, costs nothing but this help.
+    func write(to copy: borrowing Descriptor, named path: FilePath) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        var brief = self
+        // What a person gave by hand goes first when it does not fit, then what the configuration knows as well.
+        for step in 0..<3 {
+            if step == 1 { for index in brief.uploads.indices { brief.uploads[index].context = nil } }
+            if step == 2 { brief.uploads = [] }
+            guard let text = try? encoder.encode(brief) else { return }  // texts and numbers always encode
+            do {
+                try copy.setAttribute(Self.attribute, to: Array(text), named: path)
+                return
+            } catch {
+                guard [ENOSPC, E2BIG, ERANGE].contains(error.code) else { return }
+            }
+        }
+    }
+
+    /// What a copy tells of itself; `nil` when it has nothing to tell, or nothing that this program wrote.
+    package static func read(_ path: FilePath) throws(SystemError) -> Origin? {
+        let copy = try Descriptor.open(path, for: .reading)
+        guard let text = try copy.attribute(attribute, named: path) else { return nil }
+        // What does not decode was not written by us, or is damaged: the copy is then found out by its content.
+        return try? JSONDecoder().decode(Origin.self, from: Data(text))
+    }
+}

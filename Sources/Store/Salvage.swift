@@ -1,0 +1,230 @@
+package import Core
+internal import Linux
+
+// What a damaged database still tells. Each row is checked before it counts, and none of it leads to a removal.
+
+/// What the old database says of one upload.
+package struct Evidence: Sendable, Hashable {
+    package enum Standing: String, Sendable {
+        /// It was verified at the destination.
+        case sent
+        /// It was under way, or waited.
+        case going
+        /// A person paused it or gave it up.
+        case cancelled
+        /// The file was left alone when the folder was first watched.
+        case skipped
+    }
+    package var standing: Standing
+    package var size: Int64
+    /// `nil` where the row does not tell.
+    package var modified: Int64?
+    package var sha256: [UInt8]?
+    package var upload: String?
+    package var remote: RemoteObject?
+    package var checkpoint: Checkpoint?
+    package var generation: Int
+    package var acked: Int64
+
+    /// The row is about this version of the file.
+    package func fits(size: Int64, modified: Int64, sha256: [UInt8]?) -> Bool {
+        guard self.size == size else { return false }
+        // The content decides where both sides know it; a flipped bit in a row fits no digest.
+        if let mine = self.sha256, let sha256 { return mine == sha256 }
+        return self.modified == modified
+    }
+}
+
+extension Store {
+    private static let evidenceTable = """
+        CREATE TABLE evidence (
+            folder TEXT NOT NULL, relative BLOB NOT NULL, destination TEXT NOT NULL, standing TEXT NOT NULL,
+            size INTEGER NOT NULL, modified INTEGER, sha256 BLOB, upload TEXT, remote TEXT, checkpoint TEXT,
+            generation INTEGER NOT NULL, acked INTEGER NOT NULL);
+        CREATE INDEX evidence_place ON evidence (relative, folder, destination);
+        """
+
+    /// Gathers what the old database in `old` still tells, in a table of its own that ``dropEvidence()`` takes away.
+    ///
+    /// - Returns: Rows that count, and whether the old one could be read to its end.
+    package func salvage(from old: FilePath) async throws -> (rows: Int, isWhole: Bool) {
+        try await change { connection in try connection.execute(Self.evidenceTable) }
+        let reading: Connection
+        do { reading = try Connection(path: old.appending(StateFiles.database), asEvidence: true) } catch {
+            return (0, false)
+        }
+        defer { reading.close() }
+        let tables: [Salvaged] = [.uploads, .history, .skipped]
+        var (rows, isWhole) = (0, true)
+        for table in tables {
+            for backwards in [false, true] {
+                var walk = SalvageWalk(table, reading, backwards: backwards)
+                while let batch = walk.next() {
+                    rows += batch.count
+                    try await change { connection in for row in batch { try row.insert(connection) } }
+                }
+                if walk.isWhole { break }
+                // The damage is passed from the other end.
+                isWhole = false
+            }
+        }
+        return (rows, isWhole)
+    }
+
+    /// What was gathered of this file for this destination; what was sent comes first.
+    package func evidence(_ folder: String, _ relative: FilePath, _ destination: String) throws -> [Evidence] {
+        try connection.all(
+            """
+            SELECT standing, size, modified, sha256, upload, remote, checkpoint, generation, acked FROM evidence
+            WHERE relative = ?1 AND folder = ?2 AND destination IN (?3, '') ORDER BY standing = 'sent' DESC
+            """, [.blob(relative.bytes), .text(folder), .text(destination)]
+        ) { row in
+            Evidence.Standing(rawValue: row.text(0)).map {
+                Evidence(
+                    standing: $0, size: row.integer(1), modified: row.optionalInteger(2), sha256: row.optionalBlob(3),
+                    upload: row.optionalText(4),
+                    remote: row.optionalText(5).flatMap { Self.value(RemoteObject.self, json: $0) },
+                    checkpoint: row.optionalText(6).flatMap { Self.value([String: String].self, json: $0) }.map {
+                        Checkpoint($0)
+                    }, generation: Int(row.integer(7)), acked: row.integer(8))
+            }
+        }.compactMap(\.self)
+    }
+
+    package func dropEvidence() async throws {
+        try await change { connection in try connection.run("DROP TABLE IF EXISTS evidence") }
+    }
+}
+
+/// A table of the old database, as evidence.
+private enum Salvaged {
+    case uploads, history, skipped
+
+    /// Every column by the name that ``SalvagedRow`` reads it by; `?1` is where the last piece ended.
+    func sql(backwards: Bool) -> String {
+        let (step, order) = backwards ? ("<", "DESC") : (">", "ASC")
+        switch self {
+        case .uploads:
+            return """
+                SELECT u.id, a.folder, a.relative, u.destination,
+                CASE WHEN u.paused_at IS NULL OR u.state = 'completed' THEN u.state ELSE 'cancelled' END, a.size, a.modified, a.sha256, u.id, u.remote,
+                (SELECT body FROM checkpoint c WHERE c.upload = u.id), u.generation, u.acked
+                FROM upload u CROSS JOIN asset a ON a.id = u.asset
+                WHERE u.id \(step) ?1 ORDER BY u.id \(order) LIMIT 200
+                """
+        case .history:
+            return """
+                SELECT id, folder, relative, destination, outcome, size, NULL, sha256, upload, remote, NULL, generation, 0
+                FROM history NOT INDEXED WHERE id \(step) ?1 AND outcome = 'completed' ORDER BY id \(order) LIMIT 200
+                """
+        case .skipped:
+            return """
+                SELECT folder || char(10) || hex(relative), folder, relative, '', 'skipped', size, modified, NULL, NULL,
+                NULL, NULL, 1, 0 FROM tombstone WHERE asset IS NULL AND ?1 IS NOT NULL
+                """
+        }
+    }
+
+    func start(backwards: Bool) -> Connection.Value {
+        switch self {
+        case .history: .integer(backwards ? .max : .min)
+        case .uploads, .skipped: .text(backwards ? "~" : "")
+        }
+    }
+}
+
+private struct SalvagedRow: Sendable {
+    let folder: String
+    let relative: [UInt8]
+    let destination: String
+    let standing: Evidence.Standing
+    let size: Int64
+    let modified: Int64?
+    let sha256: [UInt8]?
+    let upload: String?
+    let remote: String?
+    let checkpoint: String?
+    let generation: Int64
+    let acked: Int64
+
+    /// `nil` for a row that this program would not have written.
+    init?(_ row: Connection.Row) {
+        let state = row.text(4)
+        if state == Evidence.Standing.skipped.rawValue {
+            standing = .skipped
+        } else {
+            switch UploadState(rawValue: state) {
+            case .completed: standing = .sent
+            case .staging, .queued, .uploading, .failed: standing = .going
+            case .cancelled: standing = .cancelled
+            case nil: return nil
+            }
+        }
+        folder = row.text(1)
+        relative = row.blob(2)
+        destination = row.text(3)
+        size = row.integer(5)
+        modified = row.optionalInteger(6)
+        sha256 = row.optionalBlob(7)
+        upload = row.optionalText(8)
+        remote = row.optionalText(9)
+        checkpoint = row.optionalText(10)
+        generation = row.integer(11)
+        acked = row.integer(12)
+        guard !folder.isEmpty, !relative.isEmpty, size >= 0, (1...1_000_000).contains(generation),
+            (0...size).contains(acked), sha256.map({ $0.count == 32 }) ?? true,
+            upload.map({ UploadID($0) != nil }) ?? true, modified != nil || sha256 != nil
+        else { return nil }
+    }
+
+    func insert(_ connection: Connection) throws(StoreError) {
+        try connection.run(
+            "INSERT INTO evidence VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            [
+                .text(folder), .blob(relative), .text(destination), .text(standing.rawValue), .integer(size),
+                .init(modified), .init(sha256), .init(upload), .init(remote), .init(checkpoint), .integer(generation),
+                .integer(acked),
+            ])
+    }
+}
+
+/// Reads a table in pieces, up to its end or the first page that cannot be read.
+private struct SalvageWalk {
+    private let table: Salvaged
+    private let connection: Connection
+    private let backwards: Bool
+    private var at: Connection.Value
+    private var isOver = false
+    private(set) var isWhole = false
+
+    init(_ table: Salvaged, _ connection: Connection, backwards: Bool) {
+        self.table = table
+        self.connection = connection
+        self.backwards = backwards
+        at = table.start(backwards: backwards)
+    }
+
+    mutating func next() -> [SalvagedRow]? {
+        if isOver { return nil }
+        var rows: [SalvagedRow] = []
+        var (last, read) = (at, 0)
+        let isHistory = if case .history = table { true } else { false }
+        do {
+            try connection.query(table.sql(backwards: backwards), [at]) { row throws(StoreError) in
+                while try row.next() {
+                    read += 1
+                    last = isHistory ? .integer(row.integer(0)) : .text(row.text(0))
+                    if let made = SalvagedRow(row) { rows.append(made) }
+                }
+            }
+            if case .skipped = table { read = 0 }
+            isOver = read == 0 || rows.isEmpty && read < 200
+            isWhole = isOver
+        } catch {
+            // What was read up to there counts.
+            isOver = true
+        }
+        at = last
+        return rows
+    }
+}

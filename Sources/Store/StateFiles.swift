@@ -1,0 +1,127 @@
+internal import CSQLite
+package import Core
+internal import Linux
+
+/// The database's files in the state folder, and what can be told of them before SQLite opens them.
+package enum StateFiles {
+    static let database: FilePath = "sluice.db"
+    /// A new database on its way. While it is there, no daemon starts: the old one may be half moved aside.
+    static let rebuilt: FilePath = "sluice.db.rebuild"
+    /// The new database of a trial; nobody counts on it.
+    static let trial: FilePath = "sluice.db.trial"
+    /// What SQLite keeps beside a database: its log, and the log's index.
+    private static let companions = ["", "-wal", "-shm"]
+
+    /// Everything that SQLite keeps of the database `name`.
+    static func files(of name: FilePath, in folder: FilePath) -> [FilePath] {
+        companions.map { FilePath(bytes: folder.appending(name).bytes + Array($0.utf8)) }
+    }
+
+    static func remove(_ name: FilePath, in folder: FilePath) throws(SystemError) {
+        for file in files(of: name, in: folder) { try Files.removeIfPresent(file) }
+    }
+
+    static func damaged(_ path: FilePath, _ what: String) -> StateUnusable {
+        StateUnusable(database: path, error: StoreError(code: SQLITE_CORRUPT, message: what, sql: "open"))
+    }
+
+    /// Refuses what SQLite would take for a new or an older database, so that a loss never looks like a beginning.
+    ///
+    /// - Parameters:
+    ///   - wasUsed: There was a database here before.
+    ///   - copies: Counts the whole copies in the staging folder, which only a database can have asked for. They may be a
+    ///     million, so it is asked only when it matters.
+    ///   - isRebuilding: It is the rebuild that asks.
+    static func look(at folder: FilePath, wasUsed: Bool, copies: () throws -> Int, isRebuilding: Bool = false) throws {
+        let path = folder.appending(database)
+        if try !isRebuilding && FileLook.ifPresent(at: folder.appending(rebuilt)) != nil {
+            throw damaged(path, "a rebuild of it was begun and not finished")
+        }
+        let log = files(of: database, in: folder)[1]
+        let logSize = try FileLook.ifPresent(at: log)?.size ?? 0
+        guard let look = try FileLook.ifPresent(at: path), look.size > 0 else {
+            let what = try FileLook.ifPresent(at: path) == nil ? "it is missing" : "it is empty"
+            let copies = try copies()
+            if copies > 0 { throw damaged(path, "\(what), but the staging folder holds \(copies) whole copies") }
+            if wasUsed { throw damaged(path, "\(what), but there was one before") }
+            if logSize > 0 { throw damaged(path, "\(what), but its log is there") }
+            return
+        }
+        guard look.isRegular else { throw damaged(path, "it is no file") }
+        let magic = Array("SQLite format 3\0".utf8)
+        var head = [UInt8](repeating: 0, count: magic.count)
+        let file = try Descriptor.open(path, for: .reading)
+        let got = try head.withUnsafeMutableBytes { try file.read(into: $0, at: 0, named: path) }
+        // A log may hold the first page of a database that was never written back.
+        if got < magic.count || head != magic { throw damaged(path, "it is no database") }
+        if logSize > 0, let problem = try WriteAheadLog.problem(of: log) { throw damaged(path, problem) }
+    }
+
+    /// What is wrong with the database in `folder`, found by reading all of it; `nil` when it is well. Changes nothing.
+    package static func problem(in folder: FilePath, copies: () throws -> Int) throws -> String? {
+        let path = folder.appending(database)
+        do {
+            try look(at: folder, wasUsed: true, copies: copies, isRebuilding: true)
+            let connection = try Connection(path: path, asEvidence: true)
+            defer { connection.close() }
+            try Schema.verify(connection)
+            let found = try connection.all("PRAGMA quick_check(1)") { $0.text(0) }
+            return found == ["ok"] ? nil : found.first.map { "a check of its pages says: \(printable($0))" }
+        } catch let error as StateUnusable {
+            return error.error.message
+        } catch let error as StoreError {
+            if error.isPassing && error.code & 0xFF != SQLITE_IOERR {
+                throw StateUnusable(database: path, error: error)
+            }
+            return error.message
+        }
+    }
+
+    /// The log of the database in `folder` is there, with all its frames: nothing that was committed is missing.
+    package static func hasWholeLog(in folder: FilePath) throws -> Bool {
+        let log = files(of: database, in: folder)[1]
+        guard let size = try FileLook.ifPresent(at: log)?.size, size > 0 else { return false }
+        return try WriteAheadLog.problem(of: log) == nil
+    }
+
+    /// The pauses that the database in `folder` still tells of; `nil` when they cannot be read. Changes nothing.
+    package static func pauses(in folder: FilePath) -> [PauseRecord]? {
+        do {
+            let connection = try Connection(path: folder.appending(database), asEvidence: true)
+            defer { connection.close() }
+            return try connection.all("SELECT scope, name, since, until FROM pause") { row in
+                PauseRecord.Scope(rawValue: row.text(0)).map {
+                    PauseRecord(
+                        scope: $0, name: row.text(1), since: WallTime(milliseconds: row.integer(2)),
+                        until: row.optionalInteger(3).map { WallTime(milliseconds: $0) })
+                }
+            }.compactMap(\.self)
+        } catch {
+            // Why is in the report already: it is the database that is given up.
+            return nil
+        }
+    }
+
+    /// Puts the finished new database in place of the old one, which keeps its bytes under another name.
+    ///
+    /// While this goes on, the new one's name keeps every daemon out; its rename is the last step. May be done again
+    /// after a crash at any line.
+    ///
+    /// - Parameter stamp: `YYYYMMDD-HHMMSS`, the same each time.
+    /// - Returns: Where the old database is now; `nil` when there was none.
+    static func install(in folder: FilePath, stamp: String) throws(SystemError) -> FilePath? {
+        let aside = FilePath("\(database).damaged-\(stamp)")
+        for (old, new) in zip(files(of: database, in: folder), files(of: aside, in: folder)) {
+            if try FileLook.ifPresent(at: old) != nil { try Files.renameNoReplace(old, to: new) }
+            CrashPoint.reached("rebuild-aside")
+        }
+        try Files.syncFolder(folder)
+        CrashPoint.reached("rebuild-set-aside")
+        // The index of the log is made anew by whoever opens the database; the log itself was emptied.
+        for file in files(of: rebuilt, in: folder).dropFirst() { try Files.removeIfPresent(file) }
+        try Files.rename(folder.appending(rebuilt), to: folder.appending(database))
+        try Files.syncFolder(folder)
+        CrashPoint.reached("rebuild-done")
+        return try FileLook.ifPresent(at: folder.appending(aside)) == nil ? nil : folder.appending(aside)
+    }
+}

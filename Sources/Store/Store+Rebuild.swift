@@ -1,0 +1,181 @@
+package import Core
+internal import Linux
+
+// A new database, from what folders, staging and destinations hold.
+
+/// A file as a rebuild found it, with what is known of its uploads.
+package struct Restored: Sendable {
+    /// What is known of one upload.
+    package enum Standing: Sendable, Hashable {
+        /// It is to be sent.
+        case toSend
+        /// The destination holds it, or a person says so.
+        case done(RemoteObject)
+        /// Nobody can tell whether it was sent: a person decides.
+        case undecided(Failure)
+    }
+
+    package var arrival: Arrival
+    /// The number of its copy in the staging folder; `nil` when it has none.
+    package var copy: Int64?
+    /// Of the content, where it was read.
+    package var sha256: [UInt8]?
+    /// One for each of the arrival's orders: the id it had, if that is known, and how it stands.
+    package var uploads: [Upload]
+
+    package struct Upload: Sendable {
+        /// The id that it had, if that is known.
+        package var id: String?
+        package var standing: Standing
+        /// Where it got to, as the old database tells.
+        package var checkpoint: Checkpoint?
+        package var generation = 1
+        package var acked: Int64 = 0
+
+        package init(id: String?, standing: Standing) {
+            self.id = id
+            self.standing = standing
+        }
+    }
+
+    package init(arrival: Arrival, copy: Int64?, sha256: [UInt8]?, uploads: [Upload]) {
+        self.arrival = arrival
+        self.copy = copy
+        self.sha256 = sha256
+        self.uploads = uploads
+    }
+}
+
+extension Store {
+    /// Writes restored files down: one transaction for all.
+    package func restore(_ files: [Restored]) async throws {
+        try await change { connection in for file in files { try self.restore(file, connection) } }
+    }
+
+    private func restore(_ file: Restored, _ connection: Connection) throws {
+        let asset = try insert(file.arrival, numbered: file.copy, connection)
+        let isToSend = file.uploads.contains { $0.standing == .toSend }
+        // Without a copy it is staged when one of its uploads is to go; else nothing has to be.
+        let state: AssetState = file.copy != nil ? .staged : isToSend ? .arrived : .dropped
+        try connection.run(
+            "UPDATE asset SET state = ?2, sha256 = ?3, staged_at = ?4 WHERE id = ?1",
+            [
+                .integer(asset), .text(state.rawValue), .init(state == .arrived ? nil : file.sha256),
+                file.copy == nil ? .null : .integer(clocks.wall().milliseconds),
+            ])
+        // Copies come first, so the version that stands in the folder is the one that stays known.
+        try bury(file.arrival.file.identity, asset: asset)
+        for (order, upload) in zip(file.arrival.orders, file.uploads) {
+            try restore(order, upload, of: asset, file, connection)
+        }
+        try noteDue(asset)
+    }
+
+    private func restore(
+        _ order: Arrival.Order, _ known: Restored.Upload, of asset: Int64, _ file: Restored, _ connection: Connection
+    ) throws {
+        let (old, standing) = (known.id, known.standing)
+        var order = order
+        if let key = order.key, try isTaken(key, order.destination, connection) { order.key = nil }
+        let isFree = try old.map { try self.upload($0) == nil } ?? false
+        let id = try insert(order, of: asset, file.arrival, numbered: isFree ? old : nil, connection)
+        let (state, over): (UploadState, Bool) =
+            switch standing {
+            case .toSend: (file.copy == nil ? .staging : .queued, false)
+            case .done: (.completed, true)
+            case .undecided: (.failed, true)
+            }
+        try connection.run(
+            "UPDATE upload SET state = ?2, finished_at = ?3, generation = ?4, acked = ?5 WHERE id = ?1",
+            [
+                .text(id), .text(state.rawValue), over ? .integer(clocks.wall().milliseconds) : .null,
+                .integer(Int64(known.generation)), .integer(known.checkpoint == nil ? 0 : known.acked),
+            ])
+        if let checkpoint = known.checkpoint, !over {
+            try connection.run(
+                "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)",
+                [.text(id), .text(try Self.json(checkpoint.fields))])
+        }
+        guard over, let upload = try upload(id) else { return }
+        switch standing {
+        case .toSend: break
+        case .done(let remote):
+            try connection.run(
+                "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1", [.text(id), .text(try Self.json(remote))])
+            try remember(upload, .completed, remote: remote)
+            try connection.run(
+                "UPDATE tombstone SET sha256 = ?3 WHERE folder = ?1 AND relative = ?2 AND asset = ?4",
+                [
+                    .text(upload.folder), .blob(file.arrival.file.relative.bytes), .init(file.sha256), .integer(asset),
+                ])
+            try note(UploadState.completed.rawValue, id, ["from": "rebuild", "to": state.rawValue])
+        case .undecided(let failure):
+            try note(failure, upload)
+            try remember(upload, .failed, code: failure.code)
+            try note(UploadState.failed.rawValue, id, ["from": "rebuild", "to": state.rawValue])
+        }
+    }
+
+    private func isTaken(_ key: String, _ destination: String, _ connection: Connection) throws -> Bool {
+        try connection.first(
+            "SELECT 1 FROM upload WHERE key = ?1 AND destination = ?2 AND state IN ('staging', 'queued', 'uploading')",
+            [.text(key), .text(destination)]
+        ) { _ in true } ?? false
+    }
+
+    /// No new asset gets a number up to this one: copies and caught sources carry it.
+    package func reserve(upTo number: Int64) async throws {
+        try await change { connection in
+            let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'asset'") { $0.integer(0) }
+            if let last {
+                if last < number {
+                    try connection.run("UPDATE sqlite_sequence SET seq = ?1 WHERE name = 'asset'", [.integer(number)])
+                }
+            } else {
+                try connection.run("INSERT INTO sqlite_sequence (name, seq) VALUES ('asset', ?1)", [.integer(number)])
+            }
+        }
+    }
+
+    /// Everything is in it: puts this new database in place of the old one. The store is closed then.
+    ///
+    /// - Returns: Where the old database is now; `nil` when there was none.
+    package func install(stamp: String) async throws -> FilePath? {
+        try await change { connection in
+            try connection.run("INSERT OR REPLACE INTO setting VALUES (?1, ?2)", [.text("rebuilt"), .text(stamp)])
+        }
+        closeFiles()
+        defer { close() }
+        CrashPoint.reached("rebuild-finished")
+        return try StateFiles.install(in: folder, stamp: stamp)
+    }
+
+    /// Nothing stays of this new database: it was a trial, or could not be made.
+    package func discard() throws {
+        closeFiles()
+        defer { close() }
+        if name != StateFiles.database { try StateFiles.remove(name, in: folder) }
+    }
+}
+
+extension StateFiles {
+    /// Ends a rebuild that was complete when it was cut off: only the last renames are missing.
+    ///
+    /// - Returns: `nil` when there was none; else where the old database is now, if there was one.
+    package static func finishRebuild(in folder: FilePath) throws -> FilePath?? {
+        guard try FileLook.ifPresent(at: folder.appending(rebuilt)) != nil else { return nil }
+        let lock = try InstanceLock(folder: folder)
+        defer { withExtendedLifetime(lock) {} }
+        let stamp: String?
+        do {
+            let connection = try Connection(path: folder.appending(rebuilt))
+            defer { connection.close() }
+            stamp = try connection.first("SELECT value FROM setting WHERE name = 'rebuilt'") { $0.text(0) }
+        } catch {
+            // Cut off so early that it is no database yet: it is made anew.
+            return nil
+        }
+        guard let stamp else { return nil }
+        return try install(in: folder, stamp: stamp)
+    }
+}

@@ -1,0 +1,117 @@
+package import Core
+internal import Linux
+
+/// Walks the configured folders once, without watching: what a scan would take, by the same rules.
+///
+/// A value that remembers which directories are still to be read, so that it can be used in pieces.
+package struct FolderSurvey: Sendable {
+    /// One directory's yield.
+    package struct Piece: Sendable {
+        package var files: [SettledFile] = []
+        /// Sources that a release caught, with the number of their asset, under the name that it gave them.
+        package var caught: [(asset: Int64, path: FilePath)] = []
+        /// A directory or file that could not be looked at, in words.
+        package var troubles: [String] = []
+        /// The configured folder itself is not there or cannot be read.
+        package var isFolderAway = false
+    }
+
+    private let rules: [WatchRule]
+    private let fileSystems = FileSystems()
+    /// Directories to read: which of the distinct roots, and where below it.
+    private var waiting: [(root: FilePath, relative: FilePath)]
+
+    package init(rules: [WatchRule]) {
+        self.rules = rules
+        var roots: [FilePath] = []
+        for rule in rules where !roots.contains(rule.path) { roots.append(rule.path) }
+        waiting = roots.reversed().map { ($0, FilePath("")) }
+    }
+
+    /// Reads the next directory. Waits for the disk.
+    ///
+    /// - Returns: `nil` when all are read.
+    package mutating func next() -> Piece? {
+        guard let (path, relative) = waiting.popLast() else { return nil }
+        var piece = Piece()
+        let (root, compiled) = prepared(path)
+        let directory = path.appending(relative)
+        var below: [FilePath] = []
+        do {
+            let stream = try FolderStream(directory, followsLink: relative.isEmpty)
+            let device = try stream.look().device
+            let fileSystem = fileSystems.identity(at: directory, device: device)
+            while let more = try stream.next({ name, kind in
+                take(
+                    name, kind, stream, root, compiled, relative, (device, fileSystem), &piece, &below)
+            }) { _ = more }
+        } catch {
+            // A directory that went between the listing and its turn holds nothing.
+            if relative.isEmpty || !error.isMissing { piece.troubles.append("\(error)") }
+            piece.isFolderAway = relative.isEmpty
+        }
+        waiting += below.sorted(by: { $1.bytes.lexicographicallyPrecedes($0.bytes) }).map { (path, $0) }
+        return piece
+    }
+
+    private func take(
+        _ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ stream: FolderStream, _ root: Root,
+        _ compiled: [Rule], _ relative: FilePath, _ device: (number: UInt64, system: FileSystemIdentity?),
+        _ piece: inout Piece, _ below: inout [FilePath]
+    ) {
+        guard kind != .other else { return }
+        let path = relative.appending(FilePath(fromKernel: name))
+        if kind == .folder {
+            if root.isRecursive && !TemporaryNames.contains(name) { below.append(path) }
+            return
+        }
+        if let asset = Self.caught(FilePath(fromKernel: name)) {
+            piece.caught.append((asset, root.path.appending(path)))
+            return
+        }
+        let winner = root.claimants.winner(for: name, in: relative, of: root, rules: compiled)
+        guard winner != nil || kind == .unknown else { return }
+        do {
+            guard let look = try stream.look(at: name) else { return }
+            if look.isDirectory {
+                if root.isRecursive && !TemporaryNames.contains(name) { below.append(path) }
+                return
+            }
+            guard look.isRegular, let winner else { return }
+            let settings = compiled[winner].settings
+            let system =
+                look.device == device.number
+                ? device.system : fileSystems.identity(at: root.path.appending(path), device: look.device)
+            piece.files.append(
+                SettledFile(
+                    folder: settings.name, root: settings.path, relative: path, look: look,
+                    identity: StoredIdentity(look, folder: settings.name, relative: path, on: system),
+                    settledBy: .quiet))
+        } catch { piece.troubles.append("\(error)") }
+    }
+
+    /// `.sluice-release-ID`, as the release names what it caught.
+    private static func caught(_ name: FilePath) -> Int64? {
+        guard let text = name.text, text.hasPrefix(".sluice-release-") else { return nil }
+        return Int64(text.dropFirst(".sluice-release-".count))
+    }
+
+    /// The root with its claimants. Made for each directory, since their chain of classes is no value; it is small.
+    private func prepared(_ path: FilePath) -> (Root, [Rule]) {
+        let compiled = rules.map { Rule($0, skipsExisting: false) }
+        var paths: [FilePath] = []
+        for rule in rules where !paths.contains(rule.path) { paths.append(rule.path) }
+        let roots = paths.map { path in
+            let own = rules.indices.filter { rules[$0].path == path }
+            let root = Root(
+                path: path, isRecursive: own.contains { rules[$0].recursive }, rules: own,
+                nextLook: MonotonicTime(nanoseconds: 0))
+            // One that cannot be opened keeps its own path; the walk says so when it gets there.
+            if let real = (try? FolderStream(path, followsLink: true))?.realPath { root.real = real }
+            return root
+        }
+        let root = roots.first { $0.path == path } ?? roots[0]
+        root.claimants = Claimant.all(for: root, among: roots, rules: compiled)
+        return (root, compiled)
+    }
+}

@@ -1,0 +1,239 @@
+import Core
+import Destinations
+import Linux
+import Staging
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+@testable import Store
+
+/// What a rebuild makes of folders, copies, answers and old rows.
+@Suite("rebuilding", .timeLimit(.minutes(2)))
+struct RebuildTests {
+    private static let held = Finding.held(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
+
+    private struct Scene {
+        let folder = TemporaryFolder()
+        let remote = ScriptedRemote()
+        let settings: Settings
+        let kind: DestinationKind
+
+        init(action: SourceAction = .keep, existing: WatchRule.Existing = .upload) throws {
+            let root = folder.path
+            try Files.makeFolders(root.appending("cam"))
+            settings = Settings(
+                state: root.appending("state"),
+                staging: StagingSettings(path: root.appending("staging"), copy: .copy, maxSize: nil, keepFree: 0),
+                folders: [
+                    FolderSettings(
+                        watch: WatchRule(
+                            name: "cam", path: root.appending("cam"), exclude: ["*.log"], existing: existing),
+                        uploadTo: ["nas"], afterUpload: action, empty: .skip, duplicates: .upload, priority: 0,
+                        name: try Template("{relative}"), metadata: [:], key: nil, context: [:],
+                        policy: PolicyOverrides())
+                ],
+                destinations: [
+                    DestinationSettings(
+                        name: "nas", type: "scripted", values: [:], policy: PolicyOverrides(), place: "")
+                ],
+                policy: PolicySettings(
+                    total: 8, perDestination: 8, order: .oldestFirst,
+                    retry: Backoff(first: .seconds(1), ceiling: .seconds(1))),
+                control: ControlSettings(socket: root.appending("control.sock")))
+            let remote = remote
+            kind = DestinationKind(type: DestinationType(name: "scripted", summary: "", keys: [])) { _, _ in remote }
+        }
+
+        func rebuild(_ change: (inout RebuildOptions) -> Void = { _ in }) async throws -> RebuildReport {
+            var options = RebuildOptions()
+            change(&options)
+            return try await Rebuild.run(settings, kinds: [kind], options: options, log: .silent)
+        }
+
+        /// Looks into the database, closed before and afterwards.
+        func look<R: Sendable>(_ body: (isolated Store) async throws -> R) async throws -> R {
+            let store = try await Store.open(settings.state, clocks: SystemClocks(), sorting: .oldestFirst)
+            let result = try await body(store)
+            await store.close()
+            return result
+        }
+
+        func states() async throws -> [String: UploadState] {
+            let rows = try await look { try await $0.rows(Store.Filter()) }
+            return Dictionary(rows.map { ($0.asset.identity.relative.display, $0.upload.state) }) { first, _ in first }
+        }
+
+        /// Makes the database one that is refused, with every row in it still to be read.
+        func spoil() throws {
+            let connection = try Connection(path: settings.state.appending("sluice.db"))
+            try connection.execute("PRAGMA application_id = 77")
+            connection.close()
+        }
+    }
+
+    @Test("takes what a scan takes, and does with it what the destination says")
+    func answers() async throws {
+        let scene = try Scene(action: .delete)
+        for name in ["held", "absent", "deep/held", "no.log", ".hidden", "half.part"] {
+            try scene.folder.write(FilePath("cam").appending(FilePath(name)), noise(50))
+        }
+        try scene.folder.write("cam/empty", [])
+        scene.remote.find(Self.held, except: ["absent": .absent])
+        let trial = try await scene.rebuild { $0.isTrial = true }
+        #expect(trial.held == ["nas": 2] && trial.toSend == ["nas": 1] && trial.files == 4)
+        #expect(try Files.names(in: scene.settings.state).map(\.display) == ["lock"])
+
+        _ = try await scene.rebuild()
+        #expect(
+            try await scene.states() == ["held": .completed, "deep/held": .completed, "absent": .staging])
+        // The release takes it from here, as after any upload.
+        let due = try await scene.look { try $0.releasable(limit: 10).map(\.asset.identity.relative.display) }
+        #expect(Set(due) == ["held", "deep/held"])
+    }
+
+    @Test(
+        "what nobody can tell waits, is sent, or counts as sent with its source kept",
+        arguments: [
+            (RebuildOptions.Undecided.hold, UploadState.failed), (.send, .staging), (.assumeSent, .completed),
+        ])
+    func undecided(_ undecided: RebuildOptions.Undecided, _ state: UploadState) async throws {
+        let scene = try Scene(action: .delete)
+        try scene.folder.write("cam/a", noise(50))
+        try scene.folder.write("cam/b", noise(51))
+        _ = try await scene.rebuild { $0.undecided = undecided }
+        #expect(try await scene.states() == ["a": state, "b": state])
+        let actions = try await scene.look { try await $0.rows(Store.Filter()).map(\.asset.action) }
+        #expect(actions == Array(repeating: undecided == .assumeSent ? .keep : .delete, count: 2))
+        // Of its kind, and not of the file: asked once, and no file is read for nothing.
+        #expect(scene.remote.asked <= 2)
+    }
+
+    @Test("a file that may have been there before the folder was watched is not sent unasked")
+    func existing() async throws {
+        let scene = try Scene(existing: .skip)
+        try scene.folder.write("cam/old", noise(50))
+        scene.remote.find(.absent)
+        let report = try await scene.rebuild()
+        #expect(report.undecided == ["nas": 1])
+        #expect(try await scene.states() == ["old": .failed])
+    }
+
+    @Test("the old rows tell what was sent when nobody else does; the source is kept then, and pauses are taken over")
+    func salvage() async throws {
+        let scene = try Scene(action: .delete)
+        for number in 0..<30 { try scene.folder.write(FilePath("cam/\(number)"), noise(50, seed: UInt64(number))) }
+        scene.remote.find(Self.held)
+        _ = try await scene.rebuild()
+        let store = try await Store.open(scene.settings.state, clocks: SystemClocks(), sorting: .oldestFirst)
+        try await store.setPause(
+            PauseRecord(scope: .destination, name: "nas", since: WallTime(milliseconds: 5), until: nil))
+        await store.close()
+        // One of them is another file by now.
+        try scene.folder.write("cam/7", noise(80))
+        try scene.spoil()
+        scene.remote.find(.unknown("no way to ask"))
+        let report = try await scene.rebuild()
+        #expect(report.assumed == ["nas": 29])
+        #expect(report.undecided == ["nas": 1])
+        let (actions, pauses) = try await scene.look { store in
+            (
+                try await store.rows(Store.Filter()).filter { $0.upload.state == .completed }.map(\.asset.action),
+                try store.pauses()
+            )
+        }
+        #expect(Set(actions) == [.keep])
+        #expect(pauses.map(\.name) == ["nas"])
+    }
+
+    @Test("rows behind and before a damaged page still count")
+    func partialSalvage() async throws {
+        let scene = try Scene()
+        let count = 400
+        for number in 0..<count {
+            try scene.folder.write(FilePath("cam/file \(number)"), noise(20, seed: UInt64(number)))
+        }
+        scene.remote.find(Self.held)
+        _ = try await scene.rebuild()
+        let path = scene.settings.state.appending("sluice.db")
+        var content = try Files.read(path, limit: 64 << 20)
+        let page = content.count / 4096 / 2 * 4096
+        for at in page..<page + 4096 { content[at] = 0xA7 }
+        try Files.replace(path, with: content)
+        scene.remote.find(.unknown("no way to ask"))
+        let report = try await scene.rebuild()
+        #expect((report.assumed["nas"] ?? 0) + (report.undecided["nas"] ?? 0) == count)
+        #expect(report.assumed["nas"] ?? 0 > count / 4, "\(report)")
+    }
+
+    @Test("a copy without a word about itself finds its file by its content; one that finds none is kept")
+    func looseCopies() async throws {
+        let scene = try Scene()
+        try scene.folder.write("cam/known", noise(50))
+        try scene.folder.write("staging/3", noise(50))
+        try scene.folder.write("staging/4", noise(60))
+        scene.remote.find(.absent)
+        let report = try await scene.rebuild()
+        #expect(report.copies == 1 && report.unmatched.count == 1)
+        #expect(try Files.read(scene.folder.path.appending("staging/recovered/4")) == noise(60))
+        let asset = try await scene.look { try $0.asset(3) }
+        #expect(asset?.state == .staged)
+        #expect(try await scene.states() == ["known": .queued])
+        // No new asset gets a number that a copy had.
+        try await #expect(
+            scene.look {
+                try $0.connection.first("SELECT max(seq) FROM sqlite_sequence WHERE name = 'asset'") { $0.integer(0) }
+            } ?? 0 > 4)
+    }
+
+    @Test("a source that a release had caught gets its name back, and its upload is not sent again")
+    func caught() async throws {
+        let scene = try Scene(action: .delete)
+        let source = try scene.folder.write("cam/clip.mp4", noise(50))
+        let look = try FileLook(at: source)
+        let identity = StoredIdentity(
+            folder: "cam", relative: "clip.mp4", size: 50, modified: look.modified, inode: look.inode, born: look.born,
+            fileSystem: nil)
+        let staging = StagingArea(folder: scene.settings.staging.path, method: .copy)
+        _ = try staging.prepare()
+        _ = try staging.copy(
+            source, expecting: identity, changed: look.changed, as: "5",
+            origin: Origin(
+                identity, root: source.parent, changed: look.changed,
+                uploads: [
+                    .init(
+                        id: "01M7YG9YF40Z35FRX0N0BNM6EQ", destination: "nas", name: "other name", key: nil,
+                        context: ["who": "me"])
+                ]))
+        try staging.publish(["5"])
+        try Files.rename(source, to: source.parent.appending(".sluice-release-5"))
+        scene.remote.find(.absent, except: ["other name": Self.held])
+        let report = try await scene.rebuild()
+        #expect(report.givenBack.count == 1 && report.held == ["nas": 1] && report.toSend == [:])
+        #expect(try Files.read(source) == noise(50))
+        let upload = try await scene.look { try $0.upload("01M7YG9YF40Z35FRX0N0BNM6EQ") }
+        #expect(upload?.state == .completed)
+        #expect(upload?.context == ["who": "me"])
+    }
+
+    @Test("a start sets aside a copy that its database does not know, and sweeps none")
+    func strangeCopy() async throws {
+        let scene = try Scene()
+        scene.remote.find(.absent)
+        _ = try await scene.rebuild()
+        try scene.folder.write("staging/77", noise(70))
+        _ = try await Agent.start(scene.settings, kinds: [scene.kind], log: .silent)
+        #expect(try Files.read(scene.folder.path.appending("staging/recovered/77")) == noise(70))
+    }
+
+    @Test("a folder that is away stops it, unless it is forced")
+    func away() async throws {
+        let scene = try Scene()
+        try scene.folder.write("staging/3", noise(50))
+        try Files.rename(scene.folder.path.appending("cam"), to: scene.folder.path.appending("elsewhere"))
+        await #expect(throws: RebuildRefusal.self) { try await scene.rebuild() }
+        #expect(try await scene.rebuild { $0.isForced = true }.unmatched.count == 1)
+    }
+}

@@ -1,0 +1,70 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Staging
+
+@Suite("what a copy tells of itself")
+struct OriginTests {
+    private func origin(_ relative: FilePath, context: [String: String] = [:]) -> Origin {
+        Origin(
+            StoredIdentity(
+                folder: "cam", relative: relative, size: 3, modified: 4, inode: 5, born: 6, fileSystem: "disk"),
+            root: "/drop", changed: 7,
+            uploads: [.init(id: "01", destination: "nas", name: relative, key: "k", context: context)])
+    }
+
+    private func copied(_ origin: Origin) throws -> (TemporaryFolder, Origin?) {
+        let folder = TemporaryFolder()
+        let source = try folder.write("source", [1, 2, 3])
+        let staging = StagingArea(folder: folder.path.appending("staging"), method: .copy)
+        _ = try staging.prepare()
+        let look = try FileLook(at: source)
+        let identity = StoredIdentity(
+            folder: "cam", relative: "source", size: look.size, modified: look.modified, inode: look.inode,
+            born: look.born, fileSystem: nil)
+        let copy = try staging.copy(source, expecting: identity, changed: look.changed, as: "1", origin: origin)
+        try staging.publish(["1"])
+        let read = try Origin.read(staging.path("1"))
+        #expect(read == nil || read?.sha256 == hexadecimal(copy.sha256))
+        return (folder, read)
+    }
+
+    @Test("is read back with its bytes, whatever they are")
+    func bytes() throws {
+        let relative = FilePath(bytes: [0x61, 0x2F, 0xFF, 0x0A, 0x22])
+        let (_, read) = try copied(origin(relative))
+        let found = try #require(read, "the temporary folder's file system keeps no attributes")
+        #expect(found.paths?.relative == relative)
+        #expect(found.uploads.first?.id == "01")
+        #expect(found.identity?.modified == 4)
+    }
+
+    @Test("leaves out what does not fit, and never fails the copy")
+    func tooLarge() throws {
+        let (_, read) = try copied(origin("a", context: ["much": String(repeating: "x", count: 70_000)]))
+        let found = try #require(read)
+        #expect(found.paths?.relative == "a")
+        #expect(found.uploads.first?.context == nil)
+    }
+
+    @Test("that names a place outside the folder is no place")
+    func hostile() throws {
+        for path in ["../x", "/etc/passwd", "", "a/../../x"] as [FilePath] { #expect(origin(path).paths == nil) }
+    }
+
+    @Test("copies that nobody knows are set aside under a free name, and no start sweeps them")
+    func aside() throws {
+        let folder = TemporaryFolder()
+        let staging = StagingArea(folder: folder.path)
+        for content in [[1], [2]] as [[UInt8]] {
+            try folder.write("7", content)
+            let place = try staging.setAside("7")
+            #expect(try Files.read(place) == content)
+        }
+        _ = try staging.prepare()
+        #expect(try staging.copies() == [])
+        #expect(try Files.names(in: folder.path.appending("recovered")).count == 2)
+    }
+}

@@ -1,0 +1,201 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Store
+
+/// Databases as broken disks leave them.
+@Suite("a damaged database", .timeLimit(.minutes(5)))
+struct DamageTests {
+    /// A state folder with work in it, closed; with its log when `keepsLog`.
+    private func made(keepsLog: Bool = false) async throws -> TemporaryFolder {
+        let folder = TemporaryFolder()
+        let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
+        for number in 0..<40 {
+            let relative = FilePath("file \(number).mp4")
+            let identity = StoredIdentity(
+                folder: "cam", relative: relative, size: 1000, modified: Int64(number), inode: UInt64(number),
+                born: nil,
+                fileSystem: "disk")
+            let look = FileLook(
+                device: 1, inode: UInt64(number), size: 1000, modified: Int64(number), changed: Int64(number),
+                born: nil,
+                mode: 0o100644)
+            let order = Arrival.Order(
+                destination: "nas", name: relative, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
+            _ = try await store.record([
+                Arrival(
+                    file: SettledFile(
+                        folder: "cam", root: "/drop", relative: relative, look: look, identity: identity,
+                        settledBy: .quiet), action: .keep, priority: 0, orders: [order])
+            ])
+        }
+        if keepsLog {
+            // As a kill leaves it.
+            for name in ["sluice.db", "sluice.db-wal"] {
+                let content = try Files.read(folder.path.appending(FilePath(name)), limit: 64 << 20)
+                try folder.write(FilePath("copy-\(name)"), content)
+            }
+        }
+        await store.close()
+        if keepsLog {
+            for name in ["sluice.db", "sluice.db-wal"] {
+                try Files.rename(
+                    folder.path.appending(FilePath("copy-\(name)")), to: folder.path.appending(FilePath(name)))
+            }
+        }
+        return folder
+    }
+
+    private func database(_ folder: TemporaryFolder) -> FilePath { folder.path.appending("sluice.db") }
+
+    private func refusal(_ folder: TemporaryFolder, copies: Int = 0) async throws -> StateUnusable? {
+        do {
+            let store = try await Store.open(
+                folder.path, clocks: ManualClocks(), sorting: .newestFirst, copies: { copies })
+            await store.close()
+            return nil
+        } catch let error as StateUnusable { return error }
+    }
+
+    @Test("that is missing, empty or half is refused, and stays as it is")
+    func lost() async throws {
+        for content in [nil, [], noise(4096), Array("SQLite format 3".utf8)] as [[UInt8]?] {
+            let folder = try await made()
+            try Files.remove(database(folder))
+            if let content { try Files.replace(database(folder), with: content) }
+            for _ in 0..<2 {
+                let refusal = try #require(try await refusal(folder))
+                #expect(refusal.error.isCorrupt)
+                #expect(refusal.remedy?.contains("sluice rebuild") == true)
+            }
+            #expect(try FileLook.ifPresent(at: database(folder))?.size == content.map { Int64($0.count) })
+        }
+    }
+
+    @Test("that lost its log when all it held was there is refused, and stays as it is")
+    func lostLog() async throws {
+        let folder = try await made(keepsLog: true)
+        try Files.remove(FilePath(bytes: database(folder).bytes + Array("-wal".utf8)))
+        let content = try Files.read(database(folder), limit: 64 << 20)
+        #expect(try await refusal(folder)?.error.isCorrupt == true)
+        #expect(try Files.read(database(folder), limit: 64 << 20) == content)
+    }
+
+    @Test("a state folder that was never used begins, unless the staging folder holds copies")
+    func beginning() async throws {
+        let folder = TemporaryFolder()
+        let refusal = try #require(try await refusal(folder, copies: 3))
+        #expect(refusal.error.message.contains("3 whole copies"))
+        #expect(try await self.refusal(folder) == nil)
+    }
+
+    @Test("of another program, another version or with a table less is refused")
+    func form() async throws {
+        for sql in [
+            "PRAGMA application_id = 77", "PRAGMA user_version = 99", "PRAGMA user_version = 0", "DROP TABLE history",
+            "DROP INDEX upload_next", "DROP TRIGGER tally_in", "ALTER TABLE pause ADD COLUMN more TEXT",
+        ] {
+            let folder = try await made()
+            let connection = try Connection(path: database(folder))
+            try connection.execute(sql)
+            connection.close()
+            #expect(try await refusal(folder) != nil, "\(sql)")
+        }
+    }
+
+    @Test("damage in the middle of the log is refused; a torn end is what a power cut leaves")
+    func log() async throws {
+        let whole = try await made(keepsLog: true)
+        let path = FilePath(bytes: database(whole).bytes + Array("-wal".utf8))
+        let log = try Files.read(path, limit: 64 << 20)
+        try #require(log.count > 40 * 4120)
+        #expect(try WriteAheadLog.problem(of: path) == nil)
+        for (at, isDamage) in [
+            (40, true), (32 + 4120 * 3 + 100, true), (log.count / 2, true), (3, true), (log.count - 10, false),
+        ] {
+            var broken = log
+            broken[at] ^= 0x55
+            try Files.replace(path, with: broken)
+            #expect((try WriteAheadLog.problem(of: path) != nil) == isDamage, "at \(at)")
+        }
+        for end in [0, 20, 32, 5000, log.count - 1, log.count - 4120] {
+            try Files.replace(path, with: Array(log.prefix(end)))
+            #expect(try WriteAheadLog.problem(of: path) == nil, "cut at \(end)")
+        }
+    }
+
+    @Test("bytes changed anywhere are damage or do no harm: never a crash", arguments: [1, 2, 3, 4] as [UInt64])
+    func flips(_ seed: UInt64) async throws {
+        var dice = Dice(seed: seed)
+        let source = try await made()
+        let content = try Files.read(database(source), limit: 64 << 20)
+        var refused = 0
+        for _ in 0..<60 {
+            let folder = TemporaryFolder()
+            var broken = content
+            for _ in 0..<Int.random(in: 1...20, using: &dice) {
+                broken[Int.random(in: 0..<broken.count, using: &dice)] = UInt8.random(in: 0...255, using: &dice)
+            }
+            try Files.replace(database(folder), with: broken)
+            do {
+                let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
+                _ = try await store.arrived(limit: 100, except: [])
+                _ = try await store.rows(Store.Filter())
+                _ = try await store.tallies()
+                _ = try await store.releasable(limit: 100)
+                _ = try await store.oldTombstones(limit: 100)
+                _ = try await store.events(after: 0, limit: 1000)
+                try await store.announce("tried", [:])
+                await store.close()
+            } catch let error as StoreError {
+                #expect(error.isCorrupt || !error.message.isEmpty)
+                refused += 1
+            } catch is StateUnusable { refused += 1 }
+            _ = try StateFiles.problem(in: folder.path, copies: { 0 })
+        }
+        #expect(refused > 0)
+    }
+
+    @Test("damage that shows while the daemon runs is told to whoever waits for it")
+    func running() async throws {
+        let folder = try await made()
+        var content = try Files.read(database(folder), limit: 64 << 20)
+        for at in 4096 * 3..<content.count { content[at] = 0xEE }
+        try Files.replace(database(folder), with: content)
+        let damage = Damage()
+        let connection = try Connection(path: database(folder))
+        connection.damage = damage
+        #expect(throws: StoreError.self) {
+            for table in ["asset", "upload", "tombstone", "event", "tally", "history"] {
+                _ = try connection.all("SELECT * FROM \(table)") { $0.text(0) }
+            }
+        }
+        #expect(await damage.first()?.isCorrupt == true)
+        connection.close()
+        // A wait that is given up ends.
+        let waiting = Task { await Damage().first() }
+        waiting.cancel()
+        #expect(await waiting.value == nil)
+    }
+
+    @Test("a new database takes the old one's place, and the old one is kept with its log")
+    func install() async throws {
+        let folder = try await made(keepsLog: true)
+        let old = try Files.read(database(folder), limit: 64 << 20)
+        let store = try await Store.openNew(
+            folder.path, clocks: ManualClocks(), sorting: .newestFirst, isTrial: false)
+        #expect(throws: StateUnusable.self) {
+            try StateFiles.look(at: folder.path, wasUsed: true, copies: { 0 })
+        }
+        try await store.reserve(upTo: 500)
+        let aside = try #require(try await store.install(stamp: "20260102-030405"))
+        #expect(aside.name == "sluice.db.damaged-20260102-030405")
+        #expect(try Files.read(aside, limit: 64 << 20) == old)
+        let names = try Set(Files.names(in: folder.path).map(\.display))
+        #expect(names.contains("sluice.db.damaged-20260102-030405-wal"))
+        #expect(!names.contains { $0.contains("rebuild") })
+        #expect(try StateFiles.problem(in: folder.path, copies: { 0 }) == nil)
+    }
+}
