@@ -50,6 +50,7 @@ package final class Agent: Sendable {
         let house = House(
             settings: settings, store: store, staging: staging, clocks: clocks, log: log, destinations: destinations,
             live: LiveUploads(clocks: clocks))
+        _ = await store.listen(house.stateWorks)
         let agent = Agent(house, transport, firstWatch: firstWatch)
         try await agent.sweep(copies)
         return agent
@@ -126,6 +127,7 @@ package final class Agent: Sendable {
                     "destinations": "\(house.settings.destinations.count)", "ongoing": "\(ongoing)",
                 ])
         } catch {
+            if let error = error as? StoreError { house.stateFailed(error) }
             house.log.error("the start could not be recorded", ["reason": "\(error)"])
         }
         isReady.store(true, ordering: .releasing)

@@ -23,15 +23,15 @@ actor Dispatcher {
     func run() async throws {
         while !Task.isCancelled {
             do {
+                // No byte is sent whose checkpoint could not be stored.
+                if house.troubles["state"] != nil { try await house.store.prove() }
                 try await pass()
-                if house.troubles.clear("state") { house.log.notice("the state can be written again") }
                 await house.dispatchBell.wait(atMost: try await nextDeadline())
             } catch let error as StoreError {
-                let text = "the state in \(house.settings.state.display) cannot be written: \(error.message)"
-                if house.troubles.set("state", Hold(.disk, since: house.clocks.wall(), text: text)) {
-                    house.log.error("uploads wait: the state cannot be written", ["reason": error.description])
-                }
-                await house.dispatchBell.wait(atMost: .seconds(5))
+                house.stateFailed(error)
+                // Not the bell, which rings for every file: the disk is asked every few seconds and not more often. Only a
+                // stop ends the sleep early, and the loop with it.
+                try? await Task.sleep(for: .seconds(5))
             }
         }
         isStopping = true
@@ -108,6 +108,7 @@ actor Dispatcher {
             if state == .staging { house.stagerBell.ring() }
         } catch {
             // The upload stays leased to this run: it is put back when the state can be written, or at the next start.
+            if let error = error as? StoreError { house.stateFailed(error) }
             house.log.error("an attempt could not be recorded", ["id": upload.id, "reason": "\(error)"])
             await putBack(upload.id)
         }

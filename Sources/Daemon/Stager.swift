@@ -61,8 +61,8 @@ actor Stager {
                     await copy(batch)
                 }
             } catch let error as StoreError {
-                house.log.error("staging waits: the state cannot be written", ["reason": error.description])
-                try await Task.sleep(for: .seconds(5))
+                house.stateFailed(error)
+                await bell.wait(atMost: .seconds(5))
             }
         }
     }
@@ -240,8 +240,12 @@ actor Stager {
         do {
             if !copied.isEmpty { try await publish(copied) }
             for case (let asset, .failed(let error)) in results { try await handle(error, asset) }
-        } catch {
+        } catch let error as StoreError {
             // The assets stay recorded as arrived: they are copied again, but not at once.
+            house.stateFailed(error)
+            blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
+        } catch {
+            // As above.
             house.log.error("staged copies could not be recorded", ["reason": "\(error)"])
             block("\(error)")
         }
@@ -354,6 +358,9 @@ actor Stager {
                     }
                     if isGone { try await refuse(asset, missing(asset), isGone: true) }
                 }
+            } catch let error as StoreError {
+                house.stateFailed(error)
+                try await Task.sleep(for: .seconds(10))
             } catch {
                 house.log.warning("cannot look after changed files", ["reason": "\(error)"])
                 try await Task.sleep(for: .seconds(10))

@@ -62,7 +62,7 @@ package struct StagingArea: Sendable {
     ///
     /// - Returns: The names of the whole copies.
     package func prepare() throws(SystemError) -> [FilePath] {
-        try Files.makeFolders(folder, mode: 0o700)
+        try Files.makeFolders(folder, mode: 0o700, durably: true)
         var whole: [FilePath] = []
         for name in try Files.names(in: folder) {
             if name.fileExtension == "part" { try Files.removeIfPresent(path(name)) } else { whole.append(name) }
@@ -71,7 +71,7 @@ package struct StagingArea: Sendable {
     }
 
     /// Makes the folder anew where somebody removed it. What was in it is staged again when it is missed.
-    package func restore() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700) }
+    package func restore() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700, durably: true) }
 
     /// Copies `source` to a partial file, durable but not yet under its name: ``publish(_:)`` follows.
     ///

@@ -25,6 +25,15 @@ package actor Store {
     private let thread: OwnThread
     private var waiting: [CheckedContinuation<Void, any Error>] = []
     private var isOpen = false
+    private let folder: FilePath
+    /// The last transaction did not fit on the disk.
+    private var wasFull = false
+    /// With less free on its disk the log is emptied before each change, so that it stays small. An empty log needs no
+    /// room to be emptied; one that has taken the last of a disk could never be.
+    package static let scarceRoom: Int64 = 16 << 20
+    /// What is to be free again after the disk was full: enough for a batch of files, so that no change fits alone and
+    /// the next does not.
+    package static let neededRoom: Int64 = 1 << 20
     private var lastID: UploadID?
     private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0
@@ -42,13 +51,13 @@ package actor Store {
         let path = folder.appending("sluice.db")
         do {
             let opened = try await blocking {
-                try Files.makeFolders(folder)
+                try Files.makeFolders(folder, durably: true)
                 let lock = try InstanceLock(folder: folder)
                 let writer = try Self.connect(path)
                 try Schema.migrate(writer)
                 return Opened(lock: lock, writer: writer, reader: try Self.connect(path))
             }
-            let store = Store(opened, thread: thread, clocks: clocks, sorting: sorting)
+            let store = Store(opened, folder, thread: thread, clocks: clocks, sorting: sorting)
             try await store.prepare()
             return store
         } catch let error as StoreError {
@@ -64,10 +73,11 @@ package actor Store {
         let reader: Connection
     }
 
-    private init(_ opened: Opened, thread: OwnThread, clocks: any Clocks, sorting: UploadSort) {
+    private init(_ opened: Opened, _ folder: FilePath, thread: OwnThread, clocks: any Clocks, sorting: UploadSort) {
         writer = opened.writer
         reader = opened.reader
         lock = opened.lock
+        self.folder = folder
         self.thread = thread
         self.clocks = clocks
         self.sorting = sorting
@@ -127,8 +137,30 @@ package actor Store {
     private func begin() throws(StoreError) {
         // A rollback that failed has left the last one open.
         if !writer.isIdle { try writer.execute("ROLLBACK") }
-        try writer.execute("BEGIN IMMEDIATE")
+        do {
+            try makeRoom()
+            try writer.execute("BEGIN IMMEDIATE")
+        } catch {
+            wasFull = wasFull || error.isFull
+            throw error
+        }
         isOpen = true
+    }
+
+    /// Where room is scarce, moves what is in the log into the database, while that still fits.
+    private func makeRoom() throws(StoreError) {
+        // A file system that does not tell its space is written to until it says no.
+        guard let free = try? Space(at: folder).free, free < Self.scarceRoom else { return }
+        if wasFull, free < Self.neededRoom { throw .full(sql: "begin") }
+        try writer.execute("PRAGMA wal_checkpoint(RESTART)")
+    }
+
+    /// Writes a little, to find out whether the state can be written. Durable when it returns.
+    package func prove() async throws {
+        try await change { connection in
+            try connection.run(
+                "INSERT OR REPLACE INTO setting VALUES ('proved', ?1)", [.text("\(self.clocks.wall().milliseconds)")])
+        }
     }
 
     /// One piece of work in the open transaction: all of it, or nothing of it.
@@ -161,6 +193,7 @@ package actor Store {
             return error
         }
         isOpen = false
+        wasFull = false
         CrashPoint.reached("committed")
         let done = waiting
         waiting = []
@@ -176,8 +209,12 @@ package actor Store {
         isOpen = false
         // Its own error would only say the same again, and the next beginning repeats it.
         if !writer.isIdle { try? writer.execute("ROLLBACK") }
-        // The log keeps its size until it is emptied, which may be all the room that there is.
-        if (error as? StoreError)?.isFull == true { try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
+        if (error as? StoreError)?.isFull == true {
+            wasFull = true
+            // The log keeps its size until it is emptied, which may be all the room that there is. Its own error would
+            // be the same one.
+            try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
         let failed = waiting
         waiting = []
         for continuation in failed { continuation.resume(throwing: error) }

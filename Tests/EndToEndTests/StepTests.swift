@@ -17,16 +17,10 @@ struct StepTests {
         var testDescription: String { "\(step):\(nth), source \(source.rawValue)" }
     }
 
-    /// In the order in which a file meets them.
-    static let onTheWay = [
-        "arrived", "copied", "renamed", "staged", "claimed", "opening", "opened", "accepted", "verified", "completed",
-    ]
-    static let release = ["release-begun", "release-renamed", "release-done"]
-
     /// Behind the Nth transaction, whatever it was about.
     static let committed = [1, 2, 3, 4, 5, 6, 8, 10, 13].map { Kill(step: "committed", nth: $0, source: .delete) }
-    static let all = onTheWay.map { Kill(step: $0, source: .delete) } + released + committed
-    static let released = release.flatMap { step in
+    static let all = CrashSteps.onTheWay.map { Kill(step: $0, source: .delete) } + released + committed
+    static let released = CrashSteps.release.flatMap { step in
         [DaemonFixture.Source.delete, .move].map { Kill(step: step, source: $0) }
     }
 
@@ -73,7 +67,7 @@ struct StepTests {
 
     @Test(
         "a receiver that was killed there is whole after its next start", .timeLimit(.minutes(3)),
-        arguments: ["receiver-named", "receiver-renamed"])
+        arguments: CrashSteps.receiver)
     func receiver(_ step: String) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))

@@ -4,25 +4,6 @@ import Linux
 import TestKit
 import Testing
 
-/// A file system of 4 MiB of its own, which only root may mount.
-private final class SmallDisk: Sendable {
-    let path: FilePath
-    private let folder = TemporaryFolder()
-
-    static var isPossible: Bool { (try? SmallDisk()) != nil }
-
-    /// - Parameter place: Where to mount it; by default in a folder of its own.
-    init(at place: FilePath? = nil) throws {
-        let place = place ?? folder.path.appending("disk")
-        try Files.makeFolders(place)
-        let result = place.withCString { mount("sluice-test", $0, "tmpfs", 0, "size=4m,mode=700") }
-        guard result == 0 else { throw SystemError(call: "mount", subject: place.display, code: errno) }
-        path = place
-    }
-
-    deinit { _ = path.withCString { umount2($0, 2) } }
-}
-
 @Suite("Receiver on a full disk", .timeLimit(.minutes(1)), .enabled(if: SmallDisk.isPossible, "mounting needs root"))
 struct FullDiskTests {
     @Test("what cannot fit is refused at once, and leaves nothing")
