@@ -132,6 +132,9 @@ actor Dispatcher {
         var health = health[name] ?? DestinationHealth()
         let retry = house.retry(folder: upload.folder, destination: name)
         let (now, monotonic) = (house.clocks.wall(), house.clocks.monotonic())
+        // A full destination says where an upload stands, and still takes nothing.
+        let isFull = if case .noRoom? = verdict.remedy { true } else { false }
+        let isUp = verdict.wasAnswered && !isFull
         if let failure = verdict.failure, let wait = ownWait(verdict, upload, health, retry) {
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
             house.log.warning(
@@ -139,10 +142,10 @@ actor Dispatcher {
                 ["id": upload.id, "destination": name, "reason": failure.message])
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
             let hold = DestinationHealth.hold(
-                for: remedy, failures: verdict.wasAnswered ? 1 : (health.trouble?.failures ?? 0) + 1, backoff: retry,
+                for: remedy, failures: isUp ? 1 : (health.trouble?.failures ?? 0) + 1, backoff: retry,
                 luck: Chance.luck())
         {
-            if verdict.wasAnswered { health.succeeded() }
+            if isUp { health.succeeded() }
             let isNews = health.trouble?.kind != hold.kind || health.trouble?.text != failure.message
             health.failed(hold.kind, text: failure.message, wait: hold.wait, now: now, monotonic: monotonic)
             // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.

@@ -141,11 +141,17 @@ package enum Files {
     package static func replace(_ path: FilePath, with content: [UInt8]) throws(SystemError) {
         let partial = FilePath(bytes: path.bytes + Array(".part".utf8))
         try removeIfPresent(partial)
-        let descriptor = try Descriptor.open(partial, for: .creating)
-        try descriptor.write(content, named: partial)
-        try descriptor.sync(named: partial)
-        try descriptor.close(named: partial)
-        try rename(partial, to: path)
+        do {
+            let descriptor = try Descriptor.open(partial, for: .creating)
+            try descriptor.write(content, named: partial)
+            try descriptor.sync(named: partial)
+            try descriptor.close(named: partial)
+            try rename(partial, to: path)
+        } catch {
+            // On a full disk a half one would take the room of the next. The first error is the one worth reporting.
+            try? removeIfPresent(partial)
+            throw error
+        }
         try syncFolder(path.parent.isEmpty ? "." : path.parent)
     }
 }

@@ -35,7 +35,8 @@ struct PoweredScene {
     private let layout: Layout
 
     init(_ variant: Variant, seed: UInt64) async throws {
-        func disk() async throws -> LoopDisk { try await LoopDisk(variant.kind) }
+        // Sparse, and large enough for what a long run drops.
+        func disk() async throws -> LoopDisk { try await LoopDisk(variant.kind, size: 1 << 30) }
         layout = variant.layout
         let first = try await disk()
         var places: [String: FilePath]
