@@ -288,7 +288,11 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
             return "Nothing was changed. Restore the state folder from a backup; or move \(database.name.display)* in "
                 + "it away: then every file that still stands in a watched folder is taken up anew, and sent again."
         }
-        if error.isFull { return "Make room on the disk of \(database.parent.display)." }
+        // SQLite calls it an I/O error when its files for the log do not fit.
+        let free = (try? Space(at: database.parent))?.free ?? .max
+        if error.isFull || (error.isPassing && free < Store.neededRoom) {
+            return "Make room on the disk of \(database.parent.display)."
+        }
         if error.isReadOnly { return "Let the daemon's user write \(database.parent.display) and the files in it." }
         return "The state folder has to be on a local disk that works."
     }

@@ -100,6 +100,22 @@ struct CutTests {
         try await scene.drain()
     }
 
+    @Test(
+        "behind *staged* the copy is enough: the source may be gone, and the file arrives", .timeLimit(.minutes(3)),
+        arguments: LoopDisk.Kind.allCases)
+    func copyAlone(_ kind: LoopDisk.Kind) async throws {
+        let scene = try await PoweredScene(Variant(kind: kind, layout: .apart, source: .delete), seed: 1)
+        let fixture = scene.fixture
+        try await fixture.startReceiver()
+        try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "staged"])
+        #expect(try await fixture.daemon?.end(within: .seconds(20)) == .signal(SIGKILL), "\(fixture.lastWords())")
+        try await scene.cut(.all)
+        try Files.remove(fixture.drop.appending("clip.mp4"))
+        try await scene.start(after: .all)
+        try await scene.drain()
+    }
+
     // MARK: At any moment
 
     static let randomVariants = LoopDisk.Kind.allCases.flatMap { kind in

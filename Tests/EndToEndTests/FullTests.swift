@@ -44,7 +44,7 @@ struct FullTests {
         try drop(5, camera)
         try await finish(fixture, camera)
         let filler = Filler(in: disk.path)
-        for _ in 0..<2 {
+        for _ in 0..<(megabytes == 3 ? 2 : 1) {
             try filler.fill()
             // More than the database has room for in its own file and log.
             try drop(150, size: 10, camera)
@@ -57,7 +57,7 @@ struct FullTests {
                 ["\(fixture.state) cannot be written", "bytes are free there", "needed"], fixture)
             #expect(text.contains("\"counts\""))
             let waiting = try #require(try await fixture.ask("list", ["--list", "ongoing", "--json"]))
-            #expect(waiting.isEmpty || waiting.contains("\"disk\""), "\(waiting)")
+            #expect(waiting.contains("\"uploads\":[]") || waiting.contains("\"disk\""), "\(waiting)")
             #expect(try Outcome.files(in: fixture.drop, hidden: true).count > 0)
             #expect(try Outcome.files(in: fixture.received, hidden: false).count < camera.clips.count)
             try filler.remove()

@@ -84,6 +84,30 @@ struct StepTests {
         try await outcome.check()
     }
 
+    @Test("cancelled is cancelled: the copy goes, the source stays, nothing is sent", .timeLimit(.minutes(1)))
+    func cancelled() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        // Nobody listens yet, so that there is something to cancel.
+        try await fixture.startReceiver()
+        fixture.killReceiver()
+        try camera.drop(Clip(number: 0, size: 100_000, relative: "clip.mp4"))
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "cancelled"])
+        try await eventually("the copy is staged", every: .milliseconds(50)) {
+            try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
+        }
+        _ = try await fixture.ask("cancel", [fixture.drop.appending("clip.mp4").display])
+        #expect(try await fixture.daemon?.end(within: .seconds(20)) == .signal(SIGKILL), "\(fixture.lastWords())")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("the copy is gone", every: .milliseconds(50)) {
+            try await fixture.status()?.counts == Status.Counts(ongoing: 0, completed: 0, failed: 0, cancelled: 1)
+                && Outcome.files(in: fixture.staging, hidden: true).isEmpty
+        }
+        #expect(try Outcome.files(in: fixture.drop, hidden: true) == ["clip.mp4"])
+        #expect(try Outcome.files(in: fixture.received, hidden: false).isEmpty)
+    }
+
     private func runUntilKilled(_ fixture: DaemonFixture, by kill: Kill) async throws {
         try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(kill.step):\(kill.nth)"])
         let ending = try await #require(fixture.daemon).end(within: .seconds(20))
