@@ -1,9 +1,10 @@
 # make demo           install what is missing, build, and watch a video go from a folder to a receiver (DEMO=once: then stop)
 # make build          the release program: .build/release/sluice
-# make test           every test, with 50 kills of the crash test
-# make test-long      the same with the slow tests and 1,000 kills
+# make test           every test, with 50 kills of the crash test and 12 power cuts at random moments
+# make test-long      the same with the slow tests, 1,000 kills and 200 cuts
 # make crash          the crash test alone: KILLS=50, SEED= to have a run again
 # make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= and ROUNDS=1 for a round again
+# make cuts           the power cuts alone, as root: CUTS=12, SEED= to have a run again
 # make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address alone
 # make bench          figures, one line each: ONLY=core/ for some of them
 # make lint           format, imports, forbidden words, scripts
@@ -11,10 +12,11 @@
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
-.PHONY: help demo build test test-long crash fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
+.PHONY: help demo build test test-long crash cuts fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
 .DEFAULT_GOAL := help
 
 KILLS ?= 50
+CUTS ?= 12
 ROUNDS ?= 1000000
 SEED ?=
 ONLY ?=
@@ -40,16 +42,20 @@ build: install-deps
 test: install-test-deps
 	swift build --build-tests $(STRICT)
 	$(RUN) --skip EndToEndTests
-	SLUICE_KILLS=$(KILLS) $(RUN) --filter EndToEndTests
+	SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) $(RUN) --filter EndToEndTests
 
 test-long: install-test-deps
 	swift build --build-tests $(STRICT)
 	SLOW_TESTS=1 $(RUN) --skip EndToEndTests
-	SLOW_TESTS=1 SLUICE_KILLS=1000 $(RUN) --filter EndToEndTests
+	SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 $(RUN) --filter EndToEndTests
 
 crash: install-test-deps
 	swift build --build-tests $(STRICT)
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_KILLS=$(KILLS) $(RUN) --filter CrashTests
+
+cuts: install-test-deps
+	swift build --build-tests $(STRICT)
+	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_CUTS=$(CUTS) $(RUN) --filter CutTests
 
 # Each target prints the seed of its round when something does not hold; what traps leaves it in .build/fuzz.
 fuzz: install-test-deps

@@ -12,6 +12,9 @@
 #ifndef STATX_MNT_ID
 #define STATX_MNT_ID 0x00001000U
 #endif
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x00004000U
+#endif
 struct file_system_uuid { uint8_t length; uint8_t uuid[16]; };
 #define GET_FILE_SYSTEM_UUID _IOR(0x15, 0, struct file_system_uuid)
 
@@ -25,15 +28,20 @@ int sluice_statx_following(const char *path, struct sluice_look *look) {
     return result;
 }
 
-uint64_t sluice_mount_number(int folder, const char *path) {
+static uint64_t mount_number(int folder, const char *path, unsigned kind) {
     struct statx s;
     memset(&s, 0, sizeof s);
     int flags = AT_NO_AUTOMOUNT | (path[0] ? 0 : AT_EMPTY_PATH);
-    if (statx(folder, path, flags, STATX_MNT_ID, &s) != 0 || !(s.stx_mask & STATX_MNT_ID)) return 0;
+    if (statx(folder, path, flags, kind, &s) != 0 || !(s.stx_mask & kind)) return 0;
     // stx_mnt_id stands at byte 144; the structure of older headers has it among its spare fields.
     uint64_t number;
     memcpy(&number, (const char *)&s + 144, sizeof number);
     return number;
+}
+
+uint64_t sluice_mount_number(int folder, const char *path) { return mount_number(folder, path, STATX_MNT_ID); }
+uint64_t sluice_unique_mount_number(const char *path) {
+    return mount_number(AT_FDCWD, path, STATX_MNT_ID_UNIQUE);
 }
 
 int sluice_file_system_uuid(const char *path, uint8_t *uuid) {

@@ -133,6 +133,7 @@ package struct DestinationHealth: Hashable, Sendable {
     /// | remedy | hold | wait |
     /// |---|---|---|
     /// | hold destination | `destination` | what the server asked for, else the backoff, at most 5 min |
+    /// | no room | `destination` | the same |
     /// | rate limit | `rate_limit` | what the server asked for, else the backoff |
     /// | authenticate | `auth` | 15 min |
     /// | misconfigured | `destination` | the backoff |
@@ -141,7 +142,7 @@ package struct DestinationHealth: Hashable, Sendable {
     ) -> (kind: Hold.Kind, wait: Duration)? {
         let wait = backoff.wait(afterFailures: failures, luck: luck)
         switch remedy {
-        case .holdDestination(let after): return (.destination, after ?? min(wait, .seconds(300)))
+        case .holdDestination(let after), .noRoom(let after): return (.destination, after ?? min(wait, .seconds(300)))
         case .rateLimit(let after): return (.rateLimit, after ?? wait)
         case .authenticate: return (.auth, .seconds(900))
         case .misconfigured: return (.destination, wait)

@@ -35,6 +35,9 @@ package enum Remedy: Hashable, Sendable {
     case holdDestination(after: Duration?)
     /// As above, and the server named a rate limit.
     case rateLimit(after: Duration?)
+    /// There is no room at the destination: hold it, and probe it more and more seldom although it answers, since each
+    /// probe may cost bytes that are refused.
+    case noRoom(after: Duration?)
     /// The credential is refused: hold the destination until the secret works again.
     case authenticate
     /// The endpoint is wrong or needs a person (redirect, 404 on creation): hold, probe slowly.

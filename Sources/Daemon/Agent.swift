@@ -55,6 +55,7 @@ package final class Agent: Sendable {
         let house = House(
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
             clocks: clocks, log: log)
+        _ = await store.listen(house.stateWorks)
         let agent = Agent(house, kinds, reloading)
         var setup = house.setup
         for destination in settings.destinations { setup.destinations[destination.name] = try agent.make(destination) }
@@ -166,10 +167,21 @@ package final class Agent: Sendable {
                     "staging": house.staging.folder.display, "folders": "\(house.settings.folders.count)",
                     "destinations": "\(house.settings.destinations.count)", "ongoing": "\(ongoing)",
                 ])
+            await warnOfLittleRoom()
         } catch {
+            if let error = error as? StoreError { house.stateFailed(error) }
             house.log.error("the start could not be recorded", ["reason": "\(error)"])
         }
         isReady.store(true, ordering: .releasing)
+    }
+
+    private func warnOfLittleRoom() async {
+        let folder = house.settings.state
+        // A file system that does not tell its space is no fault.
+        guard let free = try? await blocking({ try Space(at: folder).free }), free < Store.scarceRoom else { return }
+        house.log.warning(
+            "little room for the state: it works on, with more writes to the disk",
+            ["path": folder.display, "free": "\(free)", "wanted": "\(Store.scarceRoom)"])
     }
 
     /// - Throws: What the destination says of its settings.

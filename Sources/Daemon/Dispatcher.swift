@@ -27,15 +27,15 @@ actor Dispatcher {
     func run() async throws {
         while !Task.isCancelled {
             do {
+                // No byte is sent whose checkpoint could not be stored.
+                if house.troubles["state"] != nil { try await house.store.prove() }
                 try await pass()
-                if house.troubles.clear("state") { house.log.notice("the state can be written again") }
                 await house.dispatchBell.wait(atMost: try await nextDeadline())
             } catch let error as StoreError {
-                let text = "the state in \(house.settings.state.display) cannot be written: \(error.message)"
-                if house.troubles.set("state", Hold(.disk, since: house.clocks.wall(), text: text)) {
-                    house.log.error("uploads wait: the state cannot be written", ["reason": error.description])
-                }
-                await house.dispatchBell.wait(atMost: .seconds(5))
+                house.stateFailed(error)
+                // Not the bell, which rings for every file: the disk is asked every few seconds and not more often. Only a
+                // stop ends the sleep early, and the loop with it.
+                try? await Task.sleep(for: .seconds(5))
             }
         }
         isStopping = true
@@ -121,6 +121,7 @@ actor Dispatcher {
             if state == .staging { house.stagerBell.ring() }
         } catch {
             // The upload stays leased to this run: it is put back when the state can be written, or at the next start.
+            if let error = error as? StoreError { house.stateFailed(error) }
             house.log.error("an attempt could not be recorded", ["id": upload.id, "reason": "\(error)"])
             await putBack(upload.id)
         }
@@ -144,6 +145,9 @@ actor Dispatcher {
         var health = health[name] ?? DestinationHealth()
         let retry = house.retry(folder: upload.folder, destination: name)
         let (now, monotonic) = (house.clocks.wall(), house.clocks.monotonic())
+        // A full destination says where an upload stands, and still takes nothing.
+        let isFull = if case .noRoom? = verdict.remedy { true } else { false }
+        let isUp = verdict.wasAnswered && !isFull
         if let failure = verdict.failure, let wait = ownWait(verdict, upload, health, retry) {
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
             house.log.warning(
@@ -151,10 +155,10 @@ actor Dispatcher {
                 ["id": upload.id, "destination": name, "reason": failure.message])
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
             let hold = DestinationHealth.hold(
-                for: remedy, failures: verdict.wasAnswered ? 1 : (health.trouble?.failures ?? 0) + 1, backoff: retry,
+                for: remedy, failures: isUp ? 1 : (health.trouble?.failures ?? 0) + 1, backoff: retry,
                 luck: Chance.luck())
         {
-            if verdict.wasAnswered { health.succeeded() }
+            if isUp { health.succeeded() }
             let isNews = health.trouble?.kind != hold.kind || health.trouble?.text != failure.message
             health.failed(hold.kind, text: failure.message, wait: hold.wait, now: now, monotonic: monotonic)
             // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.

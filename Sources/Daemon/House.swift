@@ -63,6 +63,32 @@ struct House: Sendable {
     /// Why single assets wait for their copy, by their number.
     let stagingHolds = Troubles()
 
+    /// Says that the state cannot be written: once, whoever finds it and however often. The dispatcher then tries it
+    /// every few seconds until it can; ``stateWorks`` takes it back.
+    func stateFailed(_ error: StoreError) {
+        var text = "the state in \(settings.state.display) cannot be written: \(error.message)"
+        let reason = text
+        // A disk that does not tell its space may be the very trouble.
+        if error.isFull, let space = try? Space(at: settings.state) {
+            text += "; \(space.free) bytes are free there, and \(Store.neededRoom) are needed"
+        }
+        guard troubles.set("state", Hold(.disk, since: clocks.wall(), text: text), news: reason) else { return }
+        log.error("the state cannot be written: nothing is taken in, sent or released", ["reason": text])
+        dispatchBell.ring()
+    }
+
+    /// Called after each commit: what waits for the state goes on.
+    var stateWorks: @Sendable () -> Void {
+        // Not `self`: the store keeps this, and would keep itself.
+        let (troubles, log) = (troubles, log)
+        let bells = [dispatchBell, stagerBell, releaseBell, removalBell]
+        return {
+            guard troubles.clear("state") else { return }
+            log.notice("the state can be written again")
+            for bell in bells { bell.ring() }
+        }
+    }
+
     func folder(_ name: String) -> FolderSettings? { settings.folders.first { $0.watch.name == name } }
 
     func settings(ofDestination name: String) -> DestinationSettings? {
@@ -77,18 +103,20 @@ struct House: Sendable {
 
 /// What stands in the way of everybody, by what it is about: shown by `status`, logged when it comes and when it goes.
 final class Troubles: Sendable {
-    private let standing = Mutex<[String: Hold]>([:])
+    private let standing = Mutex<[String: (hold: Hold, news: String)]>([:])
 
-    subscript(about: String) -> Hold? { standing.withLock { $0[about] } }
-    var all: [Hold] { standing.withLock { Array($0.values) } }
+    subscript(about: String) -> Hold? { standing.withLock { $0[about]?.hold } }
+    var all: [Hold] { standing.withLock { $0.values.map(\.hold) } }
 
+    /// - Parameter news: The part of the text whose change is worth telling; all of it by default.
     /// - Returns: Whether this is news: worth a line in the log.
-    func set(_ about: String, _ hold: Hold) -> Bool {
-        standing.withLock { standing in
-            let isNews = standing[about]?.text != hold.text
+    func set(_ about: String, _ hold: Hold, news: String? = nil) -> Bool {
+        let news = news ?? hold.text
+        return standing.withLock { standing in
+            let isNews = standing[about]?.news != news
             // It began when it began, however often it is found again.
-            standing[about] =
-                standing[about].map { Hold(hold.kind, since: $0.since, until: hold.until, text: hold.text) } ?? hold
+            let since = standing[about]?.hold.since ?? hold.since
+            standing[about] = (Hold(hold.kind, since: since, until: hold.until, text: hold.text), news)
             return isNews
         }
     }

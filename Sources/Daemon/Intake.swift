@@ -89,16 +89,9 @@ struct Intake: Sendable {
     private func insist<R: Sendable>(_ body: () async throws -> R) async throws -> R {
         while true {
             do {
-                let result = try await body()
-                if house.troubles.clear("state") { house.log.notice("the state can be written again") }
-                return result
+                return try await body()
             } catch let error as StoreError {
-                let hold = Hold(
-                    .disk, since: house.clocks.wall(),
-                    text: "the state in \(house.settings.state.display) cannot be written: \(error.message)")
-                if house.troubles.set("state", hold) {
-                    house.log.error("intake stopped: the state cannot be written", ["reason": error.description])
-                }
+                house.stateFailed(error)
                 try await Task.sleep(for: .seconds(5))
             }
         }

@@ -12,6 +12,9 @@ actor Releaser {
     /// Assets whose source cannot be taken now, and when they are tried again.
     private var deferred: [Int64: (until: MonotonicTime, failures: Int)] = [:]
 
+    /// What the last pass failed with, which is said once.
+    private var complaint: String?
+
     /// Assets at a time: their transactions and folder syncs overlap.
     private static let width = 16
 
@@ -22,8 +25,13 @@ actor Releaser {
             do {
                 try await pass()
                 await house.releaseBell.wait(atMost: nextDeadline())
+                complaint = nil
+            } catch let error as StoreError {
+                house.stateFailed(error)
+                await house.releaseBell.wait(atMost: .seconds(5))
             } catch {
-                house.log.error("release waits", ["reason": "\(error)"])
+                if complaint != "\(error)" { house.log.error("release waits", ["reason": "\(error)"]) }
+                complaint = "\(error)"
                 await house.releaseBell.wait(atMost: .seconds(5))
             }
         }

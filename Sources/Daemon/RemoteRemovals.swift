@@ -26,7 +26,7 @@ actor RemoteRemovals {
                 await house.removalBell.wait(
                     atMost: deferred.values.min().map { max(.milliseconds(10), $0.since(now)) })
             } catch let error as StoreError {
-                house.log.error("remote removals wait", ["reason": error.description])
+                house.stateFailed(error)
                 await house.removalBell.wait(atMost: .seconds(5))
             }
         }

@@ -27,7 +27,7 @@ actor Stager {
     private static let smallFile: Int64 = 1 << 20
     private static let batchFiles = 64
     private static let batchTime: Duration = .milliseconds(50)
-    /// Between two tries at a staging folder that does not work.
+    /// Between two looks at a staging folder that does not work or has no room.
     private static let blockTime: Duration = .seconds(10)
 
     init(house: House, reconsider: @escaping @Sendable (String, FilePath) -> Void) {
@@ -63,7 +63,7 @@ actor Stager {
                     await copy(batch)
                 }
             } catch let error as StoreError {
-                house.log.error("staging waits: the state cannot be written", ["reason": error.description])
+                house.stateFailed(error)
                 await bell.wait(atMost: .seconds(5))
             }
         }
@@ -145,13 +145,15 @@ actor Stager {
             return .later
         }
         if let cap = settings.maxSize, used + asset.size > cap {
-            wait("staging holds \(used) of at most \(cap) bytes: it goes on when uploads are done")
+            wait(
+                "\(staging.folder.display) holds \(used) of at most \(cap) bytes, and the next file has \(asset.size): it goes on when uploads are done",
+                news: "max_size")
             return .later
         }
         if free - asset.size < settings.keepFree {
             wait(
-                "\(free) bytes are free for staging, and \(settings.keepFree) are to stay free: it goes on when uploads are done"
-            )
+                "no room in \(staging.folder.display): \(free) bytes are free, the next file has \(asset.size), and \(settings.keepFree) are to stay free; it goes on when uploads are done or room is made",
+                news: "keep_free")
             return .later
         }
         return .enough
@@ -166,9 +168,10 @@ actor Stager {
         }
     }
 
-    private func wait(_ text: String) {
+    /// - Parameter news: What is worth a line in the log when it changes; the text by default.
+    private func wait(_ text: String, news: String? = nil) {
         let hold = Hold(.disk, since: house.clocks.wall(), text: text)
-        if house.troubles.set("staging", hold) { house.log.warning("staging waits", ["reason": text]) }
+        if house.troubles.set("staging", hold, news: news) { house.log.warning("staging waits", ["reason": text]) }
     }
 
     /// Both workers have done what there was to do.
@@ -179,7 +182,7 @@ actor Stager {
         // Never at once: what is due may be without room.
         var earliest = times.min().map { max(.seconds(1), $0.since(house.clocks.monotonic())) }
         // Room may also come by what others remove, of which nobody tells.
-        if house.troubles["staging"] != nil { earliest = min(earliest ?? .seconds(30), .seconds(30)) }
+        if house.troubles["staging"] != nil { earliest = min(earliest ?? Self.blockTime, Self.blockTime) }
         return earliest
     }
 
@@ -265,8 +268,12 @@ actor Stager {
         do {
             if !copied.isEmpty { try await publish(copied) }
             for case (let asset, .failed(let error)) in results { try await handle(error, asset) }
-        } catch {
+        } catch let error as StoreError {
             // The assets stay recorded as arrived: they are copied again, but not at once.
+            house.stateFailed(error)
+            blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
+        } catch {
+            // As above.
             house.log.error("staged copies could not be recorded", ["reason": "\(error)"])
             block("\(error)")
         }
@@ -324,15 +331,21 @@ actor Stager {
             } else {
                 try await refuse(asset, missing(asset), isGone: true)
             }
-        case .full(let error): block("no room for the next copy: \(error)")
+        case .full(let error):
+            let folder = house.staging.folder
+            // What cannot be asked is left out: the error says the most.
+            let space = try? await blocking { try Space(at: folder) }
+            let left = space.map { ": \($0.free) bytes are free, and \($0.filesFree) more files fit" } ?? ""
+            block(
+                "no room in \(folder.display) for the next file, of \(asset.size) bytes\(left); \(error)", news: "full")
         case .broken(let error): block("the staging folder does not work: \(error)")
         case .unreadable(let error): putOff(asset, .backoff, "the source cannot be read: \(error)")
         }
     }
 
     /// The staging folder did not take a copy, so it would not take the next: all wait a little.
-    private func block(_ text: String) {
-        wait(text)
+    private func block(_ text: String, news: String? = nil) {
+        wait(text, news: news)
         blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
     }
 
@@ -379,6 +392,9 @@ actor Stager {
                     }
                     if isGone { try await refuse(asset, missing(asset), isGone: true) }
                 }
+            } catch let error as StoreError {
+                house.stateFailed(error)
+                try await Task.sleep(for: .seconds(10))
             } catch {
                 house.log.warning("cannot look after changed files", ["reason": "\(error)"])
                 try await Task.sleep(for: .seconds(10))

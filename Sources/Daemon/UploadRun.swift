@@ -89,7 +89,7 @@ struct UploadRun: Sendable {
                 let wait = max(after ?? .zero, retry.wait(afterFailures: used, luck: Chance.luck()))
                 verdict.outcome = .again(failure, until: house.clocks.monotonic().advanced(by: wait))
             }
-        case .holdDestination, .rateLimit, .authenticate, .misconfigured:
+        case .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The dispatcher fills in when it may go again, since that is the destination's matter.
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
         }

@@ -49,13 +49,19 @@ extension FileLook {
 /// Operations on names.
 package enum Files {
     /// Makes `path` and its missing parents, each with `mode`. Existing folders stay as they are.
-    package static func makeFolders(_ path: FilePath, mode: UInt32 = 0o750) throws(SystemError) {
+    ///
+    /// - Parameter durably: Syncs the parent of each folder that was made, so that what is put there durably cannot go
+    ///   with its folder.
+    package static func makeFolders(
+        _ path: FilePath, mode: UInt32 = 0o750, durably: Bool = false
+    ) throws(SystemError) {
         if let look = try FileLook.ifPresent(at: path), look.isDirectory { return }
         let parent = path.parent
-        if !parent.isEmpty && parent != path { try makeFolders(parent, mode: mode) }
+        if !parent.isEmpty && parent != path { try makeFolders(parent, mode: mode, durably: durably) }
         do { try systemCall("mkdir", on: path.display) { path.withCString { mkdir($0, mode_t(mode)) } } } catch {
             guard error.exists else { throw error }
         }
+        if durably { try syncFolder(parent.isEmpty ? "." : parent) }
     }
 
     package static func rename(_ from: FilePath, to: FilePath) throws(SystemError) {
@@ -145,11 +151,17 @@ package enum Files {
     package static func replace(_ path: FilePath, with content: [UInt8]) throws(SystemError) {
         let partial = FilePath(bytes: path.bytes + Array(".part".utf8))
         try removeIfPresent(partial)
-        let descriptor = try Descriptor.open(partial, for: .creating)
-        try descriptor.write(content, named: partial)
-        try descriptor.sync(named: partial)
-        try descriptor.close(named: partial)
-        try rename(partial, to: path)
+        do {
+            let descriptor = try Descriptor.open(partial, for: .creating)
+            try descriptor.write(content, named: partial)
+            try descriptor.sync(named: partial)
+            try descriptor.close(named: partial)
+            try rename(partial, to: path)
+        } catch {
+            // On a full disk a half one would take the room of the next. The first error is the one worth reporting.
+            try? removeIfPresent(partial)
+            throw error
+        }
         try syncFolder(path.parent.isEmpty ? "." : path.parent)
     }
 }

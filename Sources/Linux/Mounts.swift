@@ -143,3 +143,11 @@ extension FileLook {
         return FileLook(look)
     }
 }
+
+/// The number of the mount that holds `path`, which no later mount of this boot gets.
+///
+/// - Returns: `nil` when the kernel does not tell (before 6.8).
+package func uniqueMount(holding path: FilePath) -> UInt64? {
+    let number = path.withCString { sluice_unique_mount_number($0) }
+    return number == 0 ? nil : number
+}

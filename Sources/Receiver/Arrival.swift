@@ -165,7 +165,7 @@ final class Arrival: Sendable {
 
     private func sync(on shelf: Shelf) throws -> Int64 {
         let (offset, record) = state.withLock { ($0.offset, $0.record) }
-        if offset == record.offset, record.boot == Record.currentBoot { return offset }
+        if offset == record.offset, record.boot == shelf.boot { return offset }
         let path = shelf.data(of: id)
         let file = try Descriptor.open(path, for: .updating)
         do { try file.sync(named: path) } catch {
@@ -181,7 +181,7 @@ final class Arrival: Sendable {
     private func note(on shelf: Shelf, _ change: (inout Record) -> Void) throws {
         var record = record
         change(&record)
-        record.boot = Record.currentBoot
+        record.boot = shelf.boot
         record.touched = shelf.now().milliseconds
         try record.write(shelf.record(of: id))
         let written = record

@@ -15,8 +15,8 @@ struct Record: Codable, Sendable {
     var touched: Int64
     /// So many bytes of `ID.data` were on the disk when this was written.
     var offset: Int64 = 0
-    /// The boot of the machine that wrote this. While it lasts, what was written after is in the file too, whatever became
-    /// of the process.
+    /// The boot of the machine that wrote this, and the mount of the file system. While both last, what was written after
+    /// is in the file too, whatever became of the process.
     var boot: String
     /// SHA-256 of the whole, in hexadecimal, once known.
     var digest: String?
@@ -41,10 +41,13 @@ struct Record: Codable, Sendable {
         try Files.replace(path, with: Array(try encoder.encode(self)))
     }
 
-    /// The id of this boot; empty when the kernel does not say, and then nothing is trusted that was not synced.
-    static let currentBoot: String = {
+    /// The id of this boot and of the mount that holds `folder`: a disk that was pulled out and is back may have lost what
+    /// was not synced. Empty when the kernel does not tell the boot, and then nothing is trusted that was not synced.
+    static func currentBoot(at folder: FilePath) -> String {
         // Without /proc more is sent again, and nothing is lost.
         let bytes = (try? Files.read("/proc/sys/kernel/random/boot_id", limit: 64)) ?? []
-        return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-    }()
+        let boot = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        guard !boot.isEmpty, let mount = uniqueMount(holding: folder) else { return boot }
+        return "\(boot) \(mount)"
+    }
 }

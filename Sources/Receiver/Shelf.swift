@@ -13,6 +13,8 @@ final class Shelf: Sendable {
     let folder: FilePath
     let log: @Sendable (String) -> Void
     private let clocks: any Clocks
+    /// What records are written with: see ``Record/boot``.
+    let boot: String
 
     /// Held for as long as this shelf is in use.
     private final class Lock: Sendable {
@@ -35,8 +37,10 @@ final class Shelf: Sendable {
         self.clocks = clocks
         self.log = log
         folder = root.appending(FinalName.ownFolder)
-        try Files.makeFolders(folder)
+        try Files.makeFolders(folder, durably: true)
+        // Also where an earlier run made it and was killed before its sync.
         try Files.syncFolder(root)
+        boot = Record.currentBoot(at: folder)
         let path = folder.appending("lock")
         let file = try Descriptor.open(path, for: .updating)
         guard try file.tryLock(named: path) else {
@@ -108,7 +112,7 @@ final class Shelf: Sendable {
         let id = hexadecimal(Chance.bytes(16))
         let now = now().milliseconds
         let record = Record(
-            id: id, length: length, metadata: metadata.header, created: now, touched: now, boot: Record.currentBoot)
+            id: id, length: length, metadata: metadata.header, created: now, touched: now, boot: boot)
         do {
             try Descriptor.open(data(of: id), for: .creating).close(named: data(of: id))
             // Syncs the folder, and with it the data's name.
@@ -191,7 +195,7 @@ final class Shelf: Sendable {
         var offset = record.length
         if let look {
             // A power cut may leave a file that is long enough and holds nothing: only what was synced counts then.
-            offset = min(record.boot == Record.currentBoot ? look.size : min(record.offset, look.size), record.length)
+            offset = min(record.boot == boot ? look.size : min(record.offset, look.size), record.length)
             if offset < look.size {
                 try Descriptor.open(data(of: record.id), for: .updating).setSize(offset, named: data(of: record.id))
             }

@@ -2,13 +2,14 @@ internal import Config
 internal import Core
 internal import Glibc
 internal import Linux
+internal import Store
 
 /// What `check` looks at on this machine. Changes nothing: rights are asked for, not tried out.
 enum LocalChecks {
     static func all(_ settings: Settings) -> [Finding] {
         settings.folders.map { Finding(about: "folder", name: $0.watch.name, folder($0)) } + [
             Finding(about: "staging", name: settings.staging.path.display, staging(settings.staging)),
-            Finding(about: "state", name: settings.state.display, ownFolder(settings.state, what: "the queue")),
+            Finding(about: "state", name: settings.state.display, state(settings.state)),
             Finding(
                 about: "control", name: settings.control.socket.display,
                 ownFolder(settings.control.socket.parent, what: "the socket", mayForget: true)),
@@ -68,6 +69,15 @@ enum LocalChecks {
                 "\(free) free, of which \(Units.bytes(settings.keepFree)) are to stay free: nothing will be staged")
         }
         return CheckResult(.ok, result.detail + ", \(free) free")
+    }
+
+    private static func state(_ path: FilePath) -> CheckResult {
+        let result = ownFolder(path, what: "the queue")
+        // A file system that does not tell its space is no fault of the configuration.
+        guard result.verdict == .ok, let space = try? Space(at: existing(path).base), space.free < Store.scarceRoom
+        else { return result }
+        return CheckResult(
+            .warning, "\(Units.bytes(space.free)) free; keep \(Units.bytes(Store.scarceRoom)) free for the queue")
     }
 
     /// A folder of the daemon's own: writable, or to be made below one that is.

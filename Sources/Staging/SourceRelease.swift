@@ -127,8 +127,11 @@ package struct SourceRelease: Sendable {
     }
 
     /// The caught file is somebody else's: it gets its name back, or a free one beside it where that is taken again.
+    ///
+    /// Durable when it returns: after the record nobody would look for it under the hidden name any more.
     private func giveBack(_ reason: String) throws(SystemError) -> Result {
         let place = try Self.placeFreely(aside, at: asset.path)
+        try Files.syncFolder(folder)
         return .kept(place == asset.path ? reason : "\(reason); it stands now as \(place.display)")
     }
 
@@ -147,15 +150,19 @@ package struct SourceRelease: Sendable {
     }
 
     private func move(to target: FilePath) throws(SystemError) -> FilePath {
-        try Files.makeFolders(target.parent)
-        if let there = try FileLook.ifPresent(at: target), there.isRegular, there.size == asset.size,
-            try contentDigest(of: target) == asset.sha256
-        {
+        try Files.makeFolders(target.parent, durably: true)
+        // Under the names that it may have got before a crash.
+        for number in 1..<10_000 {
+            let there = target.numbered(number)
+            guard let look = try FileLook.ifPresent(at: there) else { break }
+            guard look.isRegular, look.size == asset.size, try contentDigest(of: there) == asset.sha256 else {
+                continue
+            }
             // The same bytes stand there: moved before a crash, or a copy of the same file, which may not be on disk yet.
-            try Descriptor.open(target, for: .reading).sync(named: target)
-            try Files.syncFolder(target.parent)
+            try Descriptor.open(there, for: .reading).sync(named: there)
+            try Files.syncFolder(there.parent)
             try Files.remove(aside)
-            return target
+            return there
         }
         do { return try Self.placeFreely(aside, at: target) } catch {
             guard error.crossesFileSystems else { throw error }
@@ -191,6 +198,7 @@ package struct SourceRelease: Sendable {
         }
         let place = try Self.placeFreely(partial, at: target)
         try Files.syncFolder(place.parent)
+        CrashPoint.reached("release-copied")
         try Files.remove(aside)
         return place
     }

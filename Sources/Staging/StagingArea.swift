@@ -59,7 +59,7 @@ package struct StagingArea: Sendable {
     private func partial(_ name: FilePath) -> FilePath { FilePath(bytes: path(name).bytes + Array(".part".utf8)) }
 
     /// Makes the folder where it is missing.
-    package func prepare() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700) }
+    package func prepare() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700, durably: true) }
 
     /// The numbers of the whole copies, lowest first. Changes nothing; a folder that is not there holds none.
     package func copies() throws(SystemError) -> [Int64] {
@@ -90,7 +90,7 @@ package struct StagingArea: Sendable {
     }
 
     /// Makes the folder anew where somebody removed it. What was in it is staged again when it is missed.
-    package func restore() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700) }
+    package func restore() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700, durably: true) }
 
     /// Copies `source` to a partial file, durable but not yet under its name: ``publish(_:)`` follows.
     ///

@@ -15,6 +15,11 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The file is damaged, or no database of ours at all.
     package var isCorrupt: Bool { code & 0xFF == SQLITE_CORRUPT || code & 0xFF == SQLITE_NOTADB }
 
+    /// What SQLite would say, said before it is asked.
+    static func full(sql: String) -> StoreError {
+        StoreError(code: SQLITE_FULL, message: "database or disk is full", sql: sql)
+    }
+
     /// The disk or another process is in the way, and may not be in a while.
     package var isPassing: Bool { isFull || [SQLITE_BUSY, SQLITE_NOMEM, SQLITE_IOERR].contains(code & 0xFF) }
 

@@ -66,10 +66,15 @@ extension Store {
         let place: [Connection.Value] = [.text(identity.folder), .blob(identity.relative.bytes)]
         // The asset that was recorded for this path and changed before its copy was made goes on as the same asset.
         let waiting = try connection.first(
-            "SELECT id FROM asset WHERE folder = ?1 AND relative = ?2 AND state IN ('arrived', 'unsettled') ORDER BY id DESC",
-            place
-        ) { $0.integer(0) }
-        if let waiting {
+            """
+            SELECT id, state = 'arrived' AND size = ?3 AND modified = ?4 AND changed = ?5 FROM asset
+            WHERE folder = ?1 AND relative = ?2 AND state IN ('arrived', 'unsettled') ORDER BY id DESC
+            """,
+            place + [.integer(identity.size), .integer(identity.modified), .integer(arrival.file.look.changed)]
+        ) { (id: $0.integer(0), isSame: $0.integer(1) == 1) }
+        // Nothing new of it: its copy is to be made.
+        if let waiting, waiting.isSame, !arrival.again { return .known }
+        if let waiting = waiting?.id {
             try connection.run(
                 """
                 UPDATE asset SET state = 'arrived', size = ?2, modified = ?3, changed = ?4, inode = ?5, born = ?6,

@@ -31,6 +31,14 @@ package actor Store {
     private let thread: OwnThread
     private var waiting: [CheckedContinuation<Void, any Error>] = []
     private var isOpen = false
+    /// The last transaction did not fit on the disk.
+    private var wasFull = false
+    /// With less free on its disk the log is emptied before each change, so that it stays small. An empty log needs no
+    /// room to be emptied; one that has taken the last of a disk could never be.
+    package static let scarceRoom: Int64 = 16 << 20
+    /// What is to be free again after the disk was full: enough for a batch of files, so that no change fits alone and
+    /// the next does not.
+    package static let neededRoom: Int64 = 1 << 20
     private var lastID: UploadID?
     private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0
@@ -81,7 +89,7 @@ package actor Store {
         let path = folder.appending(name)
         do {
             let opened = try await blocking {
-                try Files.makeFolders(folder)
+                try Files.makeFolders(folder, durably: true)
                 let lock = try InstanceLock(folder: folder)
                 let mayBegin = try mayBegin(lock)
                 let writer = try Self.connect(path)
@@ -206,8 +214,30 @@ package actor Store {
     private func begin() throws(StoreError) {
         // A rollback that failed has left the last one open.
         if !writer.isIdle { try writer.execute("ROLLBACK") }
-        try writer.execute("BEGIN IMMEDIATE")
+        do {
+            try makeRoom()
+            try writer.execute("BEGIN IMMEDIATE")
+        } catch {
+            wasFull = wasFull || error.isFull
+            throw error
+        }
         isOpen = true
+    }
+
+    /// Where room is scarce, moves what is in the log into the database, while that still fits.
+    private func makeRoom() throws(StoreError) {
+        // A file system that does not tell its space is written to until it says no.
+        guard let free = try? Space(at: folder).free, free < Self.scarceRoom else { return }
+        if wasFull, free < Self.neededRoom { throw .full(sql: "begin") }
+        try writer.execute("PRAGMA wal_checkpoint(RESTART)")
+    }
+
+    /// Writes a little, to find out whether the state can be written. Durable when it returns.
+    package func prove() async throws {
+        try await change { connection in
+            try connection.run(
+                "INSERT OR REPLACE INTO setting VALUES ('proved', ?1)", [.text("\(self.clocks.wall().milliseconds)")])
+        }
     }
 
     /// One piece of work in the open transaction: all of it, or nothing of it.
@@ -240,6 +270,7 @@ package actor Store {
             return error
         }
         isOpen = false
+        wasFull = false
         CrashPoint.reached("committed")
         let done = waiting
         waiting = []
@@ -255,8 +286,12 @@ package actor Store {
         isOpen = false
         // Its own error would only say the same again, and the next beginning repeats it.
         if !writer.isIdle { try? writer.execute("ROLLBACK") }
-        // The log keeps its size until it is emptied, which may be all the room that there is.
-        if (error as? StoreError)?.isFull == true { try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
+        if (error as? StoreError)?.isFull == true {
+            wasFull = true
+            // The log keeps its size until it is emptied, which may be all the room that there is. Its own error would
+            // be the same one.
+            try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
         let failed = waiting
         waiting = []
         for continuation in failed { continuation.resume(throwing: error) }
@@ -351,7 +386,11 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
                 + "rebuild`: it makes a new database from the folders, the staging folder and what the destinations "
                 + "hold, and sends nothing again that they can name. `sluice rebuild --dry-run` shows what it would do."
         }
-        if error.isFull { return "Make room on the disk of \(database.parent.display)." }
+        // SQLite calls it an I/O error when its files for the log do not fit.
+        let free = (try? Space(at: database.parent))?.free ?? .max
+        if error.isFull || (error.isPassing && free < Store.neededRoom) {
+            return "Make room on the disk of \(database.parent.display)."
+        }
         if error.isReadOnly { return "Let the daemon's user write \(database.parent.display) and the files in it." }
         return "The state folder has to be on a local disk that works."
     }

@@ -27,26 +27,37 @@ package final class DaemonFixture {
     /// More keys of `archive`, as YAML: `, taken: fail`.
     package var archiveKeys = ""
 
+    /// More keys of `staging`, as YAML: `, keep_free: 0 B`.
+    package var stagingKeys = ""
+
     /// What the camera fills.
-    package var drop: FilePath { folder.path.appending("drop") }
+    package var drop: FilePath { place("drop") }
     /// On the drop folder's file system and outside it: where a file waits to be renamed into it.
-    package var beside: FilePath { folder.path.appending("beside") }
+    package var beside: FilePath { places["drop", default: folder.path].appending("beside") }
     /// Where `move` takes sources.
-    package var done: FilePath { folder.path.appending("done") }
+    package var done: FilePath { place("done") }
     /// Where the receiver puts what it got.
-    package var received: FilePath { folder.path.appending("received") }
+    package var received: FilePath { place("received") }
     /// The folder of the destination `archive`; made with the fixture.
-    package var archive: FilePath { folder.path.appending("archive") }
-    package var staging: FilePath { folder.path.appending("staging") }
-    package var state: FilePath { folder.path.appending("state") }
+    package var archive: FilePath { place("archive") }
+    package var staging: FilePath { place("staging") }
+    package var state: FilePath { place("state") }
+    private let places: [String: FilePath]
+    private func place(_ name: String) -> FilePath { places[name, default: folder.path].appending(FilePath(name)) }
     package var config: FilePath { folder.path.appending("sluice.yaml") }
     private var logs: FilePath { folder.path.appending("logs") }
 
-    package init(source: Source, binary: FilePath) throws {
+    /// - Parameter places: Where the folders `drop`, `done`, `received`, `archive`, `staging` and `state` are made, each by its
+    ///   name: on disks of their own; those not named in the fixture's folder.
+    package init(source: Source, binary: FilePath, places: [String: FilePath] = [:]) throws {
         self.source = source
         self.binary = binary
+        self.places = places
         folder = TemporaryFolder()
-        for path in [drop, beside, done, received, archive, staging, state, logs] { try Files.makeFolders(path) }
+        for path in [drop, beside, done, received, archive, staging, state, logs] {
+            try Files.makeFolders(path)
+            try Files.syncFolder(path.parent)
+        }
     }
 
     /// Both end before the folder goes: what still runs would write into it anew.
@@ -136,21 +147,21 @@ package final class DaemonFixture {
         let after =
             switch source {
             case .keep, .delete: "{source: \(source.rawValue)}"
-            case .move: "{source: move, to: \"\(root)/done/{relative}\"}"
+            case .move: "{source: move, to: \"\(done.display)/{relative}\"}"
             }
         let url = destination ?? "http://\(address)/files/"
         let lines = [
             "nas": "  nas: {type: tus, url: \"\(url)\"\(destinationKeys)}",
             "archive":
-                "  archive: {type: directory, path: \(root)/archive, mount: \(archiveMount.display)\(archiveKeys)}",
+                "  archive: {type: directory, path: \(archive.display), mount: \(archiveMount.display)\(archiveKeys)}",
         ]
         return """
             version: 1
-            state: \(root)/state
-            staging: {path: \(root)/staging}
+            state: \(state.display)
+            staging: {path: \(staging.display)\(stagingKeys)}
             folders:
               - name: camera
-                path: \(root)/drop
+                path: \(drop.display)
                 settle: {quiet_for: 200ms}
                 remote_name: "{relative}"
                 upload_to: [\(uploadTo.joined(separator: ", "))]

@@ -1,22 +1,60 @@
 package import Core
 internal import Glibc
-internal import Linux
+package import Linux
 
-/// A file system of 4 MiB of its own, which only root may mount. Unmounted when the last reference goes.
+/// A file system in memory that is soon full. Only root may mount it.
 package final class SmallDisk: Sendable {
     package let path: FilePath
     private let folder = TemporaryFolder()
 
+    /// Whether this process may mount.
     package static var isPossible: Bool { (try? SmallDisk()) != nil }
 
-    /// - Parameter place: Where to mount it; by default in a folder of its own.
-    package init(at place: FilePath? = nil) throws {
-        let place = place ?? folder.path.appending("disk")
-        try Files.makeFolders(place)
-        let result = place.withCString { mount("sluice-test", $0, "tmpfs", 0, "size=4m,mode=700") }
-        guard result == 0 else { throw SystemError(call: "mount", subject: place.display, code: errno) }
-        path = place
+    /// - Parameters:
+    ///   - place: Where to mount it; by default in a folder of its own.
+    ///   - size: Bytes.
+    ///   - files: How many files and folders it takes; by default as many as fit.
+    package init(at place: FilePath? = nil, size: Int = 4 << 20, files: Int? = nil) throws(SystemError) {
+        path = place ?? folder.path.appending("disk")
+        try Files.makeFolders(path)
+        let options = "size=\(size),mode=700" + (files.map { ",nr_inodes=\($0)" } ?? "")
+        try systemCall("mount", on: path.display) {
+            path.withCString { Glibc.mount("sluice-test", $0, "tmpfs", 0, options) }
+        }
     }
 
+    // MNT_DETACH: whatever still has it open after a failed test must not keep the mount.
     deinit { _ = path.withCString { umount2($0, 2) } }
+}
+
+/// A file that takes all the room that a disk has left.
+package struct Filler: Sendable {
+    private let path: FilePath
+
+    /// - Parameter folder: On the disk.
+    package init(in folder: FilePath) { path = folder.appending("filler") }
+
+    /// Takes what is free, to the last byte; also what became free since the last time.
+    ///
+    /// - Parameter most: No more than so many bytes.
+    package func fill(atMost most: Int = .max) throws(SystemError) {
+        let file = try Descriptor.open(path, for: .updating)
+        var offset = try FileLook(of: file, named: path).size
+        var (left, size) = (most, 256 << 10)
+        while size > 0, left > 0 {
+            let piece = [UInt8](repeating: 0x5A, count: min(size, left))
+            let (count, error) = piece.withUnsafeBytes { file.write($0, at: offset, named: path) }
+            offset += Int64(count)
+            left -= count
+            if let error {
+                guard error.isFull else { throw error }
+                size /= 4
+            }
+        }
+        // Blocks that were promised but not yet taken would show as full only later.
+        try file.sync(named: path)
+    }
+
+    /// Gives the room back.
+    package func remove() throws(SystemError) { try Files.removeIfPresent(path) }
 }

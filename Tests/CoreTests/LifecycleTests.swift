@@ -194,6 +194,7 @@ struct AdmissionTests {
         }
         #expect(wait(.holdDestination(after: .seconds(7))) == .seconds(7))
         #expect(wait(.holdDestination(after: nil), failures: 30) == .seconds(300))
+        #expect(wait(.noRoom(after: nil), failures: 30) == .seconds(300))
         #expect(wait(.rateLimit(after: .seconds(90))) == .seconds(90))
         #expect(wait(.authenticate) == .seconds(900))
         #expect(wait(.giveUp) == nil)

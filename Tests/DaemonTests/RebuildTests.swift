@@ -224,8 +224,13 @@ struct RebuildTests {
         scene.remote.find(.absent)
         _ = try await scene.rebuild()
         try scene.folder.write("staging/77", noise(70))
-        _ = try await Agent.start(scene.settings, kinds: [scene.kind], log: .silent)
-        #expect(try Files.read(scene.folder.path.appending("staging/recovered/77")) == noise(70))
+        let agent = try await Agent.start(scene.settings, kinds: [scene.kind], log: .silent)
+        let work = Task { try await agent.run() }
+        let place = scene.folder.path.appending("staging/recovered/77")
+        try await eventually("the copy is set aside", holds: { try FileLook.ifPresent(at: place) != nil })
+        work.cancel()
+        try await work.value
+        #expect(try Files.read(place) == noise(70))
     }
 
     @Test("a folder that is away stops it, unless it is forced")

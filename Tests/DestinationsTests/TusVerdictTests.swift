@@ -55,7 +55,7 @@ struct TusVerdictTests {
         Row(460, refuse, later, .damaged, .unsupported),
         Row(500, hold), Row(502, hold), Row(503, hold), Row(504, hold), Row(520, hold), Row(599, hold),
         Row(501, wrong, wrong, wrong, .unsupported),
-        Row(507, .stop(.holdDestination(after: .seconds(600)))),
+        Row(507, .stop(.noRoom(after: nil))),
     ]
 
     private func verdict(_ verb: TusVerdict.Verb, _ status: Int, _ code: String? = nil, _ wait: Duration? = nil)
@@ -86,8 +86,7 @@ struct TusVerdictTests {
         #expect(verdict(.POST, 503, nil, .seconds(9)) == .stop(.holdDestination(after: .seconds(9))))
         #expect(verdict(.PATCH, 429, nil, .seconds(9)) == .stop(.rateLimit(after: .seconds(9))))
         #expect(verdict(.HEAD, 423, nil, .seconds(9)) == .stop(.again(after: .seconds(9))))
-        #expect(verdict(.PATCH, 507, nil, .seconds(9)) == .stop(.holdDestination(after: .seconds(600))))
-        #expect(verdict(.PATCH, 507, nil, .seconds(900)) == .stop(.holdDestination(after: .seconds(900))))
+        #expect(verdict(.PATCH, 507, nil, .seconds(900)) == .stop(.noRoom(after: .seconds(900))))
     }
 
     @Test(

@@ -57,6 +57,8 @@ struct Clip: Hashable, Sendable {
 final class Camera {
     private let fixture: DaemonFixture
     private var dice: Dice
+    /// Whether it syncs each clip and its folder, so that a power cut cannot take what was dropped. None is slow then.
+    private let isDurable: Bool
     /// Clips that are being written slowly, with what is still to be written.
     private var open: [SlowFile] = []
     private(set) var clips: [Clip] = []
@@ -72,9 +74,10 @@ final class Camera {
         }
     }
 
-    init(_ fixture: DaemonFixture, dice: Dice) {
+    init(_ fixture: DaemonFixture, dice: Dice, isDurable: Bool = false) {
         self.fixture = fixture
         self.dice = dice
+        self.isDurable = isDurable
     }
 
     /// Finishes what is half written, then drops `count` more, some of which stay half written until the next call.
@@ -84,10 +87,12 @@ final class Camera {
             let clip = Clip(number: clips.count, dice: &dice)
             clips.append(clip)
             let target = fixture.drop.appending(clip.relative)
-            try Files.makeFolders(target.parent)
-            switch Int.random(in: 0..<3, using: &dice) {
+            try Files.makeFolders(target.parent, durably: isDurable)
+            switch Int.random(in: 0..<(isDurable ? 2 : 3), using: &dice) {
             case 0: try rename(clip, to: target)
-            case 1: try write(clip.content, to: target)
+            case 1:
+                try write(clip.content, to: target)
+                if isDurable { try Files.syncFolder(target.parent) }
             default:
                 let content = clip.content
                 let file = try Descriptor.open(target, for: .creating)
@@ -100,7 +105,9 @@ final class Camera {
     /// Drops one clip whole, by a rename that replaces whatever has its name.
     func drop(_ clip: Clip) throws {
         clips.append(clip)
-        try rename(clip, to: fixture.drop.appending(clip.relative))
+        let target = fixture.drop.appending(clip.relative)
+        try Files.makeFolders(target.parent, durably: isDurable)
+        try rename(clip, to: target)
     }
 
     /// Writes the rest of every half-written clip and closes it.
@@ -113,11 +120,13 @@ final class Camera {
         let waiting = fixture.beside.appending(FilePath("\(clip.number)"))
         try write(clip.content, to: waiting)
         try Files.rename(waiting, to: target)
+        if isDurable { try Files.syncFolder(target.parent) }
     }
 
     private func write(_ content: [UInt8], to path: FilePath) throws {
         let file = try Descriptor.open(path, for: .creating)
         try file.write(content, named: path)
+        if isDurable { try file.sync(named: path) }
         try file.close(named: path)
     }
 }

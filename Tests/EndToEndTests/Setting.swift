@@ -7,6 +7,11 @@ enum Setting {
     /// SIGKILLs over all variants of the crash test; `make crash KILLS=1000` sets it.
     static var kills: Int { number("SLUICE_KILLS") ?? 50 }
 
+    /// Power cuts at random moments, over all variants of the cut test; `make crash CUTS=200` sets it.
+    static var cuts: Int { number("SLUICE_CUTS") ?? 12 }
+    /// Whether every combination is tried, and not only enough of them to meet each part.
+    static var isThorough: Bool { text("SLOW_TESTS") != nil }
+
     /// The seed of everything that a test rolls; a failure names it, so that it can be had again.
     static var seed: UInt64 {
         number("SLUICE_SEED").map { UInt64($0) } ?? Chance.bytes(4).reduce(0) { $0 << 8 | UInt64($1) }

@@ -17,16 +17,10 @@ struct StepTests {
         var testDescription: String { "\(step):\(nth), source \(source.rawValue)" }
     }
 
-    /// In the order in which a file meets them.
-    static let onTheWay = [
-        "arrived", "copied", "renamed", "staged", "claimed", "opening", "opened", "accepted", "verified", "completed",
-    ]
-    static let release = ["release-begun", "release-renamed", "release-done"]
-
     /// Behind the Nth transaction, whatever it was about.
     static let committed = [1, 2, 3, 4, 5, 6, 8, 10, 13].map { Kill(step: "committed", nth: $0, source: .delete) }
-    static let all = onTheWay.map { Kill(step: $0, source: .delete) } + released + committed
-    static let released = release.flatMap { step in
+    static let all = CrashSteps.onTheWay.map { Kill(step: $0, source: .delete) } + released + committed
+    static let released = CrashSteps.release.flatMap { step in
         [DaemonFixture.Source.delete, .move].map { Kill(step: step, source: $0) }
     }
 
@@ -73,7 +67,7 @@ struct StepTests {
 
     @Test(
         "a receiver that was killed there is whole after its next start", .timeLimit(.minutes(3)),
-        arguments: ["receiver-named", "receiver-renamed"])
+        arguments: CrashSteps.receiver)
     func receiver(_ step: String) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -88,6 +82,30 @@ struct StepTests {
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(60))
         try await outcome.check()
+    }
+
+    @Test("cancelled is cancelled: the copy goes, the source stays, nothing is sent", .timeLimit(.minutes(1)))
+    func cancelled() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        // Nobody listens yet, so that there is something to cancel.
+        try await fixture.startReceiver()
+        fixture.killReceiver()
+        try camera.drop(Clip(number: 0, size: 100_000, relative: "clip.mp4"))
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "cancelled"])
+        try await eventually("the copy is staged", every: .milliseconds(50)) {
+            try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
+        }
+        _ = try await fixture.ask("cancel", [fixture.drop.appending("clip.mp4").display])
+        #expect(try await fixture.daemon?.end(within: .seconds(20)) == .signal(SIGKILL), "\(fixture.lastWords())")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("the copy is gone", every: .milliseconds(50)) {
+            try await fixture.status()?.counts == Status.Counts(ongoing: 0, completed: 0, failed: 0, cancelled: 1)
+                && Outcome.files(in: fixture.staging, hidden: true).isEmpty
+        }
+        #expect(try Outcome.files(in: fixture.drop, hidden: true) == ["clip.mp4"])
+        #expect(try Outcome.files(in: fixture.received, hidden: false).isEmpty)
     }
 
     private func runUntilKilled(_ fixture: DaemonFixture, by kill: Kill) async throws {

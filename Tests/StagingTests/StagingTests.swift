@@ -189,6 +189,16 @@ struct SourceReleaseTests {
         #expect(try names() == ["done"])
     }
 
+    @Test("so is one that had to take another name, since its own was taken")
+    func movedBeforeUnderAnotherName() throws {
+        let source = try folder.write("a.mp4", content)
+        let target = try folder.write("done/a.mp4", [1])
+        try folder.write("done/a (2).mp4", content)
+        #expect(isReleased(try SourceRelease(try identity(source), .move(to: target)).run()))
+        #expect(Set(try Files.names(in: target.parent)) == ["a.mp4", "a (2).mp4"])
+        #expect(try names() == ["done"])
+    }
+
     @Test("whatever else stands under the name is left alone")
     func replaced() throws {
         let source = try folder.write("a.mp4", content)

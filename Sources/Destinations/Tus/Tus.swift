@@ -99,7 +99,7 @@ struct Tus: Destination {
         switch remedy {
         case .authenticate: "; check the token"
         case .misconfigured: "; check the address"
-        case .holdDestination: "; uploads wait until it answers"
+        case .holdDestination, .noRoom: "; uploads wait until it answers"
         case .rateLimit, .again, .restage, .giveUp: ""
         }
     }

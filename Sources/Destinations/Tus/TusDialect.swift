@@ -280,7 +280,7 @@ struct TusDialect: OffsetDialect {
         case .misconfigured: kind = .config
         case .giveUp: kind = .permanent
         case .restage: kind = .local
-        case .holdDestination, .rateLimit, .again: kind = .transient
+        case .holdDestination, .noRoom, .rateLimit, .again: kind = .transient
         }
         return UploadError(
             asking.failure(kind, "http_\(status)", message, http: status, retryable: remedy != .giveUp), remedy: remedy)

@@ -60,8 +60,7 @@ enum TusVerdict: Hashable, Sendable {
             return verb == .PATCH ? .stop(.again(after: .seconds(1))) : .stop(.holdDestination(after: nil))
         case 423: return .stop(.again(after: wait ?? .seconds(2)))
         case 429: return .stop(.rateLimit(after: wait))
-        // Full: nobody frees a disk within seconds.
-        case 507: return .stop(.holdDestination(after: max(wait ?? .zero, .seconds(600))))
+        case 507: return .stop(.noRoom(after: wait))
         case 501: return verb == .DELETE ? .unsupported : .stop(.misconfigured)
         case 500...: return .stop(.holdDestination(after: wait))
         default: break

@@ -1,0 +1,92 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// A disk of a test's own whose power can be cut: a file system in a sparse image, mounted through a loop device.
+///
+/// Only root may mount. It is unmounted when the last reference goes, also when the test fails.
+package final class LoopDisk: Sendable {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// Mounted with `noauto_da_alloc`: the kernel then writes nothing early for programs that forgot to sync.
+        case ext4
+        case xfs
+
+        /// The smallest that its mkfs makes gladly.
+        fileprivate var smallest: Int64 { self == .ext4 ? 64 << 20 : 320 << 20 }
+        fileprivate var options: String { self == .ext4 ? "loop,noauto_da_alloc" : "loop" }
+        fileprivate var make: [String] {
+            self == .ext4 ? ["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"] : ["-q", "-f"]
+        }
+    }
+
+    package let kind: Kind
+    /// The root of the file system.
+    package let path: FilePath
+    private let folder = TemporaryFolder()
+    private var image: FilePath { folder.path.appending("image") }
+
+    /// Makes the file system and mounts it.
+    ///
+    /// - Parameter size: Bytes; what the file system needs at least when that is more.
+    package init(_ kind: Kind, size: Int64 = 0) async throws {
+        self.kind = kind
+        path = folder.path.appending("disk")
+        try Files.makeFolders(path)
+        try Descriptor.open(image, for: .creating).setSize(max(size, kind.smallest), named: image)
+        try await run("mkfs.\(kind.rawValue)", kind.make + [image.display])
+        try await mount()
+    }
+
+    // MNT_DETACH: whatever still has it open after a failed test must not keep the mount.
+    deinit { _ = path.withCString { umount2($0, 2) } }
+
+    /// Whether this machine has what the disks need. False also where root may not mount, as in most containers.
+    package static let isPossible = Task { () -> Bool in
+        do {
+            let disk = try await LoopDisk(.ext4)
+            try await disk.cutPower()
+            return true
+        } catch { return false }
+    }
+
+    /// What a test that needs such disks says when it is skipped.
+    package static let need = "loop-mounted disks need root, mkfs.ext4, mkfs.xfs and xfs_io: sudo make test"
+
+    /// Loses everything that was not synced, and is there again. Nobody may have a file on it open any more.
+    package func cutPower() async throws {
+        try await shutDown()
+        try await remount()
+    }
+
+    /// From now on nothing reaches the disk, and every access fails. What was not synced is lost.
+    ///
+    /// Without `-f`: the log is not flushed either (`XFS_FSOP_GOING_FLAGS_NOLOGFLUSH`, which ext4 takes too).
+    package func shutDown() async throws { try await run("xfs_io", ["-x", "-c", "shutdown", path.display]) }
+
+    /// Mounts it again, which replays its journal.
+    package func remount() async throws {
+        try await eventually("nobody uses the disk \(path)", every: .milliseconds(20)) {
+            if path.withCString({ umount2($0, 0) }) == 0 { return true }
+            guard errno == EBUSY else { throw SystemError(call: "umount", subject: path.display, code: errno) }
+            return false
+        }
+        try await mount()
+    }
+
+    /// Lets nobody write (`true`), or everybody again.
+    package func setReadOnly(_ isReadOnly: Bool) async throws {
+        try await run("mount", ["-o", "remount,\(isReadOnly ? "ro" : "rw")", path.display])
+    }
+
+    private func mount() async throws {
+        try await run("mount", ["-t", kind.rawValue, "-o", kind.options, image.display, path.display])
+    }
+
+    private func run(_ program: String, _ arguments: [String]) async throws {
+        let errors = folder.path.appending("errors")
+        let command = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", program] + arguments
+        let child = try Child("/usr/bin/env", command, output: folder.path.appending("output"), errors: errors)
+        let ending = try await child.end(within: .seconds(60))
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+    }
+}

@@ -1,0 +1,37 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+/// The names that `SLUICE_TEST_CRASH` takes, by who gets there and when.
+enum CrashSteps {
+    /// In the order in which a file meets them.
+    static let onTheWay = [
+        "arrived", "copied", "renamed", "staged", "claimed", "opening", "opened", "accepted", "verified", "completed",
+    ]
+    static let release = ["release-begun", "release-renamed", "release-done"]
+    /// Only where `move` leads to another file system.
+    static let across = ["release-copied"]
+    static let receiver = ["receiver-named", "receiver-renamed"]
+    /// Only where a person ends an upload.
+    static let byPerson = ["cancelled"]
+    /// Behind every transaction.
+    static let everywhere = ["committed"]
+    static let all = onTheWay + release + across + receiver + byPerson + everywhere
+}
+
+@Suite("the places where a test may end the process")
+struct CrashStepsTests {
+    @Test("are all tried: each one in the sources is in the lists, and no other")
+    func complete() throws {
+        let root = FilePath(#filePath).parent.parent.parent.appending("Sources")
+        var found: Set<String> = []
+        for path in try Outcome.files(in: root, hidden: false) where path.fileExtension == "swift" {
+            let text = String(decoding: try Files.read(root.appending(path)), as: UTF8.self)
+            for line in text.split(separator: "\n") where line.contains("CrashPoint.reached(\"") {
+                found.insert(String(line.drop { $0 != "\"" }.dropFirst().prefix { $0 != "\"" }))
+            }
+        }
+        #expect(found == Set(CrashSteps.all))
+    }
+}

@@ -1,0 +1,161 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// Power cuts: the disks lose what was not synced.
+///
+/// A kill leaves everything in the kernel's cache, so only these tests find a sync that is missing.
+/// One at a time: each keeps both cores of a small machine busy.
+@Suite("after a power cut", .serialized, .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
+struct CutTests {
+    typealias Variant = PoweredScene.Variant
+
+    // MARK: The tool
+
+    @Test("the tool is honest: what was synced stays, what was not is gone", arguments: LoopDisk.Kind.allCases)
+    func honest(_ kind: LoopDisk.Kind) async throws {
+        let disk = try await LoopDisk(kind)
+        func write(_ name: FilePath, sync: Bool) throws {
+            let path = disk.path.appending(name)
+            let file = try Descriptor.open(path, for: .creating)
+            try file.write(noise(300_000), named: path)
+            if sync { try file.sync(named: path) }
+        }
+        try write("synced", sync: true)
+        try write("renamed", sync: true)
+        try write("removed", sync: true)
+        try Files.syncFolder(disk.path)
+        try write("not synced", sync: false)
+        try Files.rename(disk.path.appending("renamed"), to: disk.path.appending("new name"))
+        try Files.remove(disk.path.appending("removed"))
+        try await disk.cutPower()
+        #expect(
+            Set(try Files.names(in: disk.path)).subtracting(["lost+found"]) == ["synced", "renamed", "removed"])
+        #expect(try Files.read(disk.path.appending("synced")) == noise(300_000))
+    }
+
+    // MARK: Behind each durable step
+
+    /// Every file system meets every step; which disks there are and what becomes of the source takes turns, and
+    /// `SLOW_TESTS` takes all of them.
+    static let stepVariants = LoopDisk.Kind.allCases.flatMap { kind in
+        [
+            Variant(kind: kind, layout: .apart, source: .delete), Variant(kind: kind, layout: .across, source: .move),
+        ]
+    }
+    static let moreStepVariants = LoopDisk.Kind.allCases.flatMap { kind in
+        [
+            Variant(kind: kind, layout: .apart, source: .move), Variant(kind: kind, layout: .split, source: .delete),
+            Variant(kind: kind, layout: .together, source: .keep),
+            Variant(kind: kind, layout: .together, source: .move),
+        ]
+    }
+
+    @Test(
+        "behind a durable step: every file is at the receiver once and whole, no source went too early",
+        .timeLimit(.minutes(30)), arguments: stepVariants + (Setting.isThorough ? moreStepVariants : []))
+    func behindSteps(_ variant: Variant) async throws {
+        var steps = CrashSteps.onTheWay.map { "\($0):1" } + CrashSteps.receiver.map { "\($0):2" }
+        if variant.source != .keep { steps += CrashSteps.release.map { "\($0):1" } }
+        if variant.source == .move, variant.layout == .across { steps += CrashSteps.across.map { "\($0):1" } }
+        steps += (Setting.isThorough ? [1, 2, 3, 4, 5, 6, 8, 10, 13] : [3, 6]).map { "committed:\($0)" }
+        if !Setting.isThorough {
+            // Of two variants of a file system each takes half of what both can meet.
+            let isFirst = variant.source == .delete
+            let shared = steps.filter { !CrashSteps.across.contains(String($0.prefix { $0 != ":" })) }
+            let half = shared.indices.filter { $0.isMultiple(of: 2) == isFirst }.map { shared[$0] }
+            steps = half + steps.filter { !shared.contains($0) }
+        }
+        let scene = try await PoweredScene(variant, seed: 1)
+        for (number, step) in steps.enumerated() {
+            do { try await cut(scene, behind: step, scene.powers[number % scene.powers.count]) } catch {
+                Issue.record(error, "behind \(step)")
+                return
+            }
+        }
+    }
+
+    private func cut(_ scene: PoweredScene, behind step: String, _ power: PoweredScene.Power) async throws {
+        let fixture = scene.fixture
+        let isReceiver = step.hasPrefix("receiver")
+        let plan = ["SLUICE_TEST_CRASH": step]
+        fixture.killDaemon()
+        fixture.killReceiver()
+        try await fixture.startReceiver(environment: isReceiver ? plan : [:])
+        let first = scene.camera.clips.count
+        for number in first..<first + 3 {
+            try scene.camera.drop(
+                Clip(number: number, size: 90_000 + number, relative: FilePath("\(step)/clip \(number).mp4")))
+        }
+        try fixture.startDaemon(environment: isReceiver ? [:] : plan)
+        let victim = try #require(isReceiver ? fixture.receiver : fixture.daemon)
+        let ending = try await victim.end(within: .seconds(20))
+        try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(fixture.lastWords())")
+        // The one that is dead already loses its disk in any case.
+        let power = power == .all ? power : isReceiver ? .receiver : .box
+        try await scene.cut(power)
+        try await scene.start(after: power)
+        try await scene.drain()
+    }
+
+    @Test(
+        "behind *staged* the copy is enough: the source may be gone, and the file arrives", .timeLimit(.minutes(3)),
+        arguments: LoopDisk.Kind.allCases)
+    func copyAlone(_ kind: LoopDisk.Kind) async throws {
+        let scene = try await PoweredScene(Variant(kind: kind, layout: .apart, source: .delete), seed: 1)
+        let fixture = scene.fixture
+        try await fixture.startReceiver()
+        try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "staged"])
+        #expect(try await fixture.daemon?.end(within: .seconds(20)) == .signal(SIGKILL), "\(fixture.lastWords())")
+        try await scene.cut(.all)
+        try Files.remove(fixture.drop.appending("clip.mp4"))
+        try await scene.start(after: .all)
+        try await scene.drain()
+    }
+
+    // MARK: At any moment
+
+    static let randomVariants = LoopDisk.Kind.allCases.flatMap { kind in
+        [
+            Variant(kind: kind, layout: .apart, source: .delete), Variant(kind: kind, layout: .across, source: .move),
+        ]
+    }
+    static let isLong = Setting.cuts > 24
+    static let moreRandomVariants = LoopDisk.Kind.allCases.flatMap { kind in
+        [
+            Variant(kind: kind, layout: .together, source: .keep), Variant(kind: kind, layout: .split, source: .move),
+        ]
+    }
+
+    @Test(
+        "at any moment: every file is at the receiver once and whole, no source went too early",
+        .timeLimit(.minutes(60)), arguments: randomVariants + (isLong ? moreRandomVariants : []))
+    func atRandom(_ variant: Variant) async throws {
+        let seed = Setting.seed
+        var dice = Dice(seed: seed)
+        let scene = try await PoweredScene(variant, seed: seed &+ 1)
+        let variants = Self.randomVariants.count + (Self.isLong ? Self.moreRandomVariants.count : 0)
+        do {
+            try await scene.start(after: .all)
+            for _ in 0..<max(1, Setting.cuts / variants) {
+                try scene.camera.drop(8)
+                // The moment is the point: long enough for a file to be anywhere on its way.
+                try await Task.sleep(for: .milliseconds(Int.random(in: 0...1200, using: &dice)))
+                let power = scene.powers.randomElement(using: &dice) ?? .all
+                try await scene.cut(power)
+                try await scene.start(after: power)
+            }
+            try await scene.drain()
+            // Once more, with every source that stayed in sight: nothing moves again.
+            #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+            #expect(try Ledger.integrity(of: scene.fixture.state) == ["ok"])
+            try scene.fixture.startDaemon()
+            try await scene.drain()
+        } catch {
+            Issue.record(error, "seed \(seed); run again with SLUICE_SEED=\(seed) SLUICE_CUTS=\(Setting.cuts)")
+        }
+    }
+}

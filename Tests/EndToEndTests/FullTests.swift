@@ -1,0 +1,179 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+/// Disks that are full, out of names, or read-only, and come back. Side by side, since they mostly wait.
+@Suite(
+    "on a full disk", .timeLimit(.minutes(3)),
+    .enabled(if: SmallDisk.isPossible, "small file systems need root: sudo make test"))
+struct FullTests {
+    private let dice = Dice(seed: 1)
+
+    /// Drops clips that all disks of these tests can take one by one.
+    private func drop(_ count: Int, size: Int = 60_000, _ camera: Camera) throws {
+        let first = camera.clips.count
+        for number in first..<first + count {
+            try camera.drop(Clip(number: number, size: size + number, relative: FilePath("clip \(number).mp4")))
+        }
+    }
+
+    /// Waits until `status` says all of `words`, and returns what it said.
+    @discardableResult
+    private func says(_ words: [String], _ fixture: DaemonFixture, _ verb: String = "status") async throws -> String {
+        try await eventually("\(verb) says \(words)", within: .seconds(60), every: .milliseconds(100)) {
+            guard let text = try await fixture.ask(verb, ["--json"]) else { return nil }
+            return words.allSatisfy { text.contains($0) } ? text : nil
+        }
+    }
+
+    private func finish(_ fixture: DaemonFixture, _ camera: Camera) async throws {
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait()
+        try await outcome.check()
+    }
+
+    /// 3 MB is less than the log of the database takes where there is room.
+    @Test("the state: nothing is taken in, one line says so, and all goes on when there is room", arguments: [3, 24])
+    func state(megabytes: Int) async throws {
+        let disk = try SmallDisk(size: megabytes << 20)
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["state": disk.path])
+        let camera = Camera(fixture, dice: dice)
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop(5, camera)
+        try await finish(fixture, camera)
+        let filler = Filler(in: disk.path)
+        for _ in 0..<(megabytes == 3 ? 2 : 1) {
+            try filler.fill()
+            // More than the database has room for in its own file and log.
+            try drop(150, size: 10, camera)
+            // What became free by a change that was undone is gone too.
+            try await eventually("nothing is left", within: .seconds(60), every: .milliseconds(100)) {
+                try filler.fill()
+                return try await fixture.ask("status", ["--json"])?.contains("cannot be written") == true
+            }
+            let text = try await says(
+                ["\(fixture.state) cannot be written", "bytes are free there", "needed"], fixture)
+            #expect(text.contains("\"counts\""))
+            let waiting = try #require(try await fixture.ask("list", ["--list", "ongoing", "--json"]))
+            #expect(waiting.contains("\"uploads\":[]") || waiting.contains("\"disk\""), "\(waiting)")
+            #expect(try Outcome.files(in: fixture.drop, hidden: true).count > 0)
+            #expect(try Outcome.files(in: fixture.received, hidden: false).count < camera.clips.count)
+            try filler.remove()
+            try await finish(fixture, camera)
+        }
+        let complaints = try #require(fixture.daemon).complained().split(separator: "\n").filter {
+            $0.contains("error the state cannot be written")
+        }
+        #expect(complaints.count < 8, "\(complaints)")
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
+    }
+
+    @Test("the state, while uploads run: they stop, and go on from their checkpoints")
+    func stateWhileSending() async throws {
+        let disk = try SmallDisk(size: 3 << 20)
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["state": disk.path])
+        // Each chunk's end is noted, so a note meets the full disk.
+        fixture.destinationKeys = ", chunk_size: 256 kB"
+        let camera = Camera(fixture, dice: dice)
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop(3, size: 24 << 20, camera)
+        try await eventually("the receiver has bytes of it", within: .seconds(30)) {
+            try Outcome.files(in: fixture.received, hidden: true).contains {
+                try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size > 1 << 20 } ?? false
+            }
+        }
+        let filler = Filler(in: disk.path)
+        try filler.fill()
+        // What fits into the log as it is goes on; the rest waits for room.
+        try drop(100, size: 10, camera)
+        try await eventually("the disk is in the way", within: .seconds(60), every: .milliseconds(50)) {
+            try filler.fill()
+            return try await fixture.ask("status", ["--json"])?.contains("cannot be written") == true
+        }
+        try filler.remove()
+        try await finish(fixture, camera)
+    }
+
+    @Test("staging: what waits says why, and goes on when there is room")
+    func staging() async throws {
+        let disk = try SmallDisk(size: 4 << 20)
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["staging": disk.path])
+        fixture.stagingKeys = ", keep_free: 0 B"
+        let filler = Filler(in: disk.path)
+        try filler.fill()
+        let camera = Camera(fixture, dice: dice)
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop(10, camera)
+        let words = ["\"disk\"", "\(fixture.staging)", "bytes are free"]
+        try await says(words, fixture)
+        try await says(words, fixture, "list")
+        #expect(try Outcome.files(in: fixture.drop, hidden: true).count == 10)
+        try filler.remove()
+        try await finish(fixture, camera)
+    }
+
+    @Test("staging that has no name left for a second file: they go one after the other")
+    func names() async throws {
+        // The root, the folder, one copy.
+        let disk = try SmallDisk(size: 4 << 20, files: 3)
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["staging": disk.path])
+        fixture.stagingKeys = ", keep_free: 0 B"
+        let camera = Camera(fixture, dice: dice)
+        try await fixture.startReceiver()
+        let wedge = try Descriptor.open(disk.path.appending("wedge"), for: .creating)
+        try fixture.startDaemon()
+        try drop(2, camera)
+        try await says(["\"disk\"", "\(fixture.staging)", "0 more files"], fixture)
+        try Files.remove(disk.path.appending("wedge"))
+        try wedge.close(named: "wedge")
+        try await finish(fixture, camera)
+    }
+
+    @Test(
+        "staging that turned read-only: what waits says why, and goes on when it can be written",
+        .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
+    func readOnly() async throws {
+        let disk = try await LoopDisk(.ext4)
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["staging": disk.path])
+        fixture.stagingKeys = ", keep_free: 0 B"
+        let camera = Camera(fixture, dice: dice)
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop(2, camera)
+        try await finish(fixture, camera)
+        try await disk.setReadOnly(true)
+        try drop(3, camera)
+        try await says(["\"disk\"", "\(fixture.staging)", "Read-only"], fixture)
+        try await disk.setReadOnly(false)
+        try await finish(fixture, camera)
+    }
+
+    @Test("the receiver's: the destination is held with its words, and all goes on when there is room")
+    func receiver() async throws {
+        let disk = try SmallDisk(size: 16 << 20)
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["received": disk.path])
+        let filler = Filler(in: disk.path)
+        let camera = Camera(fixture, dice: dice)
+        try await fixture.startReceiver()
+        try filler.fill()
+        try fixture.startDaemon()
+        try drop(5, size: 400_000, camera)
+        try await says(["\"destination\"", "507", "full"], fixture)
+        #expect(try Outcome.files(in: fixture.drop, hidden: true).count == 5)
+        try filler.remove()
+        try await finish(fixture, camera)
+        // Now in the middle of them.
+        try filler.fill(atMost: 14 << 20)
+        try drop(5, size: 1_000_000, camera)
+        try await says(["\"destination\"", "507"], fixture)
+        try filler.remove()
+        try await finish(fixture, camera)
+        let own = try Outcome.files(in: fixture.received.appending(".sluice-receive"), hidden: true)
+        #expect(own.filter { $0.fileExtension != "json" } == ["lock"])
+    }
+}

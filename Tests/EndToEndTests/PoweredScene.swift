@@ -1,0 +1,92 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+/// Daemon and receiver on disks whose power can be cut.
+///
+/// The camera of this scene syncs what it drops, file and folder: what a program did not sync is not in our hands.
+struct PoweredScene {
+    /// Which folders share a disk.
+    enum Layout: String, Sendable, CaseIterable {
+        /// One disk for all.
+        case together
+        /// State and staging on the box's disk, the source on a card, the receiver on a third. `move` stays on the card.
+        case apart
+        /// The same, and `move` takes sources from the card to the box's disk.
+        case across
+        /// State and staging on a disk each; source and receiver share the third.
+        case split
+    }
+    /// Whose power goes: everybody's, or that of one of the two machines.
+    enum Power: String, Sendable, CaseIterable { case all, box, receiver }
+
+    struct Variant: CustomTestStringConvertible, Sendable {
+        let kind: LoopDisk.Kind
+        let layout: Layout
+        let source: DaemonFixture.Source
+        var testDescription: String { "\(kind.rawValue), disks \(layout.rawValue), source \(source.rawValue)" }
+    }
+
+    let fixture: DaemonFixture
+    let camera: Camera
+    private let box: [LoopDisk]
+    private let far: [LoopDisk]
+    private let layout: Layout
+
+    init(_ variant: Variant, seed: UInt64) async throws {
+        // Sparse, and large enough for what a long run drops.
+        func disk() async throws -> LoopDisk { try await LoopDisk(variant.kind, size: 1 << 30) }
+        layout = variant.layout
+        let first = try await disk()
+        var places: [String: FilePath]
+        switch variant.layout {
+        case .together:
+            (box, far) = ([first], [first])
+            places = ["drop", "done", "staging", "state", "received"].reduce(into: [:]) { $0[$1] = first.path }
+        case .apart, .across:
+            let (card, far) = (try await disk(), try await disk())
+            (box, self.far) = ([first, card], [far])
+            places = ["drop": card.path, "staging": first.path, "state": first.path, "received": far.path]
+            places["done"] = variant.layout == .across ? first.path : card.path
+        case .split:
+            let (staging, shared) = (try await disk(), try await disk())
+            (box, far) = ([first, staging, shared], [shared])
+            places = ["state": first.path, "staging": staging.path]
+            for name in ["drop", "done", "received"] { places[name] = shared.path }
+        }
+        fixture = try DaemonFixture(source: variant.source, binary: try Setting.binary(), places: places)
+        fixture.stagingKeys = ", keep_free: 0 B"
+        camera = Camera(fixture, dice: Dice(seed: seed), isDurable: true)
+    }
+
+    /// Whose power can go alone on these disks.
+    var powers: [Power] { layout == .apart || layout == .across ? Power.allCases : [.all] }
+
+    /// The disks go first, so that nothing is written on the way out; then the processes that lived on them; then the
+    /// disks come back. The processes do not.
+    func cut(_ power: Power) async throws {
+        var disks: [LoopDisk] = []
+        for disk in (power == .receiver ? [] : box) + (power == .box ? [] : far)
+        where !disks.contains(where: { $0 === disk }) {
+            disks.append(disk)
+        }
+        for disk in disks { try await disk.shutDown() }
+        if power != .receiver { fixture.killDaemon() }
+        if power != .box { fixture.killReceiver() }
+        for disk in disks { try await disk.remount() }
+    }
+
+    /// Starts what ``cut(_:)`` ended.
+    func start(after power: Power) async throws {
+        if power != .box { try await fixture.startReceiver() }
+        if power != .receiver { try fixture.startDaemon() }
+    }
+
+    /// Waits until nothing is under way any more, and checks every promise.
+    func drain() async throws {
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(90))
+        try await outcome.check()
+    }
+}

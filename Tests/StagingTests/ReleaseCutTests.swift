@@ -1,0 +1,26 @@
+import Core
+import Linux
+import Staging
+import TestKit
+import Testing
+
+/// What a release has done when it returns is on the disk.
+@Suite("Release of a source, and the power goes", .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
+struct ReleaseCutTests {
+    @Test("a name that was given back stays given back", arguments: LoopDisk.Kind.allCases)
+    func givenBack(_ kind: LoopDisk.Kind) async throws {
+        let disk = try await LoopDisk(kind)
+        let (source, aside) = (disk.path.appending("a.mp4"), disk.path.appending(".sluice-release-7"))
+        try Files.replace(aside, with: noise(1000))
+        // Staged was another version: what was caught is somebody else's.
+        let staged = SourceRelease.AssetIdentity(
+            id: 7, path: source, size: 1001, modified: 0, inode: nil, changed: 0, sha256: [])
+        guard case .kept = try SourceRelease(staged, .delete).run() else {
+            Issue.record("it was not kept")
+            return
+        }
+        try await disk.cutPower()
+        #expect(Set(try Files.names(in: disk.path)).subtracting(["lost+found"]) == ["a.mp4"])
+        #expect(try Files.read(source) == noise(1000))
+    }
+}
