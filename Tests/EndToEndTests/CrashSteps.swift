@@ -17,7 +17,13 @@ enum CrashSteps {
     static let byPerson = ["cancelled"]
     /// Behind every transaction.
     static let everywhere = ["committed"]
-    static let all = onTheWay + release + across + receiver + byPerson + everywhere
+    /// Only with a `directory` destination: `ArchiveTests`.
+    static let directory = ["part-synced", "part-verified", "part-renamed"]
+    /// Of `sluice rebuild`: `RebuildTests`.
+    static let rebuild = [
+        "rebuild-copy", "rebuild-restored", "rebuild-finished", "rebuild-aside", "rebuild-set-aside", "rebuild-done",
+    ]
+    static let all = onTheWay + release + across + receiver + byPerson + everywhere + directory + rebuild
 }
 
 @Suite("the places where a test may end the process")
