@@ -49,21 +49,29 @@ actor Dispatcher {
         try await expirePauses()
         // Destinations take turns, so that one with many files does not take every slot of the others.
         var open = house.settings.destinations.map(\.name)
+        let isLimitedByFolder = house.settings.folders.contains { $0.policy.concurrency != nil }
         let alike = house.settings.folders.filter { $0.duplicates == .skip }.map(\.watch.name)
         while !open.isEmpty {
             var stillOpen: [String] = []
             for name in open {
-                guard case .go = verdict(for: name), let destination = house.destinations[name] else { continue }
+                guard case .go(let free) = verdict(for: name), let destination = house.destinations[name] else {
+                    continue
+                }
                 let passedOver = pauses.filter { $0.scope == .folder }.map(\.name) + fullFolders()
                 let before = stops
-                let claimed = try await house.store.claim(
-                    name, passingOver: passedOver, skippingDuplicatesOf: alike, onRepeat: { self.tellRepeat($0) })
-                guard let claim = claimed else { continue }
-                if stops == before {
-                    start(claim, destination)
-                } else {
-                    // Perhaps this one was meant, which was not running yet.
-                    try await house.store.finish(claim.upload.id, .yielded)
+                // A folder with a limit of its own is counted anew after each; else all that may go share a transaction.
+                let share = isLimitedByFolder ? 1 : max(1, free / open.count)
+                let claims = try await house.store.claim(
+                    atMost: share, name, passingOver: passedOver, skippingDuplicatesOf: alike,
+                    onRepeat: { self.tellRepeat($0) })
+                if claims.isEmpty { continue }
+                for claim in claims {
+                    if stops == before {
+                        start(claim, destination)
+                    } else {
+                        // Perhaps this one was meant, which was not running yet.
+                        try await house.store.finish(claim.upload.id, .yielded)
+                    }
                 }
                 stillOpen.append(name)
             }

@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Synchronization
 
 /// Runs work on a disk that may stop answering, as a mount does whose server is gone.
@@ -30,6 +29,9 @@ package final class SlowDisk: Sendable {
         func end() { isOver.store(true, ordering: .releasing) }
     }
 
+    /// Far more than there are uploads at once: a thread that does not come back is not missed.
+    private static let threads = Workers<@Sendable () -> Void>("slow-disk", most: 256, linger: .seconds(5)) { $0() }
+
     private let patience: Duration
     /// Pieces of work that fell silent and did not return yet.
     private let out = Atomic<Int>(0)
@@ -45,23 +47,17 @@ package final class SlowDisk: Sendable {
         if out.load(ordering: .acquiring) > 0 { throw Silent(patience: patience) }
         let pulse = Pulse()
         let answer = Answer<R>()
-        let patience = patience
-        let watch = Task {
-            var last = -1
-            while pulse.count != last {
-                last = pulse.count
-                // Not the clock that counts a suspended machine's sleep. Ends early when the work is done.
-                do { try await Task.sleep(for: patience, clock: .suspending) } catch { return }
-            }
+        let watch = Watch(patience) {
+            pulse.count
+        } onSilence: {
             pulse.end()
-            answer.give(.failure(Silent(patience: patience))) { self.out.wrappingAdd(1, ordering: .relaxed) }
+            answer.give(.failure(Silent(patience: self.patience))) { self.out.wrappingAdd(1, ordering: .relaxed) }
         }
-        defer { watch.cancel() }
+        defer { watch.end() }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 answer.wait(continuation)
-                // A serial queue that is its own root brings a thread that counts for no pool.
-                DispatchQueue(label: "slow-disk").async {
+                Self.threads.add {
                     let result = Result {
                         try pulse.beat()
                         return try body(pulse)
@@ -71,11 +67,53 @@ package final class SlowDisk: Sendable {
             }
         } onCancel: {
             pulse.end()
-            Task {
-                // Nothing cancels this task.
-                try? await Task.sleep(for: Self.grace)
-                answer.give(.failure(CancellationError()))
+            _ = Alarms.shared.set(after: Self.grace) { answer.give(.failure(CancellationError())) }
+        }
+    }
+
+    /// Calls when a count has stood still for a while.
+    private final class Watch: Sendable {
+        private struct State {
+            var alarm: Alarms.ID?
+            var last = -1
+            var since: SuspendingClock.Instant
+            var isOver = false
+        }
+        private let state: Mutex<State>
+        private let patience: Duration
+        private let count: @Sendable () -> Int
+        private let onSilence: @Sendable () -> Void
+
+        init(_ patience: Duration, _ count: @escaping @Sendable () -> Int, onSilence: @escaping @Sendable () -> Void) {
+            self.patience = patience
+            self.count = count
+            self.onSilence = onSilence
+            state = Mutex(State(since: SuspendingClock().now))
+            look()
+        }
+
+        func end() {
+            let alarm = state.withLock { state in
+                state.isOver = true
+                return state.alarm
             }
+            if let alarm { Alarms.shared.cancel(alarm) }
+        }
+
+        private func look() {
+            let count = count()
+            let isSilent = state.withLock { state in
+                if state.isOver { return false }
+                // Not the alarm's clock, which counts a suspended machine's sleep.
+                let now = SuspendingClock().now
+                if count != state.last { state.since = now }
+                state.last = count
+                let left = patience - state.since.duration(to: now)
+                if left <= .zero { return true }
+                state.alarm = Alarms.shared.set(after: left) { self.look() }
+                return false
+            }
+            if isSilent { onSilence() }
         }
     }
 

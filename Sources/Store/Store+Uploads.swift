@@ -16,12 +16,23 @@ extension Store {
         _ destination: String, passingOver folders: [String], skippingDuplicatesOf alike: [String] = [],
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> Claim? {
+        try await claim(
+            atMost: 1, destination, passingOver: folders, skippingDuplicatesOf: alike, onRepeat: onRepeat
+        ).first
+    }
+
+    /// As ``claim(_:passingOver:skippingDuplicatesOf:onRepeat:)``, for as many as there is room for: one transaction.
+    package func claim(
+        atMost most: Int, _ destination: String, passingOver folders: [String],
+        skippingDuplicatesOf alike: [String] = [], onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
+    ) async throws -> [Claim] {
         let now = clocks.monotonic().nanoseconds
         // Asked outside a transaction first, so that an idle dispatcher writes nothing.
-        guard try next(destination, folders, alike, now) != nil else { return nil }
-        let (claim, repeats) = try await change { connection -> (Claim?, [AssetRecord]) in
+        guard try next(destination, folders, alike, now) != nil else { return [] }
+        let (claims, repeats) = try await change { connection -> ([Claim], [AssetRecord]) in
+            var claims: [Claim] = []
             var repeats: [AssetRecord] = []
-            while let upload = try self.next(destination, folders, alike, now),
+            while claims.count < most, let upload = try self.next(destination, folders, alike, now),
                 let asset = try self.asset(upload.asset)
             {
                 if alike.contains(upload.folder), try self.isRepeat(upload, asset) {
@@ -32,15 +43,15 @@ extension Store {
                     "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
                     [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
                 try self.move(upload, by: .claimed)
-                let claimed = Claim(
-                    upload: try self.upload(upload.id) ?? upload, asset: asset,
-                    checkpoint: try self.checkpoint(upload.id))
-                return (claimed, repeats)
+                claims.append(
+                    Claim(
+                        upload: try self.upload(upload.id) ?? upload, asset: asset,
+                        checkpoint: try self.checkpoint(upload.id)))
             }
-            return (nil, repeats)
+            return (claims, repeats)
         }
         repeats.forEach(onRepeat)
-        return claim
+        return claims
     }
 
     /// Whether the content has arrived since this copy was staged; the upload is completed then.
