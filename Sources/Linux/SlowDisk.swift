@@ -1,10 +1,9 @@
-internal import Dispatch
 internal import Synchronization
 
 /// Runs work on a disk that may stop answering, as a mount does whose server is gone.
 ///
 /// A call into the kernel may wait there for as long as it likes, and nothing takes it back. So each piece of work has a
-/// thread of its own, off Swift's pool and Dispatch's. Whoever waits for it is let go when the task is cancelled, half a
+/// thread of its own, which counts for no pool. Whoever waits for it is let go when the task is cancelled, half a
 /// second later at most, or when nothing has moved for `patience`; the thread ends when its call returns. While a silent
 /// one is still out, work is refused at once, so that tries do not collect threads.
 package final class SlowDisk: Sendable {
@@ -39,7 +38,7 @@ package final class SlowDisk: Sendable {
 
     package init(patience: Duration) { self.patience = patience }
 
-    /// - Throws: ``Silent``; `CancellationError`; what `body` throws.
+    /// - Throws: ``Silent``; `CancellationError`; what `body` throws; `SystemError` where the kernel gives no thread.
     package func run<R: Sendable>(_ body: @escaping @Sendable (Pulse) throws -> R) async throws -> R {
         try Task.checkCancellation()
         if out.load(ordering: .acquiring) > 0 { throw Silent(patience: patience) }
@@ -51,7 +50,7 @@ package final class SlowDisk: Sendable {
             while pulse.count != last {
                 last = pulse.count
                 // Not the clock that counts a suspended machine's sleep. Ends early when the work is done.
-                do { try await Task.sleep(for: patience, clock: .suspending) } catch { return }
+                do { try await Alarms.shared.sleep(awakeFor: patience) } catch { return }
             }
             pulse.end()
             answer.give(.failure(Silent(patience: patience))) { self.out.wrappingAdd(1, ordering: .relaxed) }
@@ -60,22 +59,19 @@ package final class SlowDisk: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 answer.wait(continuation)
-                // A serial queue that is its own root brings a thread that counts for no pool.
-                DispatchQueue(label: "slow-disk").async {
-                    let result = Result {
-                        try pulse.beat()
-                        return try body(pulse)
+                do {
+                    try startThread("slow-disk") {
+                        let result = Result {
+                            try pulse.beat()
+                            return try body(pulse)
+                        }
+                        if answer.give(result) == .silent { self.out.wrappingSubtract(1, ordering: .relaxed) }
                     }
-                    if answer.give(result) == .silent { self.out.wrappingSubtract(1, ordering: .relaxed) }
-                }
+                } catch { answer.give(.failure(error)) }
             }
         } onCancel: {
             pulse.end()
-            Task {
-                // Nothing cancels this task.
-                try? await Task.sleep(for: Self.grace)
-                answer.give(.failure(CancellationError()))
-            }
+            _ = Alarms.shared.set(after: Self.grace) { answer.give(.failure(CancellationError())) }
         }
     }
 
