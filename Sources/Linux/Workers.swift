@@ -19,7 +19,8 @@ package final class Workers<Piece>: Sendable {
     private let startThread: StartThread
 
     /// How a thread is started; tests put a kernel that has none in its place.
-    typealias StartThread = @Sendable (_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) -> Void
+    typealias StartThread =
+        @Sendable (_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) -> Void
 
     /// - Parameters:
     ///   - name: Of each thread, at most 15 bytes.

@@ -27,7 +27,8 @@ package enum Shell {
         do { try TaskPool.install() } catch {
             Console.standard.error("sluice: no thread or descriptor to work with: \(error)")
             Console.standard.error(
-                "Raise the limits: `ulimit -u`, `-n` and `-v`; under systemd LimitNPROC=, LimitNOFILE=, TasksMax=, MemoryMax=.")
+                "Raise the limits: `ulimit -u`, `-n` and `-v`; under systemd LimitNPROC=, LimitNOFILE=, TasksMax=, MemoryMax=."
+            )
             exit(ExitCode.failed.rawValue)
         }
         // Detached on purpose: it is the whole program, and ends by ending the process.
