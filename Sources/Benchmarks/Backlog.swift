@@ -73,7 +73,7 @@ struct Backlog: Sendable {
             }
             told(numbers.upperBound)
         }
-        for folder in Self.folders { try await store.noteWatched(folder) }
+        try await store.noteWatched(Self.folders)
     }
 
     /// What becomes of the upload of a number.

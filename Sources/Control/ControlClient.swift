@@ -49,7 +49,7 @@ package struct ControlClient: Sendable {
         let task = Task {
             var last = since
             do {
-                while try await follow(&last, out) { try await Task.sleep(for: .milliseconds(200)) }
+                while try await follow(&last, out) { try await Alarms.shared.sleep(for: .milliseconds(200)) }
                 throw ControlError.ended(last: last)
             } catch {
                 out.finish(throwing: error)

@@ -1,4 +1,5 @@
 internal import Daemon
+internal import Linux
 internal import Synchronization
 
 /// The events of one subscriber on their way to its socket.
@@ -52,7 +53,7 @@ final class EventFeed: Sendable {
                 }
                 group.addTask {
                     // Ends by cancellation, when the subscriber or the daemon goes.
-                    while (try? await Task.sleep(for: heartbeat)) != nil { queue.beat() }
+                    while (try? await Alarms.shared.sleep(for: heartbeat)) != nil { queue.beat() }
                 }
                 await group.next()
                 group.cancelAll()

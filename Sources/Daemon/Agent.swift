@@ -140,8 +140,9 @@ package final class Agent: Sendable {
             onSettled: { [intake] in try await intake.take($0) },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             // Only now: a process that dies before would take the rest of the old files for new ones.
-            onScanned: { folder in
-                if self.firstWatch.withLock({ $0.contains(folder) }) { try await store.noteWatched(folder) }
+            onScanned: { folders in
+                let first = self.firstWatch.withLock { first in folders.filter { first.contains($0) } }
+                if !first.isEmpty { try await store.noteWatched(first) }
             }, onRest: onRest)
     }
 

@@ -35,7 +35,7 @@ actor Dispatcher {
                 house.stateFailed(error)
                 // Not the bell, which rings for every file: the disk is asked every few seconds and not more often. Only a
                 // stop ends the sleep early, and the loop with it.
-                try? await Task.sleep(for: .seconds(5))
+                try? await Alarms.shared.sleep(for: .seconds(5))
             }
         }
         isStopping = true
@@ -138,7 +138,7 @@ actor Dispatcher {
     private func putBack(_ id: String) async {
         while !isStopping && !Task.isCancelled {
             do {
-                try await Task.sleep(for: .seconds(5))
+                try await Alarms.shared.sleep(for: .seconds(5))
                 try await house.store.finish(id, .yielded)
                 return
             } catch {

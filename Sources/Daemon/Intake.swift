@@ -92,7 +92,7 @@ struct Intake: Sendable {
                 return try await body()
             } catch let error as StoreError {
                 house.stateFailed(error)
-                try await Task.sleep(for: .seconds(5))
+                try await Alarms.shared.sleep(for: .seconds(5))
             }
         }
     }

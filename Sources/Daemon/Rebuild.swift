@@ -100,7 +100,7 @@ package final class Rebuild: Sendable {
         }
         try await takeFolders(&found)
         for folder in house.settings.folders where !found.away.contains(folder.watch.path) {
-            try await house.store.noteWatched(folder.watch.name)
+            try await house.store.noteWatched([folder.watch.name])
         }
 
         try await house.store.dropEvidence()

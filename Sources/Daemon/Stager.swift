@@ -394,10 +394,10 @@ actor Stager {
                 }
             } catch let error as StoreError {
                 house.stateFailed(error)
-                try await Task.sleep(for: .seconds(10))
+                try await Alarms.shared.sleep(for: .seconds(10))
             } catch {
                 house.log.warning("cannot look after changed files", ["reason": "\(error)"])
-                try await Task.sleep(for: .seconds(10))
+                try await Alarms.shared.sleep(for: .seconds(10))
             }
         }
     }

@@ -29,7 +29,7 @@ struct Sweep: Sendable {
                 if house.troubles.set("staging", hold) {
                     house.log.error("staging waits: its folder cannot be looked through", ["reason": "\(error)"])
                 }
-                try await Task.sleep(for: .seconds(10))
+                try await Alarms.shared.sleep(for: .seconds(10))
             }
         }
     }

@@ -23,16 +23,22 @@ package final class Alarms: Sendable {
     private let state = Mutex(State())
     private let timer: CInt
 
-    /// The process's own. Its thread lives as long as the process.
-    package static let shared = Alarms()
+    private static let made = Result { () throws(SystemError) in try Alarms() }
 
-    private init() {
-        let made: CInt
-        do { made = try systemCall("timerfd_create", on: "CLOCK_BOOTTIME") { sluice_timer() } } catch {
-            fatalError("\(error)")
+    /// The process's own. Its thread lives as long as the process.
+    package static var shared: Alarms {
+        switch made {
+        case .success(let alarms): alarms
+        case .failure(let error): fatalError("\(error)")
         }
-        timer = made
-        do { try startThread("alarms", run) } catch { fatalError("\(error)") }
+    }
+
+    /// Makes the timer and its thread, in `main`, where a limit that refuses them can still be told to somebody.
+    static func begin() throws(SystemError) { _ = try made.get() }
+
+    private init() throws(SystemError) {
+        timer = try systemCall("timerfd_create", on: "CLOCK_BOOTTIME") { sluice_timer() }
+        try startThread("alarms", run)
     }
 
     private func run() {

@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 
 /// The signals that a long-running verb answers, as a stream (signalfd(2)).
 ///
@@ -16,6 +17,7 @@ package final class Signals: Sendable {
     package let stream: AsyncStream<Signal>
     private let arrived: AsyncStream<Signal>.Continuation
     private let descriptor: CInt
+    private let onStop = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Blocks the signals in this thread, and ignores `SIGPIPE` and `SIGIO` (a lost lease is told by that) in the process.
     package init() throws(SystemError) {
@@ -27,13 +29,19 @@ package final class Signals: Sendable {
         (stream, arrived) = AsyncStream.makeStream(of: Signal.self)
     }
 
+    /// Has `action` run for each signal that asks to stop, on the thread that reads them, whatever the tasks wait for. It must
+    /// not wait itself.
+    package func whenAskedToStop(_ action: @escaping @Sendable () -> Void) { onStop.withLock { $0 = action } }
+
     /// Reads signals for as long as the process lives: what its main thread does while others work.
     package func serve() -> Never {
         var news = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         while true {
             _ = poll(&news, 1, -1)
             while case let number = sluice_next_signal(descriptor), number > 0 {
-                if let signal = Signal(rawValue: number) { arrived.yield(signal) }
+                guard let signal = Signal(rawValue: number) else { continue }
+                if signal != .hangUp { onStop.withLock { $0 }?() }
+                arrived.yield(signal)
             }
         }
     }

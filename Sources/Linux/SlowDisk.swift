@@ -3,8 +3,8 @@ internal import Synchronization
 /// Runs work on a disk that may stop answering, as a mount does whose server is gone.
 ///
 /// A call into the kernel may wait there for as long as it likes, and nothing takes it back. So each piece of work has a
-/// thread of its own, off Swift's pool and Dispatch's. Whoever waits for it is let go when the task is cancelled, half a
-/// second later at most, or when nothing has moved for `patience`; the thread ends when its call returns. While a silent
+/// thread of its own, which counts for no pool. Whoever waits for it is let go when the task is cancelled, half a
+/// second later at most, or when nothing has moved for `patience`; the thread is free again when its call returns. While a silent
 /// one is still out, work is refused at once, so that tries do not collect threads.
 package final class SlowDisk: Sendable {
     /// Nothing moved for so long.

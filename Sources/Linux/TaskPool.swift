@@ -7,7 +7,11 @@ internal import Glibc
 /// to do should not wake a small box for that. This one sleeps until there is a job or a deadline is due.
 package enum TaskPool {
     /// Takes over. Call it in `main`, before the first task.
-    package static func install() {
+    ///
+    /// The first thread and the timer are made here: where a limit refuses them, nothing has begun yet.
+    package static func install() throws(SystemError) {
+        try Alarms.begin()
+        try threads.begin()
         sluice_take_over_tasks(
             { job in if let job { TaskPool.threads.add(Job(pointer: job)) } },
             { job, deadline in if let job { TaskPool.add(Job(pointer: job), at: deadline) } })

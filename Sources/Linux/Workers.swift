@@ -16,19 +16,44 @@ package final class Workers<Piece>: Sendable {
     private let most: Int
     private let linger: Duration?
     private let run: @Sendable (Piece) -> Void
+    private let startThread: StartThread
+
+    /// How a thread is started; tests put a kernel that has none in its place.
+    typealias StartThread =
+        @Sendable (_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) -> Void
 
     /// - Parameters:
     ///   - name: Of each thread, at most 15 bytes.
     ///   - linger: How long a thread without work stays; `nil` for as long as the process lives.
-    package init(_ name: String, most: Int, linger: Duration? = nil, run: @escaping @Sendable (Piece) -> Void) {
+    package convenience init(
+        _ name: String, most: Int, linger: Duration? = nil, run: @escaping @Sendable (Piece) -> Void
+    ) {
+        self.init(name, most: most, linger: linger, startThread: Linux.startThread, run: run)
+    }
+
+    init(
+        _ name: String, most: Int, linger: Duration?, startThread: @escaping StartThread,
+        run: @escaping @Sendable (Piece) -> Void
+    ) {
         self.name = name
+        self.startThread = startThread
         self.most = most
         self.linger = linger
         self.run = run
         state = Monitor(State())
     }
 
-    /// Never waits. Where the kernel gives no thread at all, the piece runs in the caller's.
+    /// Starts a thread before there is work, so that there is always one. For those that stay.
+    package func begin() throws(SystemError) {
+        state.withLock { $0.threads += 1 }
+        do { try startThread(name) { self.work() } } catch {
+            state.withLock { $0.threads -= 1 }
+            throw error
+        }
+    }
+
+    /// Never waits. Where the kernel gives no thread at all, the caller's does the work until the line is empty: with `most`
+    /// 1 too, no two pieces run at once.
     package func add(_ piece: sending Piece) {
         let needsThread = state.change { state in
             state.waiting.append(piece)
@@ -39,11 +64,16 @@ package final class Workers<Piece>: Sendable {
         }
         guard needsThread else { return }
         do { try startThread(name) { self.work() } } catch {
-            let orphan = state.withLock { state in
-                state.threads -= 1
-                return state.threads == 0 ? state.waiting.next() : nil
-            }
-            if let orphan { run(orphan) }
+            while let orphan = takeForMissingThread() { run(orphan) }
+        }
+    }
+
+    /// A piece for a caller who stands in for a thread; `nil` when others will do the rest.
+    private func takeForMissingThread() -> Piece? {
+        state.withLock { state in
+            let orphan = state.threads == 1 ? state.waiting.next() : nil
+            if orphan == nil { state.threads -= 1 }
+            return orphan
         }
     }
 

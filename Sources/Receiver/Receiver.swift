@@ -53,7 +53,7 @@ package final class Receiver: Sendable {
             Task {
                 while true {
                     // Cancelled by `stop`.
-                    do { try await Task.sleep(for: .seconds(86_400)) } catch { return }
+                    do { try await Alarms.shared.sleep(for: .seconds(86_400)) } catch { return }
                     shelf.inBackground { shelf.prune() }
                 }
             })

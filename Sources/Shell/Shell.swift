@@ -24,7 +24,13 @@ package enum Shell {
             Console.standard.error("sluice: \(error)")
             exit(ExitCode.failed.rawValue)
         }
-        TaskPool.install()
+        do { try TaskPool.install() } catch {
+            Console.standard.error("sluice: no thread or descriptor to work with: \(error)")
+            Console.standard.error(
+                "Raise the limits: `ulimit -u`, `-n` and `-v`; under systemd LimitNPROC=, LimitNOFILE=, TasksMax=, MemoryMax=."
+            )
+            exit(ExitCode.failed.rawValue)
+        }
         // Detached on purpose: it is the whole program, and ends by ending the process.
         Task.detached { exit(await run(words, console: .standard, signals: signals).rawValue) }
         if let signals { signals.serve() }

@@ -47,12 +47,14 @@ extension Store {
         try connection.first("SELECT 1 FROM setting WHERE name = ?1", [.text("watched:" + folder)]) { _ in true } == nil
     }
 
-    /// The first scan of this folder is over.
-    package func noteWatched(_ folder: String) async throws {
+    /// The first scans of these folders are over.
+    package func noteWatched(_ folders: [String]) async throws {
         try await change { connection in
-            try connection.run(
-                "INSERT OR IGNORE INTO setting VALUES (?1, ?2)",
-                [.text("watched:" + folder), .text("\(self.clocks.wall())")])
+            for folder in folders {
+                try connection.run(
+                    "INSERT OR IGNORE INTO setting VALUES (?1, ?2)",
+                    [.text("watched:" + folder), .text("\(self.clocks.wall())")])
+            }
         }
     }
 

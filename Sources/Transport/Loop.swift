@@ -14,6 +14,8 @@ typealias Outcome = Result<Response, TransportError>
 final class Loop: @unchecked Sendable {
     private struct Inbox {
         var commands: [Command] = []
+        /// The thread starts with the first transfer: without one there is nothing to carry.
+        var hasThread = false
         var isStopping = false
         var isOver = false
         var stopped: [CheckedContinuation<Void, Never>] = []
@@ -39,19 +41,24 @@ final class Loop: @unchecked Sendable {
         self.multi = multi
         // More connections than that are closed instead of kept: an idle one costs both ends a socket.
         sluice_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 16)
-        do { try startThread("transport") { self.run() } } catch { fatalError("\(error)") }
     }
 
     // From any thread.
 
     func start(_ transfer: Transfer, _ waiting: CheckedContinuation<Outcome, Never>) {
-        let isRefused = inbox.withLock { inbox in
-            if inbox.isStopping { return true }
+        let refusal = inbox.withLock { inbox -> TransportError? in
+            if inbox.isStopping { return transfer.cancelled }
+            if !inbox.hasThread {
+                do throws(SystemError) { try startThread("transport") { self.run() } } catch {
+                    return transfer.unable(error)
+                }
+                inbox.hasThread = true
+            }
             inbox.commands.append(.start(transfer, waiting))
             curl_multi_wakeup(multi)
-            return false
+            return nil
         }
-        if isRefused { waiting.resume(returning: .failure(transfer.cancelled)) }
+        if let refusal { waiting.resume(returning: .failure(refusal)) }
     }
 
     func cancel(_ transfer: Transfer) {
@@ -67,6 +74,11 @@ final class Loop: @unchecked Sendable {
         let isOver = inbox.withLock { inbox in
             if inbox.isOver { return true }
             inbox.isStopping = true
+            if !inbox.hasThread {
+                inbox.isOver = true
+                curl_multi_cleanup(multi)
+                return true
+            }
             if let waiting { inbox.stopped.append(waiting) }
             curl_multi_wakeup(multi)
             return false

@@ -48,6 +48,8 @@ final class Transfer: @unchecked Sendable {
     }
 
     var cancelled: TransportError { error(.cancelled, 0, "stopped") }
+    /// The machine, not the network, is what is short.
+    func unable(_ reason: SystemError) -> TransportError { error(.other, 0, "nothing can be sent: \(reason)") }
 
     /// Answers the one who waits, once, and lets go of libcurl's part.
     func finish(_ outcome: Outcome) {

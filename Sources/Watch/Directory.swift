@@ -116,6 +116,10 @@ struct Queue<Element> {
 
     mutating func append(_ element: Element) { elements.append(element) }
 
+    var last: Element? { isEmpty ? nil : elements.last }
+
+    mutating func removeLast() { elements.removeLast() }
+
     mutating func removeAll(where isMeant: (Element) -> Bool) {
         elements = elements[head...].filter { !isMeant($0) }
         head = 0

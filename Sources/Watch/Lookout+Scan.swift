@@ -267,13 +267,21 @@ extension Lookout {
         asked = nil
     }
 
-    /// Says when the first scan of a folder is over.
+    /// Says when the first scan of a folder is over. What is said at once is written down at once: with a thousand folders,
+    /// files would wait for a thousand syncs otherwise.
     func noteScanned() {
         guard skipped.isEmpty else { return }
+        var folders: [String] = []
         for root in roots where root.isFirst && root.condition == .present && root.visits == 0 {
             root.isFirst = false
-            for rule in root.rules { outbox.append(.scanned(folder: rules[rule].settings.name)) }
+            folders += root.rules.map { rules[$0].settings.name }
         }
+        if folders.isEmpty { return }
+        if case .scanned(let waiting) = outbox.last {
+            outbox.removeLast()
+            folders = waiting + folders
+        }
+        outbox.append(.scanned(folders: folders))
     }
 }
 

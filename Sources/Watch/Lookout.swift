@@ -206,8 +206,10 @@ final class Lookout {
         var missing = [ObjectIdentifier: Int]()
         for directory in unwatched.values { missing[ObjectIdentifier(directory.root), default: 0] += 1 }
         var states: [WatchState] = []
+        var owners = [Root?](repeating: nil, count: rules.count)
+        for root in roots { for rule in root.rules { owners[rule] = root } }
         for (index, rule) in rules.enumerated() {
-            guard let root = roots.first(where: { $0.rules.contains(index) }) else { continue }
+            guard let root = owners[index] else { continue }
             states.append(
                 WatchState(
                     folder: rule.settings.name, path: rule.settings.path, condition: condition(of: root),

@@ -21,7 +21,7 @@ final class Mailbox: Sendable {
     enum Delivery: Sendable {
         case settled([SettledFile])
         case skipped([SettledFile])
-        case scanned(folder: String)
+        case scanned(folders: [String])
     }
 
     struct Board: Sendable {

@@ -45,13 +45,13 @@ package final class Watcher: Sendable {
     ///   - onSettled: Takes files that settled, at most ``WatchPace/batch``, none of them known. No more come before it
     ///     returns. A file may come again while its last version is still on its way.
     ///   - onSkipped: Takes files that stood in a folder of `skipExisting` before anything happened to them.
-    ///   - onScanned: The first scan of a folder is over; all its skipped files were reported before.
+    ///   - onScanned: The first scans of folders are over; all their skipped files were reported before.
     ///   - onRest: Called on the watching thread when ``isAtRest`` has become true; without it that is never told.
     /// - Throws: What a closure or the filter threw. The watcher has stopped then.
     package func run(
         onSettled: @escaping @Sendable ([SettledFile]) async throws -> Void,
         onSkipped: @escaping @Sendable ([SettledFile]) async throws -> Void = { _ in },
-        onScanned: @escaping @Sendable (String) async throws -> Void = { _ in },
+        onScanned: @escaping @Sendable ([String]) async throws -> Void = { _ in },
         onRest: (@Sendable () -> Void)? = nil
     ) async throws {
         // Before the first lease: the signal's default is to end the process.
@@ -83,7 +83,7 @@ package final class Watcher: Sendable {
                         let new = zip(files, known).filter { !$0.1 }.map(\.0)
                         if !new.isEmpty { try await onSettled(new) }
                     case .skipped(let files): try await onSkipped(files)
-                    case .scanned(let folder): try await onScanned(folder)
+                    case .scanned(let folders): try await onScanned(folders)
                     }
                     mailbox.post(.delivered)
                 }

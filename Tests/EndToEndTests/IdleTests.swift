@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import Linux
 import TestKit
 import Testing
@@ -12,12 +13,22 @@ struct IdleTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try await fixture.startReceiver()
         try fixture.startDaemon()
+        let reader = try await eventually("somebody follows the events", every: .milliseconds(50)) { () -> Child? in
+            guard try await fixture.status() != nil else { return nil }
+            return try Child(
+                fixture.binary, ["events", "--config", fixture.config.display],
+                output: fixture.folder.path.appending("events.out"),
+                errors: fixture.folder.path.appending("events.err"))
+        }
         for number in 0..<20 {
             try camera.drop(Clip(number: number, size: 50_000, relative: FilePath("day \(number * 40)/\(number).mp4")))
         }
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()
         try await outcome.check()
+        let (heard, trouble) = (try reader.printed(), try reader.complained())
+        #expect(heard.contains("completed"), "\(trouble)")
+        reader.end(with: SIGKILL)
 
         for process in [fixture.daemon, fixture.receiver] {
             let pid = try #require(process).pid
@@ -30,6 +41,12 @@ struct IdleTests {
                 // What the work needed was given back, which is the last thing to do.
                 return isQuiet && now.resident < now.residentPeak
             }
+            // libdispatch's threads, which would wake again with the next sleep, have other names.
+            let tasks = FilePath("/proc/\(pid)/task")
+            let threads = try Files.names(in: tasks).map { name in
+                String(decoding: try Files.read(tasks.appending(name).appending("comm"), limit: 64), as: UTF8.self)
+            }
+            #expect(threads.contains("task\n") && !threads.contains { $0.contains("qos") }, "\(threads)")
         }
     }
 }

@@ -54,6 +54,39 @@ struct LifeTests {
         try await outcome.check()
     }
 
+    @Test("SIGTERM ends it within two seconds though nobody reads its log any more", .timeLimit(.minutes(1)))
+    func unreadLog() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.writeConfiguration()
+        let log = fixture.folder.path.appending("log")
+        try #require(mkfifo(log.display, 0o600) == 0)
+        let reader = open(log.display, O_RDWR | O_NONBLOCK)
+        try #require(reader >= 0)
+        defer { close(reader) }
+        let line = [UInt8](repeating: 0x78, count: 4096)
+        while write(reader, line, line.count) > 0 {}
+        while write(reader, line, 1) > 0 {}
+        try #require(errno == EAGAIN)
+        let daemon = try Child(
+            fixture.binary, ["run", "--config", fixture.config.display],
+            output: fixture.folder.path.appending("out"), errors: log)
+        // It is as far as its first line, which it cannot write.
+        try await eventually("it waits for the reader") {
+            try Files.names(in: FilePath("/proc/\(daemon.pid)/task")).contains { thread in
+                // A thread may leave while we look.
+                let call = try? Files.read(FilePath("/proc/\(daemon.pid)/task/\(thread.display)/syscall"), limit: 256)
+                // write(2) to 2, by the numbers of x86-64 and arm64.
+                let text = call.map { String(decoding: $0, as: UTF8.self) } ?? ""
+                return text.hasPrefix("1 0x2 ") || text.hasPrefix("64 0x2 ")
+            }
+        }
+        let clock = ContinuousClock(), start = clock.now
+        daemon.send(SIGTERM)
+        #expect(try await daemon.end(within: .seconds(20)) == .status(0))
+        #expect(start.duration(to: clock.now) < .seconds(2))
+    }
+
     @Test("a second daemon on the same state folder is refused", .timeLimit(.minutes(1)))
     func alone() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

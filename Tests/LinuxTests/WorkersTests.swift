@@ -68,6 +68,40 @@ struct WorkersTests {
         try await eventually("the piece is gone") { held == nil ? () : nil }
     }
 
+    @Test("where the kernel gives no thread, pieces are still run once, in order, and one at a time")
+    func noThread() {
+        let seen = Monitor((running: 0, most: 0, order: [Int]()))
+        let gate = Monitor(false)
+        let workers = Workers<Int>(
+            "none", most: 1, linger: nil,
+            startThread: { name, _ throws(SystemError) in
+                throw SystemError(call: "pthread_create", subject: name, code: 11)
+            }
+        ) { number in
+            seen.changeForAll {
+                $0.running += 1
+                $0.most = max($0.most, $0.running)
+                $0.order.append(number)
+            }
+            // The first piece lasts until the second has been handed in by somebody else.
+            if number == 1 { gate.wait { $0 ? () : nil } }
+            seen.changeForAll { $0.running -= 1 }
+        }
+        let first = Workers<Int>("caller", most: 1) { _ in workers.add(1) }
+        first.add(0)
+        seen.wait { $0.order == [1] ? () : nil }
+        workers.add(2)
+        #expect(seen.withLock { $0.order } == [1], "the second waits for the first")
+        gate.changeForAll { $0 = true }
+        seen.wait { $0.order == [1, 2] && $0.running == 0 ? () : nil }
+        #expect(seen.withLock { $0.most } == 1)
+        first.close()
+        #expect(throws: SystemError.self) { try workers.begin() }
+        // By this thread, or by the first caller, who may be just about to leave.
+        workers.add(3)
+        seen.wait { $0.order == [1, 2, 3] && $0.running == 0 ? () : nil }
+    }
+
     @Test("a line gives back what was put in, in order, however it grows and shrinks")
     func line() {
         var dice = Dice(seed: 7)
@@ -105,6 +139,25 @@ struct AlarmsTests {
         Alarms.shared.set(at: -1) { seen.change { $0 += 1 } }
         #expect(seen.wait { $0 > 0 ? $0 : nil } == 1)
         Alarms.shared.cancel(never)
+    }
+
+    @Test("a sleep ends at its time, and at once when it is cancelled, before it began too", .timeLimit(.minutes(1)))
+    func sleeping() async throws {
+        let clock = ContinuousClock(), begin = clock.now
+        try await Alarms.shared.sleep(for: .milliseconds(20))
+        #expect(begin.duration(to: clock.now) >= .milliseconds(20))
+        try await Alarms.shared.sleep(awakeFor: .milliseconds(20))
+        try await Alarms.shared.sleep(for: .seconds(-1))
+        let long = (0..<2000).map { number in
+            Task {
+                let never = Duration.seconds(Int64.max)
+                try await Alarms.shared.sleep(for: number.isMultiple(of: 2) ? never : .seconds(3600))
+            }
+        }
+        for task in long {
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
     }
 
     @Test("deadlines come out sorted, also after some were dropped", arguments: [1, 2, 3, 100, 1000])

@@ -97,7 +97,7 @@ struct VerbTests {
     }
 
     @Test("without a daemon: status 69, the socket that was tried, and how to start one")
-    func notRunning() async {
+    func notRunning() async throws {
         let folder = TemporaryFolder()
         let socket = folder.path.appending("none.sock")
         for verb in ["list", "status", "events", "pause"] as [FilePath] {
@@ -108,6 +108,14 @@ struct VerbTests {
                 screen.errors.hasPrefix("sluice: the daemon does not answer on \(socket): there is no such socket\n"))
             #expect(screen.errors.contains("`systemctl start sluice` or `sluice run`"))
         }
+        let screen = Screen()
+        #expect(await sluice(["reload"], at: socket, screen) == .notRunning)
+        #expect(!screen.errors.contains("sluice reload --socket"), "who gave a socket needs no advice to give one")
+        let file = try folder.write("c.yaml", Array("version: 1\ncontrol: {socket: \(socket.display)}\n".utf8))
+        let named = Screen()
+        let status = await Shell.run(["reload", "--config", file], console: named.console(width: 120), signals: nil)
+        #expect(status == .notRunning)
+        #expect(named.errors.contains("`sluice reload --socket OLD`"), "\(named.errors)")
     }
 
     @Test("--json prints the daemon's objects, one a line")

@@ -1,5 +1,6 @@
 import Core
 import Linux
+import Synchronization
 import TestKit
 import Testing
 
@@ -21,6 +22,28 @@ struct ChangeTests {
 
     private func folders(_ watcher: Watcher, are names: [String]) async throws {
         try await eventually("watched are \(names)") { watcher.states().map(\.folder) == names }
+    }
+
+    @Test("first scans that end while somebody writes one down are told together")
+    func scannedTogether() async throws {
+        let rules = try (0..<50).map { try rule("f\($0)", "f\($0)") }
+        let watcher = Watcher(rules: rules, clocks: SystemClocks(), isKnown: { $0.map { _ in false } }, log: { _ in })
+        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let told = Mutex([[String]]())
+        let running = Task {
+            try await watcher.run(
+                onSettled: { _ in },
+                onScanned: { folders in
+                    told.withLock { $0.append(folders) }
+                    for await _ in gate {}
+                })
+        }
+        defer { running.cancel() }
+        try await eventually("all are scanned") { watcher.states().allSatisfy { $0.condition == .watching } }
+        open.finish()
+        try await eventually("all are told") { told.withLock { $0.joined().count } == 50 }
+        #expect(told.withLock { $0.count } <= 2)
+        #expect(Set(told.withLock { $0.joined() }) == Set(rules.map(\.name)))
     }
 
     @Test("what stands in a new folder is found, and what comes to one that was taken out is not")

@@ -118,7 +118,7 @@ final class Scene: Sendable {
                         $0.known.formUnion(files.map(\.identity))
                     }
                 },
-                onScanned: { [self] folder in note { $0.scanned.append(folder) } })
+                onScanned: { [self] folders in note { $0.scanned += folders } })
         }
         do {
             let there = rules.map(\.name).filter { !absent.contains($0) }.sorted()

@@ -58,6 +58,7 @@ extension Verb {
 
 private func untilStopped(_ call: Invocation, _ log: Log) async {
     guard let signals = call.signals else { return }
+    leaveInTime(signals, within: .seconds(10), .ok, log)
     for await signal in signals.stream where signal != .hangUp {
         log.notice("stopping", ["signal": "\(signal)"])
         return

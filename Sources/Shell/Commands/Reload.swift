@@ -44,6 +44,14 @@ private func asking(_ call: Invocation, _ body: (ControlClient) async throws -> 
     do { return try await call.withClient(body) } catch var error as CommandError where error.status == .config {
         error.remedy = "Nothing was reloaded: the old configuration stays in force."
         throw error
+    } catch let error as ControlError {
+        guard case .notRunning = error, !call.arguments.has("socket") else { throw error }
+        // The file may name a new socket already, where nobody listens yet.
+        throw CommandError(
+            ExitCode(error), "\(error)",
+            remedy: error.remedy
+                + " If `control.socket` was changed, ask at the old one with `sluice reload --socket OLD`; only a restart moves it."
+        )
     }
 }
 

@@ -108,44 +108,51 @@ private func serve(
         try await agent.run()
         return nil
     }
+    if let signals { leaveInTime(signals, within: .seconds(1.5), once == nil ? .ok : .notNow, log) }
+    let (reloads, reload) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    // Apart from the signals: the next one may be the one that ends it all. However many come during one reload, one
+    // more reads what they were sent for.
+    let reloading = Task {
+        for await _ in reloads {
+            do { _ = try await agent.reload() } catch {
+                log.error("configuration not reloaded, the old one stays in force", ["reason": "\(error)"])
+            }
+        }
+    }
     let listening = Task {
         guard let signals else { return }
-        var stops = 0
         for await signal in signals.stream {
             switch signal {
-            case .hangUp:
-                // A task of its own: the next signal may be the one that ends it all.
-                Task {
-                    do { _ = try await agent.reload() } catch {
-                        log.error("configuration not reloaded, the old one stays in force", ["reason": "\(error)"])
-                    }
-                }
+            case .hangUp: reload.yield()
             case .interrupt, .terminate:
-                stops += 1
-                // Every step is durable before the next: an abrupt end is what start-up is made for.
-                if stops > 1 { _exit(ExitCode.failed.rawValue) }
-                log.notice("stopping", ["signal": "\(signal)"])
-                notify.stopping()
                 work.cancel()
-                leave(within: .seconds(1.5), once == nil ? .ok : .notNow, log)
+                notify.stopping()
+                log.notice("stopping", ["signal": "\(signal)"])
             }
         }
     }
     let telling = notify.isHeard ? Task { await tell(agent, notify) } : nil
     defer {
         listening.cancel()
+        reloading.cancel()
         telling?.cancel()
     }
     return try await work.value
 }
 
-/// Ends the process when the orderly way takes too long: a disk that does not answer must not hold up a shutdown.
-private func leave(within limit: Duration, _ status: ExitCode, _ log: Log) {
-    Task.detached {
-        // Nobody cancels this task.
-        try? await Task.sleep(for: limit)
-        log.notice("leaving what is under way as it is; the next start takes it up")
-        _exit(status.rawValue)
+/// Ends the process when the orderly way takes too long after a signal, and with the second signal: a disk, or whoever reads
+/// the log, that does not answer must not hold up a shutdown. Every step is durable before the next, so that an abrupt end is
+/// what start-up is made for.
+///
+/// By alarms and not by tasks: each thread that runs those may be waiting for the same reader.
+func leaveInTime(_ signals: Signals, within limit: Duration, _ status: ExitCode, _ log: Log) {
+    let stops = Atomic(0)
+    signals.whenAskedToStop {
+        if stops.add(1, ordering: .relaxed).newValue > 1 { _exit(ExitCode.failed.rawValue) }
+        _ = Alarms.shared.set(after: limit) {
+            inBackground { log.notice("leaving what is under way as it is; the next start takes it up") }
+            _ = Alarms.shared.set(after: .milliseconds(100)) { _exit(status.rawValue) }
+        }
     }
 }
 
@@ -164,7 +171,7 @@ private func tell(_ agent: Agent, _ notify: Notify) async {
                 // The line stays as it was until the state can be read again; the sleep ends with its task.
                 guard let status = try? await agent.status() else { continue }
                 notify.status(summary(status))
-                guard (try? await Task.sleep(for: .seconds(2))) != nil else { return }
+                guard (try? await Alarms.shared.sleep(for: .seconds(2))) != nil else { return }
             }
         }
     }

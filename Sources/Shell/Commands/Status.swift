@@ -1,6 +1,7 @@
 internal import Control
 internal import Core
 internal import Daemon
+internal import Linux
 
 extension Verb {
     static let status: Verb = Verb(
@@ -54,7 +55,7 @@ private func follow(_ call: Invocation, _ client: ControlClient) async throws {
             }
             drawn = lines.count
         }
-        try await Task.sleep(for: .seconds(1))
+        try await Alarms.shared.sleep(for: .seconds(1))
     }
 }
 
