@@ -1,12 +1,14 @@
 internal import Core
+internal import Linux
 
 /// Finds what would go round in circles, or be taken twice: places inside watched folders, and folders inside folders.
 ///
-/// Paths are compared as they are behind symbolic links. A folder is looked up by each parent of a path, so that a
+/// Paths are compared as they are behind symbolic links and bind mounts. A folder is looked up by each parent of a path, so that a
 /// thousand folders cost no million comparisons.
 struct Overlaps {
     private let findings: Findings
     private let disk: Disk
+    private let mounts: MountTable
     private let folders: [SettingsReading.ReadFolder]
     private let real: [FilePath]
     private let byPath: [FilePath: [Int]]
@@ -17,7 +19,9 @@ struct Overlaps {
         self.findings = findings
         self.disk = disk
         self.folders = folders
-        let real = folders.map { disk.resolved($0.settings.watch.path) }
+        let mounts = disk.checks == .checked ? MountTable() : MountTable(nil)
+        self.mounts = mounts
+        let real = folders.map { mounts.origin(of: disk.resolved($0.settings.watch.path)) }
         self.real = real
         byPath = Dictionary(grouping: real.indices) { real[$0] }
         var anyBelow: [FilePath: Int] = [:]
@@ -31,6 +35,8 @@ struct Overlaps {
         self.anyBelow = anyBelow
     }
 
+    private func resolved(_ path: FilePath) -> FilePath { mounts.origin(of: disk.resolved(path)) }
+
     func check(state: FilePath, at place: Place) {
         refuse("the state folder", state, inside: place, key: "state")
     }
@@ -40,7 +46,7 @@ struct Overlaps {
     }
 
     func checkStaging(_ staging: FilePath, besides state: FilePath, at place: Place) {
-        let (staging, state) = (disk.resolved(staging), disk.resolved(state))
+        let (staging, state) = (resolved(staging), resolved(state))
         if staging == state || state.relative(to: staging) != nil {
             findings.error(
                 "the state folder `\(state.display)` is, or lies in, the staging folder, which sweeps what it does not "
@@ -60,8 +66,8 @@ struct Overlaps {
         let key = "destinations.\(destination.name).path"
         refuse("the destination `\(destination.name)`", path, inside: place, key: key)
         warn("the destination `\(destination.name)`", path, around: place, key: key)
-        let real = disk.resolved(path)
-        for (what, own) in [("staging", disk.resolved(staging)), ("state", disk.resolved(state))] {
+        let real = resolved(path)
+        for (what, own) in [("staging", resolved(staging)), ("state", resolved(state))] {
             if real == own || real.relative(to: own) != nil {
                 findings.error(
                     "`\(real.display)` is, or lies in, the \(what) folder `\(own.display)`, which belongs to the daemon "
@@ -88,7 +94,7 @@ struct Overlaps {
     }
 
     private func refuse(_ what: String, _ path: FilePath, inside place: Place, key: String) {
-        let path = disk.resolved(path)
+        let path = resolved(path)
         for index in ancestors(of: path, andItself: true) {
             let folder = folders[index].settings.watch
             findings.error(
@@ -100,7 +106,7 @@ struct Overlaps {
     }
 
     private func warn(_ what: String, _ path: FilePath, around place: Place, key: String) {
-        let path = disk.resolved(path)
+        let path = resolved(path)
         guard let folder = anyBelow[path].map({ folders[$0].settings.watch }) else { return }
         findings.warning(
             "the watched folder `\(folder.name)` (`\(folder.path.display)`) lies below \(what) `\(path.display)`; see "

@@ -61,6 +61,38 @@ package final class MountPoint: Sendable {
     }
 }
 
+/// All mounts, as they are at one moment.
+package struct MountTable: Sendable {
+    private let mounts: [Mount]
+
+    /// - Parameter text: As `/proc/self/mountinfo` has it. Where there is none, every path is its own origin.
+    package init(_ text: [UInt8]? = try? Files.read("/proc/self/mountinfo", limit: 16 << 20)) {
+        mounts = text.map { Mount.parse($0) } ?? []
+    }
+
+    /// The same path for a place however it is reached: a bind mount shows one folder at two.
+    ///
+    /// - Parameter path: Without symbolic links.
+    package func origin(of path: FilePath) -> FilePath {
+        var nearest: Mount?
+        // Of two at one point the later one covers the earlier.
+        for mount in mounts where path == mount.point || path.relative(to: mount.point) != nil {
+            if mount.point.bytes.count >= nearest?.point.bytes.count ?? 0 { nearest = mount }
+        }
+        guard let nearest else { return path }
+        let inside = path == nearest.point ? nearest.root : nearest.root.joined(path.relative(to: nearest.point))
+        let widest = mounts.filter {
+            $0.device == nearest.device && (inside == $0.root || inside.relative(to: $0.root) != nil)
+        }.min { $0.root.bytes.count < $1.root.bytes.count }
+        guard let widest, widest.number != nearest.number else { return path }
+        return inside == widest.root ? widest.point : widest.point.joined(inside.relative(to: widest.root))
+    }
+}
+
+extension FilePath {
+    fileprivate func joined(_ relative: FilePath?) -> FilePath { relative.map { appending($0) } ?? self }
+}
+
 extension Files {
     /// The path with every symbolic link followed (realpath(3)); `nil` when it is not there.
     package static func real(_ path: FilePath) -> FilePath? {

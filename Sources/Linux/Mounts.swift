@@ -80,6 +80,8 @@ package final class FileSystems: Sendable {
 struct Mount {
     let number: UInt64
     let device: UInt64
+    /// What of the file system is seen at the point: `/`, or less by a bind mount or a subvolume.
+    let root: FilePath
     let point: FilePath
     let type: String
     let source: FilePath
@@ -105,8 +107,9 @@ struct Mount {
             }
             guard pair.count == 2 else { return nil }
             return Mount(
-                number: number, device: sluice_device_number(pair[0], pair[1]), point: unescaped(fields[4]),
-                type: String(decoding: fields[dash + 1], as: UTF8.self), source: unescaped(fields[dash + 2]))
+                number: number, device: sluice_device_number(pair[0], pair[1]), root: unescaped(fields[3]),
+                point: unescaped(fields[4]), type: String(decoding: fields[dash + 1], as: UTF8.self),
+                source: unescaped(fields[dash + 2]))
         }
     }
 

@@ -27,6 +27,22 @@ package final class SmallDisk: Sendable {
     deinit { _ = path.withCString { umount2($0, 2) } }
 }
 
+/// A folder that is seen at a second place too. Only root may mount it.
+package final class BindMount: Sendable {
+    private let place: FilePath
+
+    package init(of folder: FilePath, at place: FilePath) throws(SystemError) {
+        self.place = place
+        try systemCall("mount", on: place.display) {
+            folder.withCString { source in
+                place.withCString { Glibc.mount(source, $0, nil, CUnsignedLong(MS_BIND), nil) }
+            }
+        }
+    }
+
+    deinit { _ = place.withCString { umount2($0, 2) } }
+}
+
 /// A file that takes all the room that a disk has left.
 package struct Filler: Sendable {
     private let path: FilePath

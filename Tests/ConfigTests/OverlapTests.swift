@@ -164,4 +164,29 @@ struct OverlapTests {
         #expect(error?.problems.count == 1)
         #expect(error?.problems.first?.text.contains("real/cam/new/out` lies inside the watched folder `cam`") == true)
     }
+
+    @Test(
+        "are compared as they are behind bind mounts", .enabled(if: SmallDisk.isPossible, "mounting needs root"),
+        arguments: ["cam", "cam/below"])
+    func bindMounts(_ shown: String) throws {
+        let folder = TemporaryFolder()
+        for name in ["cam/below", "out"] { try Files.makeFolders(folder.path.appending(FilePath(name))) }
+        // What is put into `out` stands in the watched folder.
+        let bind = try BindMount(of: folder.path.appending(FilePath(shown)), at: folder.path.appending("out"))
+        defer { withExtendedLifetime(bind) {} }
+        let file = try folder.write(
+            "sluice.yaml",
+            Array(
+                """
+                version: 1
+                state: \(folder.path.display)/state
+                folders:
+                  - {name: cam, path: \(folder.path.display)/cam, upload_to: [nas]}
+                destinations:
+                  nas: {type: directory, path: \(folder.path.display)/out}
+                """.utf8))
+        let error = #expect(throws: ConfigErrors.self) { try Settings.load(file, types: types) }
+        #expect(error?.problems.count == 1)
+        #expect(error?.problems.first?.text.contains("lies inside the watched folder `cam`") == true)
+    }
 }

@@ -270,6 +270,29 @@ struct DirectoryTests {
         try await end.goAway()
         await #expect(throws: UploadError.self) { try await end.destination.find(parcel.order) }
     }
+
+    @Test(
+        "what it says is held is on the disk, and survives a power cut",
+        .enabled("\(LoopDisk.need)") {
+            await LoopDisk.isPossible.value
+        }, arguments: LoopDisk.Kind.allCases)
+    func foundIsDurable(_ kind: LoopDisk.Kind) async throws {
+        let disk = try await LoopDisk(kind)
+        let target = DirectoryTarget(
+            name: "archive", path: disk.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
+            disk: SlowDisk(patience: .seconds(60)))
+        let parcel = try Parcel(300_000, name: "clip.mp4")
+        // In the kernel's cache alone, as behind a copy that somebody has just made, or a rename before a kill.
+        let file = try Descriptor.open(disk.path.appending("clip.mp4"), for: .creating)
+        try file.write(parcel.content, named: "clip.mp4")
+        try file.close(named: "clip.mp4")
+        guard case .held = try await Directory(target, taken: .suffix).find(parcel.order) else {
+            Issue.record("not found")
+            return
+        }
+        try await disk.cutPower()
+        #expect(try Files.read(disk.path.appending("clip.mp4")) == parcel.content)
+    }
 }
 
 /// Notes that do something once, behind the first checkpoint.

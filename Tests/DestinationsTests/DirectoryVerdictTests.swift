@@ -18,8 +18,8 @@ struct DirectoryVerdictTests {
                 ECONNABORTED, ESHUTDOWN, ENOLINK,
             ], "target_away", hold
         ),
-        ([EIO, EREMOTEIO, EUCLEAN], "target_broken", hold), ([ENOSPC], "target_full", hold),
-        ([EDQUOT], "target_quota", hold), ([EROFS], "target_read_only", .misconfigured),
+        ([EIO, EREMOTEIO, EUCLEAN], "target_broken", hold), ([ENOSPC], "target_full", .noRoom(after: nil)),
+        ([EDQUOT], "target_quota", .noRoom(after: nil)), ([EROFS], "target_read_only", .misconfigured),
         ([EACCES, EPERM], "target_denied", .misconfigured),
         ([ENOLCK, EOPNOTSUPP, ENOSYS, EXDEV], "target_unable", .misconfigured), ([EFBIG], "file_too_large", .giveUp),
         ([EBUSY, EAGAIN, ETXTBSY, EEXIST, EINTR], "target_busy", .again(after: nil)),
@@ -55,6 +55,17 @@ struct DirectoryVerdictTests {
         for error in [ENOSPC, EDQUOT, EROFS, EACCES, EIO, ESTALE, ENOTCONN, EFBIG] {
             #expect(DirectoryVerdict(error, about: .name) == DirectoryVerdict(error, about: .target))
         }
+    }
+
+    @Test("whatever waits for a person tells what to do")
+    func remedies() {
+        for (errors, code, remedy) in Self.target + Self.name where code != "target_busy" && code != "target_failed" {
+            for error in errors {
+                let verdict = DirectoryVerdict(error, about: remedy == .again(after: nil) ? .name : .target)
+                #expect(!verdict.advice.isEmpty || verdict.code == "target_failed", "\(error)")
+            }
+        }
+        #expect(DirectoryVerdict(ENOTDIR, about: .target).advice.contains("no folder"), "nothing to mount or to make")
     }
 
     @Test("no fault of a disk or a mount is final for a file")

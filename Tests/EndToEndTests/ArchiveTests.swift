@@ -135,6 +135,7 @@ struct ArchiveTests {
         try camera.drop(Clip(number: 1, size: 200_000, relative: "clip.mp4"))
         try await waiting(for: "the destination is held", fixture) {
             fixture.lastWords().contains("nothing is mounted at \(fixture.archive)")
+                && fixture.lastWords().contains("mount what belongs there")
         }
         #expect(try Outcome.files(in: fixture.archive, hidden: true) == [])
         let disk = try SmallDisk(at: fixture.archive)
@@ -154,6 +155,14 @@ struct ArchiveTests {
         try camera.drop(Clip(number: 1, size: 2 << 20, relative: "large.mp4"))
         try await waiting(for: "the destination is held", fixture) {
             fixture.lastWords().contains("No space left on device")
+        }
+        for verb in ["status", "list"] {
+            try await waiting(for: "\(verb) says what is full, where, and what to do", fixture) {
+                guard let text = try await fixture.ask(verb, ["--json"]) else { return false }
+                return ["\"destination\"", "\(disk.path)", "No space left", "make room"].allSatisfy {
+                    text.contains($0)
+                }
+            }
         }
         #expect(try Outcome.files(in: disk.path, hidden: true) == ["filler"], "what cannot fit leaves nothing")
         #expect(try Outcome.files(in: fixture.drop, hidden: true) == ["large.mp4"])

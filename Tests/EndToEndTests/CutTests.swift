@@ -68,35 +68,79 @@ struct CutTests {
             let half = shared.indices.filter { $0.isMultiple(of: 2) == isFirst }.map { shared[$0] }
             steps = half + steps.filter { !shared.contains($0) }
         }
+        try await cut(variant, behind: steps)
+    }
+
+    static let folderVariants = LoopDisk.Kind.allCases.map {
+        Variant(kind: $0, layout: .apart, source: .delete, target: .directory)
+    }
+    static let moreFolderVariants = LoopDisk.Kind.allCases.flatMap { kind in
+        PoweredScene.Layout.allCases.flatMap { layout in
+            [DaemonFixture.Source.move, .keep].map {
+                Variant(kind: kind, layout: layout, source: $0, target: .directory)
+            }
+        }
+    }
+
+    /// Its disk goes alone, the daemon's go alone, or all of them.
+    @Test(
+        "behind a durable step: every file is in the folder once and whole, no source went too early",
+        .timeLimit(.minutes(30)), arguments: folderVariants + (Setting.isThorough ? moreFolderVariants : []))
+    func folderBehindSteps(_ variant: Variant) async throws {
+        // What comes before the upload does not know where it goes.
+        let own = ["opening", "opened"] + CrashSteps.directory + ["verified", "completed"]
+        var steps = own.map { "\($0):1" }
+        // Takes a large file, so it comes last, and in a short run once.
+        let large = variant.kind == .xfs || Setting.isThorough ? ["accepted:1"] : []
+        if Setting.isThorough {
+            // In turns, so that each step meets each power.
+            steps = (0..<3).flatMap { turn in own.map { "\($0):\(turn == 2 ? 2 : 1)" } }
+            if variant.source != .keep { steps += CrashSteps.release.map { "\($0):1" } }
+            steps += [4, 6, 8].map { "committed:\($0)" }
+        }
+        try await cut(variant, behind: steps + large)
+    }
+
+    private func cut(_ variant: Variant, behind steps: [String]) async throws {
         let scene = try await PoweredScene(variant, seed: 1)
+        // Of two file systems one begins with another power, so that a short run too has each step meet two.
+        let turn = LoopDisk.Kind.allCases.firstIndex(of: variant.kind) ?? 0
         for (number, step) in steps.enumerated() {
-            do { try await cut(scene, behind: step, scene.powers[number % scene.powers.count]) } catch {
-                Issue.record(error, "behind \(step)")
+            let power = scene.powers[(number + turn) % scene.powers.count]
+            do { try await cut(scene, behind: step, power, number) } catch {
+                Issue.record(error, "behind \(step), power \(power)")
                 return
             }
         }
     }
 
-    private func cut(_ scene: PoweredScene, behind step: String, _ power: PoweredScene.Power) async throws {
+    private func cut(
+        _ scene: PoweredScene, behind step: String, _ power: PoweredScene.Power, _ number: Int
+    ) async throws {
         let fixture = scene.fixture
         let isReceiver = step.hasPrefix("receiver")
         let plan = ["SLUICE_TEST_CRASH": step]
         fixture.killDaemon()
         fixture.killReceiver()
-        try await fixture.startReceiver(environment: isReceiver ? plan : [:])
+        try await scene.startReceiver(environment: isReceiver ? plan : [:])
         let first = scene.camera.clips.count
-        for number in first..<first + 3 {
+        let isFolder = scene.variant.target == .directory
+        // A folder has a durable point before the end in a large file only.
+        let size = isFolder && step.hasPrefix("accepted") ? 65 << 20 : 90_000
+        for clip in first..<first + 3 {
             try scene.camera.drop(
-                Clip(number: number, size: 90_000 + number, relative: FilePath("\(step)/clip \(number).mp4")))
+                Clip(
+                    number: clip, size: (clip == first ? size : 90_000) + clip,
+                    relative: FilePath("\(number) \(step)/clip \(clip).mp4")))
         }
         try fixture.startDaemon(environment: isReceiver ? [:] : plan)
         let victim = try #require(isReceiver ? fixture.receiver : fixture.daemon)
         let ending = try await victim.end(within: .seconds(20))
         try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(fixture.lastWords())")
-        // The one that is dead already loses its disk in any case.
-        let power = power == .all ? power : isReceiver ? .receiver : .box
+        // A machine whose program is dead loses its disk in any case; the disk of a folder has no program.
+        let power = isFolder || power == .all ? power : isReceiver ? .far : .box
         try await scene.cut(power)
-        try await scene.start(after: power)
+        try await scene.start(after: isFolder ? .all : power)
         try await scene.drain()
     }
 
@@ -121,17 +165,20 @@ struct CutTests {
     static let randomVariants = LoopDisk.Kind.allCases.flatMap { kind in
         [
             Variant(kind: kind, layout: .apart, source: .delete), Variant(kind: kind, layout: .across, source: .move),
+            Variant(kind: kind, layout: .apart, source: .delete, target: .directory),
         ]
     }
     static let isLong = Setting.cuts > 24
     static let moreRandomVariants = LoopDisk.Kind.allCases.flatMap { kind in
         [
             Variant(kind: kind, layout: .together, source: .keep), Variant(kind: kind, layout: .split, source: .move),
+            Variant(kind: kind, layout: .across, source: .move, target: .directory),
+            Variant(kind: kind, layout: .together, source: .keep, target: .directory),
         ]
     }
 
     @Test(
-        "at any moment: every file is at the receiver once and whole, no source went too early",
+        "at any moment: every file has arrived once and whole, no source went too early",
         .timeLimit(.minutes(60)), arguments: randomVariants + (isLong ? moreRandomVariants : []))
     func atRandom(_ variant: Variant) async throws {
         let seed = Setting.seed

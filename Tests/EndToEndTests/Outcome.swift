@@ -8,9 +8,13 @@ struct Outcome {
     let fixture: DaemonFixture
     let clips: [Clip]
 
+    /// Where the files go.
+    private var target: FilePath { isFolder ? fixture.archive : fixture.received }
+    private var isFolder: Bool { fixture.uploadTo == ["archive"] }
+
     /// Cheap, for a loop: as many files received as dropped, nothing staged, no source left that should be gone.
     func looksDone() throws -> Bool {
-        try Self.files(in: fixture.received, hidden: false).count >= clips.count
+        try Self.files(in: target, hidden: false).count >= clips.count
             && Self.files(in: fixture.staging, hidden: true).isEmpty
             && Self.files(in: fixture.drop, hidden: true).count == (fixture.source == .keep ? clips.count : 0)
     }
@@ -32,7 +36,8 @@ struct Outcome {
 
     /// Every promise that is broken, in words. Empty when all is well.
     func problems() throws -> [String] {
-        var problems = try compare(fixture.received, with: clips, "received", hidden: false)
+        // A folder keeps nothing hidden once all is done; the receiver keeps its records.
+        var problems = try compare(target, with: clips, "received", hidden: isFolder)
         problems += try compare(fixture.drop, with: fixture.source == .keep ? clips : [], "source", hidden: true)
         problems += try compare(fixture.done, with: fixture.source == .move ? clips : [], "moved", hidden: true)
         problems += try Self.files(in: fixture.staging, hidden: true).map { "still staged: \($0)" }
@@ -66,7 +71,7 @@ struct Outcome {
         for clip in clips {
             if found.remove(clip.relative) == nil {
                 problems.append("\(what): missing \(clip.relative) (\(clip.size) bytes)")
-            } else if try Files.read(folder.appending(clip.relative), limit: 64 << 20) != clip.content {
+            } else if try Files.read(folder.appending(clip.relative), limit: 1 << 30) != clip.content {
                 problems.append("\(what): other content in \(clip.relative)")
             }
         }

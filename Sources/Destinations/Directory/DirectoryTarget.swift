@@ -40,7 +40,9 @@ struct DirectoryTarget: WholeDialect {
         let root = try Descriptor.open(path, for: .folder)
         if let mount, mount.path != "/", try !mount.holds(root, named: path) {
             throw refusal(
-                "not_mounted", "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display)",
+                "not_mounted",
+                "nothing is mounted at \(mount.path.display), so nothing is written to \(path.display): mount what belongs "
+                    + "there, or set `mount` of the destination",
                 .holdDestination(after: nil))
         }
         if let marker, try FileLook.ifPresent(at: marker, in: root) == nil {

@@ -21,7 +21,7 @@ struct DirectoryVerdict: Hashable, Sendable {
         let hold = Remedy.holdDestination(after: nil)
         switch (error, subject) {
         case (ENOSPC, _), (EDQUOT, _):
-            self.init(hold, .quota, error == ENOSPC ? "target_full" : "target_quota", "make room there")
+            self.init(.noRoom(after: nil), .quota, error == ENOSPC ? "target_full" : "target_quota", "make room there")
         case (EROFS, _):
             self.init(
                 .misconfigured, .config, "target_read_only",
@@ -38,7 +38,11 @@ struct DirectoryVerdict: Hashable, Sendable {
             self.init(
                 .again(after: nil), .config, "folder_in_the_way",
                 "something else has the name of a folder, and links are not followed: move it away")
-        case (ENOENT, _), (ENOTDIR, _), (ELOOP, _), (ENODEV, _), (ENXIO, _):
+        case (ENOTDIR, _):
+            self.init(
+                hold, .transient, "target_missing",
+                "what has its name is no folder: move it away, or set another `path`")
+        case (ENOENT, _), (ELOOP, _), (ENODEV, _), (ENXIO, _):
             self.init(hold, .transient, "target_missing", "mount it, or make the folder")
         case (ESTALE, _), (ENOTCONN, _), (EHOSTDOWN, _), (EHOSTUNREACH, _), (ENETDOWN, _), (ENETUNREACH, _),
             (ETIMEDOUT, _), (ECONNREFUSED, _), (ECONNRESET, _), (ECONNABORTED, _), (ESHUTDOWN, _), (ENOLINK, _):

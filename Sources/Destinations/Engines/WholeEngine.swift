@@ -36,7 +36,10 @@ struct WholeEngine: Sendable {
             let name = order.name.name.numbered(number)
             switch try await place.look(at: name, for: order.file) {
             case .nobody: return .absent
-            case .same: return .held(RemoteObject(id: nil, url: place.address(of: name), verifiedBy: "held"))
+            case .same:
+                // What is found may be in a cache only: a source may go because of this answer.
+                try await place.settle(name)
+                return .held(RemoteObject(id: nil, url: place.address(of: name), verifiedBy: "held"))
             case .other: if taken != .suffix { return .absent }
             }
         }
