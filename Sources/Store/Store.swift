@@ -52,7 +52,9 @@ package actor Store {
     func plans() throws -> [(sql: String, steps: [String])] { try reader.plans() + writer.plans() }
 
     /// See ``Connection/effort()``; of both connections.
-    func effort() -> [String: Int] { reader.effort().merging(writer.effort()) { $0 + $1 } }
+    func effort(_ measure: Connection.Measure = .steps) -> [String: Int] {
+        reader.effort(measure).merging(writer.effort(measure)) { $0 + $1 }
+    }
 
     /// Opens or makes the database in `folder`, takes the lock on the folder, and brings the form up to date.
     ///
