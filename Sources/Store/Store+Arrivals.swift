@@ -137,14 +137,13 @@ extension Store {
         try connection.query(
             """
             SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_arrived
-            WHERE state IN ('arrived', 'unsettled') AND state = 'arrived' ORDER BY priority DESC, id LIMIT ?1
-            """,
-            [.integer(Int64(limit + except.count))]
+            WHERE state IN ('arrived', 'unsettled') AND state = 'arrived' ORDER BY priority DESC, id
+            """
         ) { row throws(StoreError) in
             var found: [AssetRecord] = []
-            while try row.next() {
-                let asset = AssetRecord(row, 0)
-                if !except.contains(asset.id) && found.count < limit { found.append(asset) }
+            // Others may be passed over by the hundred thousand: their number is all that is read of them.
+            while found.count < limit, try row.next() {
+                if !except.contains(row.integer(0)) { found.append(AssetRecord(row, 0)) }
             }
             return found
         }
