@@ -52,7 +52,9 @@ final class ControlService: WebService {
 
     private func answer(_ route: Route, _ request: WebRequest, _ body: [UInt8]) async throws -> WebReply {
         switch route {
-        case .list: return WebReply(json: try await operations.list(try ListQuery(request.query)))
+        case .list:
+            let page = try await operations.list(try ListQuery(request.query))
+            return WebReply { try JSON.bytes(page) }
         case .show(let reference): return WebReply(json: try await operations.show(reference))
         case .status: return WebReply(json: try await operations.status())
         case .reload:
@@ -135,9 +137,14 @@ final class ControlService: WebService {
 
 extension WebReply {
     init(json value: some Encodable, status: Int = 200) {
+        self.init(status: status) { try JSON.bytes(value) }
+    }
+
+    /// - Parameter json: Writes the answer.
+    fileprivate init(status: Int = 200, json: () throws -> [UInt8]) {
         let headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         do {
-            self.init(status: status, headers: headers, body: .bytes(try JSON.bytes(value) + [UInt8(ascii: "\n")]))
+            self.init(status: status, headers: headers, body: .bytes(try json() + [UInt8(ascii: "\n")]))
         } catch {
             // A number that is not finite is the only way here, and a fault of ours.
             let message = #"{"error":{"code":"internal","message":"the answer cannot be written as JSON"}}"#

@@ -4,11 +4,31 @@ internal import FoundationEssentials
 /// The views as they travel: JSON with snake_case names, sorted, so that two replies can be compared by eye.
 package enum JSON {
     package static func bytes(_ value: some Encodable) throws -> [UInt8] {
-        // A new encoder each time: it is not Sendable, and costs nothing beside the encoding.
+        Array(try encoder().encode(value))
+    }
+
+    /// The same of a page, its uploads written one after another: the encoder holds everything that it writes as a tree,
+    /// which for a thousand uploads has many times the size of their text.
+    package static func bytes(_ page: UploadPage) throws -> [UInt8] {
+        let encoder = encoder()
+        var around = page
+        around.uploads = []
+        var out = Array(try encoder.encode(around))
+        // The keys are sorted, and this one is the last: its list stands open.
+        out.removeLast(2)
+        for (index, upload) in page.uploads.enumerated() {
+            if index > 0 { out.append(UInt8(ascii: ",")) }
+            out += try encoder.encode(upload)
+        }
+        return out + [UInt8(ascii: "]"), UInt8(ascii: "}")]
+    }
+
+    /// A new one each time: it is not Sendable, and costs nothing beside the encoding.
+    private static func encoder() -> JSONEncoder {
         let encoder = JSONEncoder()
         encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return Array(try encoder.encode(value))
+        return encoder
     }
 
     package static func text(_ value: some Encodable) throws -> String {

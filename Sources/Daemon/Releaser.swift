@@ -17,6 +17,8 @@ actor Releaser {
 
     /// Assets at a time: their transactions and folder syncs overlap.
     private static let width = 16
+    /// Numbers of assets in one question.
+    private static let page = 1_024
 
     init(house: House) { self.house = house }
 
@@ -41,18 +43,22 @@ actor Releaser {
         var cursor: Int64 = 0
         var seen: Set<Int64> = []
         while !Task.isCancelled {
-            let found = try await house.store.releasable(limit: Self.width, after: cursor)
+            let found = try await house.store.dueAssets(limit: Self.page, after: cursor)
             guard let last = found.last else {
                 deferred = deferred.filter { seen.contains($0.key) }
                 return
             }
-            seen.formUnion(found.map(\.asset.id))
-            cursor = last.asset.id
+            seen.formUnion(found)
+            cursor = last
             let now = house.clocks.monotonic()
-            let due = found.filter { deferred[$0.asset.id].map { $0.until <= now } ?? true }
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for (asset, verdict) in due { group.addTask { try await self.release(asset, verdict) } }
-                try await group.waitForAll()
+            // Only those whose time has come are read: a disk that is away may have put off a hundred thousand.
+            let due = found.filter { deferred[$0].map { $0.until <= now } ?? true }
+            for start in stride(from: 0, to: due.count, by: Self.width) where !Task.isCancelled {
+                let some = try await house.store.releasable(Array(due[start..<min(start + Self.width, due.count)]))
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for (asset, verdict) in some { group.addTask { try await self.release(asset, verdict) } }
+                    try await group.waitForAll()
+                }
             }
         }
     }

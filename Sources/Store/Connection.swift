@@ -114,10 +114,13 @@ final class Connection {
         return plans
     }
 
-    /// What each statement has cost since it was asked last, in steps of SQLite's virtual machine. For tests: steps count
-    /// the work and not the time.
-    func effort() -> [String: Int] {
-        prepared.mapValues { Int(sqlite3_stmt_status($0, SQLITE_STMTSTATUS_VM_STEP, 1)) }
+    /// What is counted of a statement: how often it began, or its steps on SQLite's virtual machine.
+    enum Measure { case runs, steps }
+
+    /// What each statement has cost since that was asked last. For tests: steps count the work and not the time.
+    func effort(_ measure: Measure) -> [String: Int] {
+        let counter = measure == .runs ? SQLITE_STMTSTATUS_RUN : SQLITE_STMTSTATUS_VM_STEP
+        return prepared.mapValues { Int(sqlite3_stmt_status($0, counter, 1)) }
     }
 
     /// Rows that the last statement inserted, changed or deleted.
@@ -163,6 +166,12 @@ final class Connection {
             let count = Int(sqlite3_column_bytes(statement, column))
             guard count > 0, let start = sqlite3_column_blob(statement, column) else { return [] }
             return Array(UnsafeRawBufferPointer(start: start, count: count))
+        }
+        /// Lends the bytes of a text or blob, for a comparison without a copy.
+        func withBytes<R>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+            // In this order: the pointer stays valid when the count is asked for after it.
+            let start = sqlite3_column_blob(statement, column)
+            return body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
         }
         func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
     }

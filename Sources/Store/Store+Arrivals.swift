@@ -3,38 +3,6 @@ package import Core
 // From "settled" to "staged".
 
 extension Store {
-    /// Which of these versions are known already: recorded, done, or there before the folder was watched.
-    ///
-    /// Renews the tombstones of those that are, at most once a week each, so that a scan over known files writes
-    /// nothing.
-    package func known(_ identities: [StoredIdentity]) async throws -> [Bool] {
-        let now = clocks.wall().milliseconds
-        var answers = [Bool](repeating: false, count: identities.count)
-        var old: [StoredIdentity] = []
-        // In the order of the table: what stands side by side is read once, and not once for each.
-        let order = identities.indices.sorted { identities[$0].relative < identities[$1].relative }
-        try together {
-            for index in order {
-                let identity = identities[index]
-                guard let stone = try tombstone(identity.folder, identity.relative),
-                    stone.identity.isSameVersion(as: identity)
-                else { continue }
-                answers[index] = true
-                if abs(now - stone.seenAt) > 7 * 86_400_000 { old.append(identity) }
-            }
-        }
-        if !old.isEmpty {
-            try await change { connection in
-                for identity in old {
-                    try connection.run(
-                        "UPDATE tombstone SET seen_at = ?3 WHERE folder = ?1 AND relative = ?2",
-                        [.text(identity.folder), .blob(identity.relative.bytes), .integer(now)])
-                }
-            }
-        }
-        return answers
-    }
-
     /// Marks files as known without ever uploading them (`existing: skip`).
     package func skip(_ identities: [StoredIdentity]) async throws {
         try await change { _ in
@@ -171,14 +139,13 @@ extension Store {
         try connection.query(
             """
             SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_arrived
-            WHERE state IN ('arrived', 'unsettled') AND state = 'arrived' ORDER BY priority DESC, id LIMIT ?1
-            """,
-            [.integer(Int64(limit + except.count))]
+            WHERE state IN ('arrived', 'unsettled') AND state = 'arrived' ORDER BY priority DESC, id
+            """
         ) { row throws(StoreError) in
             var found: [AssetRecord] = []
-            while try row.next() {
-                let asset = AssetRecord(row, 0)
-                if !except.contains(asset.id) && found.count < limit { found.append(asset) }
+            // Others may be passed over by the hundred thousand: their number is all that is read of them.
+            while found.count < limit, try row.next() {
+                if !except.contains(row.integer(0)) { found.append(AssetRecord(row, 0)) }
             }
             return found
         }

@@ -7,11 +7,24 @@ extension Store {
     package func releasable(limit: Int, after asset: Int64 = 0) throws -> [(
         asset: AssetRecord, verdict: ReleaseVerdict
     )] {
-        let assets = try connection.all(
-            "SELECT \(AssetRecord.columns) FROM asset WHERE due = 1 AND id > ?1 ORDER BY id LIMIT ?2",
+        try releasable(dueAssets(limit: limit, after: asset))
+    }
+
+    /// The numbers of ``releasable(limit:after:)`` alone: many may have been put off, and cost next to nothing so.
+    package func dueAssets(limit: Int, after asset: Int64) throws -> [Int64] {
+        try connection.all(
+            "SELECT id FROM asset WHERE due = 1 AND id > ?1 ORDER BY id LIMIT ?2",
             [.integer(asset), .integer(Int64(limit))]
-        ) { AssetRecord($0, 0) }
-        return try assets.map { ($0, ReleaseVerdict(uploads: try uploads(of: $0.id).map(\.state))) }
+        ) { $0.integer(0) }
+    }
+
+    /// Those of `assets` that are still on the release's list.
+    package func releasable(_ assets: [Int64]) throws -> [(asset: AssetRecord, verdict: ReleaseVerdict)] {
+        try assets.compactMap { id in
+            try connection.first(
+                "SELECT \(AssetRecord.columns) FROM asset WHERE id = ?1 AND due = 1", [.integer(id)]
+            ) { AssetRecord($0, 0) }
+        }.map { ($0, ReleaseVerdict(uploads: try uploads(of: $0.id).map(\.state))) }
     }
 
     /// Puts the asset on the release's list when its uploads are all over. Part of the transaction that ended the last.

@@ -44,7 +44,9 @@ package actor Store {
     private var nextListener = 0
     /// The last event committed.
     package private(set) var seq: Int64 = 0
-    private(set) var sorting: UploadSort
+    var sorting: UploadSort
+    /// Everything that waits is sorted so; not while a change of the order is on its way, or has ended half way.
+    var isSorted = false
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -52,7 +54,9 @@ package actor Store {
     func plans() throws -> [(sql: String, steps: [String])] { try reader.plans() + writer.plans() }
 
     /// See ``Connection/effort()``; of both connections.
-    func effort() -> [String: Int] { reader.effort().merging(writer.effort()) { $0 + $1 } }
+    func effort(_ measure: Connection.Measure = .steps) -> [String: Int] {
+        reader.effort(measure).merging(writer.effort(measure)) { $0 + $1 }
+    }
 
     /// Opens or makes the database in `folder`, takes the lock on the folder, and brings the form up to date.
     ///
@@ -145,14 +149,13 @@ package actor Store {
         return connection
     }
 
-    private func prepare() throws {
+    private func prepare() async throws {
         seq = try connection.first("SELECT max(seq) FROM event") { $0.integer(0) } ?? 0
         lastID = try connection.first("SELECT max(id) FROM upload") { $0.optionalText(0) }.flatMap { $0 }.flatMap {
             UploadID($0)
         }
         try begin()
         try piece { connection in
-            try sort(by: sorting, connection)
             // A wait was measured by the clock of the run that set it, and a lease belongs to the process that took it.
             try connection.run("UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0 WHERE backoff_until > 0")
             let left = try connection.all(
@@ -163,31 +166,7 @@ package actor Store {
             for upload in left { try move(upload, by: .yielded) }
         }
         if let error = commit() { throw error }
-    }
-
-    private func sort(by sorting: UploadSort, _ connection: Connection) throws {
-        let order = try connection.first("SELECT value FROM setting WHERE name = 'order'") { $0.text(0) }
-        guard order != sorting.name else { return }
-        try connection.run(
-            "UPDATE upload SET sort = \(sorting.expression) WHERE state IN ('staging', 'queued', 'uploading', 'failed')"
-        )
-        try connection.run("INSERT OR REPLACE INTO setting VALUES ('order', ?1)", [.text(sorting.name)])
-    }
-
-    /// Sorts what is to come anew, and what comes from now on by the same order. Durable when it returns.
-    package func sort(by sorting: UploadSort) async throws {
-        guard sorting.name != self.sorting.name else { return }
-        let before = self.sorting
-        // Inside the piece, so that a row that joins the same transaction has the new order too.
-        do {
-            try await change { connection in
-                try self.sort(by: sorting, connection)
-                self.sorting = sorting
-            }
-        } catch {
-            self.sorting = before
-            throw error
-        }
+        try await sortWaiting()
     }
 
     /// Runs questions that belong together as one read: each alone would lock the database and let it go again, which
@@ -393,25 +372,5 @@ package struct StateUnusable: Error, Sendable, CustomStringConvertible {
         }
         if error.isReadOnly { return "Let the daemon's user write \(database.parent.display) and the files in it." }
         return "The state folder has to be on a local disk that works."
-    }
-}
-
-/// The order of uploads of the same priority, as SQL over a row of `upload`: lower goes first.
-package struct UploadSort: Sendable {
-    let name: String
-    let expression: String
-
-    package static let newestFirst = UploadSort(name: "newest-first", expression: "-modified")
-    package static let oldestFirst = UploadSort(name: "oldest-first", expression: "modified")
-    package static let smallestFirst = UploadSort(name: "smallest-first", expression: "size")
-    package static let largestFirst = UploadSort(name: "largest-first", expression: "-size")
-
-    func value(size: Int64, modified: Int64) -> Int64 {
-        switch name {
-        case "newest-first": -modified
-        case "oldest-first": modified
-        case "smallest-first": size
-        default: -size
-        }
     }
 }

@@ -65,8 +65,8 @@ struct Claimant {
 
     func takes(_ name: UnsafeBufferPointer<UInt8>, in relative: FilePath, rules: [Rule]) -> Bool {
         guard let folder = folder(relative) else { return false }
-        let rule = rules[rule]
-        return (rule.settings.recursive || folder.isEmpty) && rule.names.takes(name, in: folder)
+        // Read where it stands: a rule has many parts, and a scan asks for each name.
+        return (rules[rule].settings.recursive || folder.isEmpty) && rules[rule].names.takes(name, in: folder)
     }
 }
 

@@ -62,9 +62,9 @@ extension Lookout {
             moved.directory.isGone = true
         }
         moving.removeAll { isOurs($0.directory) }
-        found.removeAll { isOurs($0.place.directory) }
+        found.removeAll { isOurs($0.directory) }
         // The answer that is on its way goes by position.
-        asked = asked?.map { file in file.flatMap { isOurs($0.place.directory) ? nil : $0 } }
+        asked = asked?.map { file in file.flatMap { isOurs($0.directory) ? nil : $0 } }
         skipped = skipped.filter { !isOurs($0.key.directory) }
         ready.removeAll { isOurs($0.place.directory) }
         dissolve(root.top)

@@ -38,34 +38,37 @@ final class Cursor {
     }
 
     /// The path of a name below the root, made in one go: a scan does it a million times.
-    func relative(of name: FilePath) -> FilePath {
+    func relative(of name: UnsafeBufferPointer<UInt8>) -> FilePath {
         let folder = relative.bytes
-        if folder.isEmpty { return name }
+        if folder.isEmpty { return FilePath(fromKernel: name) }
+        let whole = folder.count + 1 + name.count
         return FilePath(
-            fromKernel: Array(unsafeUninitializedCapacity: folder.count + 1 + name.bytes.count) { buffer, count in
+            fromKernel: Array(unsafeUninitializedCapacity: whole) { buffer, count in
                 _ = buffer[..<folder.count].initialize(fromContentsOf: folder)
                 buffer.initializeElement(at: folder.count, to: UInt8(ascii: "/"))
-                _ = buffer[(folder.count + 1)...].initialize(fromContentsOf: name.bytes)
-                count = buffer.count
+                _ = buffer[(folder.count + 1)..<whole].initialize(fromContentsOf: name)
+                count = whole
             })
     }
 }
 
 /// A file that a scan came across.
 struct Found {
-    let place: Place
+    let directory: Directory
     var rule: Int
     let look: FileLook
     let at: MonotonicTime
     let evidence: Settling<Place>.Evidence
     let identity: StoredIdentity
+    /// Made when it is asked for: nearly every file is known, and nobody asks.
+    var place: Place { Place(directory: directory, name: identity.relative.name) }
 }
 
 extension Lookout {
     /// Directory entries in one turn.
     private static let slice = 2_000
-    /// Identities in one question.
-    private static let question = 512
+    /// Identities in one question: enough for the store to find the files of a directory side by side.
+    private static let question = 2_048
 
     /// There is something to scan, and room for what it finds.
     var canScan: Bool {
@@ -210,26 +213,30 @@ extension Lookout {
     }
 
     private func takeFile(_ name: UnsafeBufferPointer<UInt8>, _ look: FileLook, rule: Int, _ cursor: Cursor) {
-        let place = Place(directory: cursor.directory, name: FilePath(fromKernel: name))
-        let settings = rules[rule].settings
-        if settling.contains(place) {
-            settling.note(place, .found, group: rule, look: look, quietFor: settings.quietFor, at: now)
-            return
+        if settling.count > 0 {
+            let place = Place(directory: cursor.directory, name: FilePath(fromKernel: name))
+            if settling.contains(place) {
+                settling.note(
+                    place, .found, group: rule, look: look, quietFor: rules[rule].settings.quietFor, at: now)
+                return
+            }
         }
-        let relative = cursor.relative(of: place.name)
+        let relative = cursor.relative(of: name)
         let fileSystem =
             look.device == cursor.device
             ? cursor.fileSystem
             : fileSystems.identity(at: cursor.directory.root.path.appending(relative), device: look.device)
-        let identity = StoredIdentity(look, folder: settings.name, relative: relative, on: fileSystem)
+        let identity = StoredIdentity(
+            look, folder: rules[rule].settings.name, relative: relative, on: fileSystem)
         if cursor.origin == .first && rules[rule].skipsExisting {
+            let place = Place(directory: cursor.directory, name: FilePath(fromKernel: name))
             skipped[place] = SettledFile(
-                folder: settings.name, root: settings.path, relative: relative, look: look, identity: identity,
-                settledBy: .quiet)
+                folder: identity.folder, root: rules[rule].settings.path, relative: relative, look: look,
+                identity: identity, settledBy: .quiet)
         } else {
             found.append(
                 Found(
-                    place: place, rule: rule, look: look, at: now,
+                    directory: cursor.directory, rule: rule, look: look, at: now,
                     evidence: cursor.origin == .event ? .heard : .found, identity: identity))
         }
     }
@@ -259,7 +266,7 @@ extension Lookout {
     func takeAnswer(_ known: [Bool]) {
         for case (let file?, false) in zip(asked ?? [], known) {
             // An event may have come first, and knows more.
-            guard !file.place.directory.isGone, !settling.contains(file.place) else { continue }
+            guard !file.directory.isGone, !settling.contains(file.place) else { continue }
             settling.note(
                 file.place, file.evidence, group: file.rule, look: file.look,
                 quietFor: rules[file.rule].settings.quietFor, at: file.at)

@@ -76,6 +76,13 @@ struct ControlTests {
         }
     }
 
+    @Test("a page that is written piece by piece is the text that it would be as a whole", arguments: [0, 1, 3])
+    func page(uploads: Int) throws {
+        let page = UploadPage(
+            uploads: Array(repeating: .sample(), count: uploads), counts: Counts(), seq: 7, next: "[]}")
+        #expect(String(decoding: try JSON.bytes(page), as: UTF8.self) == (try JSON.text(page)))
+    }
+
     @Test("every changing verb carries its whole selection")
     func verbs() async throws {
         try await withLine { line in

@@ -1,12 +1,12 @@
 import Core
 import Linux
 import Staging
-import Store
 import TestKit
 import Testing
 
 @testable import Config
 @testable import Daemon
+@testable import Store
 
 @Suite("Releaser")
 struct ReleaserTests {
@@ -54,6 +54,32 @@ struct ReleaserTests {
             try await house.store.asset(asset)?.sourceState == .kept
         }
         #expect(try Files.read(path, limit: 1 << 20) == noise(10_000, seed: 2))
+    }
+
+    @Test("sources that were put off are not read again before their time, however often the bell rings")
+    func putOff() async throws {
+        let folder = TemporaryFolder()
+        let house = try await Self.house(in: folder)
+        let drop = folder.path.appending("drop")
+        var away: [Int64] = []
+        for name: FilePath in ["drop/a.mp4", "drop/b.mp4", "drop/c.mp4"] {
+            away.append(try await Self.complete(try folder.write(name, Self.content), of: drop, in: house))
+        }
+        try Files.rename(drop, to: folder.path.appending("elsewhere"))
+        let running = Task { try await Releaser(house: house).run() }
+        defer { running.cancel() }
+        for asset in away {
+            try await eventually("it is put off") { try await house.store.asset(asset)?.sourceNote != nil }
+        }
+        let path = try folder.write("other/d.mp4", Self.content)
+        let new = try await Self.complete(path, of: folder.path.appending("other"), in: house)
+        _ = await house.store.effort(.runs)
+        house.releaseBell.ring()
+        try await eventually("the new one is released") {
+            try await house.store.asset(new)?.sourceState == .released
+        }
+        let reads = await house.store.effort(.runs).filter { $0.key.hasSuffix("WHERE id = ?1 AND due = 1") }
+        #expect(reads.values.reduce(0, +) == 1)
     }
 
     private static func house(in folder: TemporaryFolder) async throws -> House {
