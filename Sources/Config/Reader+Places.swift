@@ -114,15 +114,15 @@ extension Reader where Value == String {
 extension Reader where Value == Template {
     /// - Parameter needsName: Whether two files must get two results.
     static func template(needsName: Bool = false) -> Reader {
-        Reader(expected: "a text that may hold placeholders, like `{folder}/{name}`", isText: true) {
-            text throws(Complaint) in
+        let expected = "a text that may hold placeholders, like `{folder}/{name}`"
+        return Reader(expected: expected, isText: true) { text throws(Complaint) in
             let template: Template
             do throws(Template.Mistake) { template = try Template(text) } catch {
                 // The mistake counts characters; places count scalars.
                 let offset = text.prefix(error.offset).unicodeScalars.count
                 throw Complaint((error.problem.hasPrefix("a ") ? "has " : "") + error.problem, offset: offset)
             }
-            guard !text.isEmpty else { throw Complaint("is empty") }
+            guard !text.isEmpty else { throw Complaint("is empty; it takes \(expected)") }
             try refuseControls(in: text)
             let telling: Set<String> = ["name", "stem", "relative", "id", "sha256"]
             let tells = template.pieces.contains {

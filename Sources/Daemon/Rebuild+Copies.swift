@@ -82,7 +82,7 @@ extension Rebuild {
                 continue
             }
             // What it was told then counts, also when the configuration names files in another way by now.
-            if let name = bytes(hexadecimal: upload.name), !name.isEmpty {
+            if let name = bytes(hexadecimal: upload.name), !name.isEmpty, !name.contains(0) {
                 arrival.orders[index].name = FilePath(bytes: name)
             }
             arrival.orders[index].key = upload.key

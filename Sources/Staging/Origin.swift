@@ -57,9 +57,14 @@ package struct Origin: Codable, Hashable, Sendable {
 
     /// `nil` when a path in it is none.
     package var paths: (root: FilePath, relative: FilePath)? {
-        guard let root = bytes(hexadecimal: root), let relative = bytes(hexadecimal: relative) else { return nil }
+        guard let root = bytes(hexadecimal: root), let relative = bytes(hexadecimal: relative),
+            // The kernel would read up to there, which may be another file.
+            !root.contains(0), !relative.contains(0)
+        else { return nil }
         let below = FilePath(bytes: relative)
-        guard !below.isAbsolute, !below.isEmpty, !below.components.contains("..") else { return nil }
+        guard !below.isAbsolute, !below.isEmpty, !below.components.contains(".."), below == below.normalised else {
+            return nil
+        }
         return (FilePath(bytes: root), below)
     }
 

@@ -176,12 +176,15 @@ extension UploadRecord {
             TextMap.map(row.text(at + column)) ?? [:]
         }
         let backoff = row.integer(at + 16)
+        // A damaged number ends where the next step of whoever counts on from it does not trap.
+        let rank = max(row.integer(at + 11), -.max)
+        let attempt = min(max(row.integer(at + 14), 0), 1 << 40)
         self.init(
             id: row.text(at), asset: row.integer(at + 1), folder: row.text(at + 2), destination: row.text(at + 3),
             name: FilePath(bytes: row.blob(at + 4)), mediaType: row.text(at + 5), key: row.optionalText(at + 6),
             context: map(7), metadata: map(8), size: row.integer(at + 9), modified: row.integer(at + 10),
-            priority: Int(-row.integer(at + 11)), state: UploadState(rawValue: row.text(at + 12)) ?? .failed,
-            generation: Int(row.integer(at + 13)), attempt: Int(row.integer(at + 14)), pausedAt: time(15),
+            priority: Int(-rank), state: UploadState(rawValue: row.text(at + 12)) ?? .failed,
+            generation: Int(row.integer(at + 13)), attempt: Int(attempt), pausedAt: time(15),
             backoffUntil: backoff > 0 ? MonotonicTime(nanoseconds: backoff) : nil, acked: row.integer(at + 17),
             remote: row.optionalText(at + 18).flatMap { Store.value(RemoteObject.self, json: $0) },
             remoteDelete: row.optionalText(at + 19), createdAt: WallTime(milliseconds: row.integer(at + 20)),

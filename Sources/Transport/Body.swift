@@ -96,6 +96,11 @@ struct Answer {
             isInterim = status.hasPrefix("1")
             return true
         }
+        if let first = text.unicodeScalars.first, first == " " || first == "\t" {
+            // Belongs to the line before (RFC 9112, section 5.2) and is no header, whatever it looks like.
+            headers.continueLast(trimmed(text[...]))
+            return true
+        }
         guard let colon = text.firstIndex(of: ":") else { return true }
         headers.append(trimmed(text[..<colon]), trimmed(text[text.index(after: colon)...]))
         return true

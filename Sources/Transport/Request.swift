@@ -101,6 +101,12 @@ package struct Headers: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
     package mutating func append(_ name: String, _ value: String) { lines.append(Line(name: name, value: value)) }
 
+    /// More of the last line's value. Lost when there is no line yet.
+    mutating func continueLast(_ value: String) {
+        guard !lines.isEmpty, !value.isEmpty else { return }
+        lines[lines.count - 1].value += " " + value
+    }
+
     /// The first line of that name, in any case.
     package subscript(name: String) -> String? {
         let wanted = name.lowercased()

@@ -99,6 +99,9 @@ extension MistakeTests {
             "folders: [{remote_name: x.mp4, name: a, path: /a, upload_to: []}]",
             "25: folders[0].remote_name: gives every file the same name; put `{name}` in it"),
         Mistake(
+            "folders: [{remote_name: '', name: a, path: /a, upload_to: []}]",
+            "25: folders[0].remote_name: is empty; it takes a text that may hold placeholders, like `{folder}/{name}`"),
+        Mistake(
             "folders: [{after_upload: {to: '/x/{name}'}, name: a, path: /a, upload_to: []}]",
             "31: folders[0].after_upload.to: belongs to `source: move`; add it"),
         Mistake(

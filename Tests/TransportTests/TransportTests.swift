@@ -35,6 +35,16 @@ struct TransportTests {
         #expect(seen.withLock { $0 } == ["0", nil, nil])
     }
 
+    @Test("a header line that is folded has one value, and what is in its second half is no header")
+    func folded() async throws {
+        let server = try FakeServer {
+            $0.raw("HTTP/1.1 200 OK\r\nX-One: a\r\n Upload-Offset: 7\r\n\tb\r\nContent-Length: 0\r\n\r\n")
+        }
+        let response = try await transport.send(Request("HEAD", server.url))
+        #expect(response.headers["Upload-Offset"] == nil)
+        #expect(response.headers["X-One"] == "a Upload-Offset: 7 b")
+    }
+
     @Test("a HEAD does not wait for the body that its answer announces")
     func head() async throws {
         let server = try FakeServer {

@@ -24,7 +24,7 @@ struct WholeEngine: Sendable {
     /// Removes the temporary file. A file that has its name stays: it is whole, and another upload may have been counted
     /// as done since it is there.
     func discard(_ checkpoint: Checkpoint) async throws {
-        guard let path = checkpoint["part"].flatMap({ FilePath(display: $0) }),
+        guard let path = WholeRun.part(of: checkpoint),
             let place = try await dialect.reach(path, isMaking: false)
         else { return }
         try await place.remove(path.name)
@@ -77,8 +77,7 @@ final class WholeRun {
         self.place = place
         checkpoint = order.checkpoint ?? Checkpoint()
         // One of an earlier generation may be gone on with.
-        let earlier = checkpoint["part"].flatMap { FilePath(display: $0) }
-        if let earlier, earlier.parent == order.name.parent {
+        if let earlier = Self.part(of: checkpoint), earlier.parent == order.name.parent {
             part = earlier.name
         } else {
             part = Self.partName(order)
@@ -208,9 +207,25 @@ final class WholeRun {
         } while offset < file.size
     }
 
+    /// The temporary file that a checkpoint names.
+    ///
+    /// - Returns: `nil` for a name that no temporary file has: a damaged checkpoint must not lead to a file that is whole,
+    ///   which would be written over or removed.
+    static func part(of checkpoint: Checkpoint) -> FilePath? {
+        guard let path = checkpoint["part"].flatMap({ FilePath(display: $0) }) else { return nil }
+        let name = path.name.bytes
+        guard name.first == UInt8(ascii: "."), name.suffix(suffix.count).elementsEqual(suffix),
+            name.indices.contains(where: { name[$0...].starts(with: mark) })
+        else { return nil }
+        return path
+    }
+
+    private static let mark = Array(".sluice-".utf8)
+    private static let suffix = Array(".part".utf8)
+
     /// Hidden, told from every other upload and generation, and as long as a name may be at most.
     private static func partName(_ order: UploadOrder) -> FilePath {
-        let tail = Array(".sluice-\(order.id)-\(order.generation).part".utf8)
+        let tail = mark + Array("\(order.id)-\(order.generation)".utf8) + suffix
         let stem = FilePath.shortened(order.name.name.bytes, to: FilePath.longestName - 1 - tail.count)
         return FilePath(bytes: [UInt8(ascii: ".")] + stem + tail)
     }

@@ -1,0 +1,130 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+@testable import Store
+
+/// Columns that a disk has damaged: the row is still shown, without what cannot be read.
+@Suite("Fuzz: columns of the store", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+struct ColumnFuzzTests {
+    private static let words = [
+        "\"", "\\", "\\\"", "\\u0000", "\\ud83c", "\\u0041", "{", "}", "{}", "[", "]", ":", ",", "null", "true",
+        "1e400",
+        "-1", "\0", "é", "\u{1F}", "\n", " ", "\"a\":\"b\",", "\"a\":1,", "\"code\":\"\",",
+        "\"at\":-9223372036854775808,",
+        "\"kind\":\"none\",", String(repeating: "[", count: 600), String(repeating: "{\"a\":", count: 600),
+    ]
+
+    @Test("a map is what every reader of JSON makes of it, or none; and is read back as it was written")
+    func maps() throws {
+        let seeds = [
+            #"{"camera":"front-door","day":"2026-11-20"}"#, "{}", #"{"a\"b":"c\\d","lines":"1\n2\t3"}"#,
+            #"{"Tür":"Ü🎥","offset":"400","url":"http://h/u"}"#, #"{ "a" : "b" }"#,
+        ]
+        let mutator = Mutator(seeds.map { Array($0.utf8) }, words: Self.words, limit: 4000)
+        try Fuzz("maps", rounds: 2000).each(mutator) { round in
+            let text = String(decoding: round.input, as: UTF8.self)
+            let map = TextMap.map(text)
+            if let other = try? JSONDecoder().decode([String: String].self, from: Data(text.utf8)) {
+                // A name that is there twice may have either of its values.
+                let isOnce = text.utf8.count { $0 == UInt8(ascii: "\"") } == 4 * other.count
+                try round.expect(
+                    isOnce ? map == other : map.map { Set($0.keys) } == Set(other.keys),
+                    "others read \(other), and not \(map as Any)")
+            }
+            if let map { try round.expect(TextMap.map(TextMap.text(map)) == map, "written again it is another one") }
+        }
+    }
+
+    @Test("a row with damaged texts is there with all its other columns, and everything that lists it goes on")
+    func texts() async throws {
+        let scene = try await Scene()
+        let id = try await Self.fill(scene)
+        let disk = try Connection(path: scene.folder.path.appending("state/sluice.db"))
+        defer { disk.close() }
+        try disk.execute("PRAGMA synchronous = OFF; PRAGMA busy_timeout = 10000")
+        let before = try #require(try await scene.store.row(id))
+        let seeds = [
+            TextMap.text(["camera": "door"]), TextMap.text(["url": "http://h/u", "offset": "400"]),
+            try Store.json(
+                Failure(
+                    .transient, code: "http_503", message: "busy", http: 503, at: .init(milliseconds: 9),
+                    retryable: true)),
+            try Store.json(RemoteObject(id: "x", url: "http://h/x", verifiedBy: "digest", warnings: ["late"])),
+        ]
+        let mutator = Mutator(seeds.map { Array($0.utf8) }, words: Self.words, limit: 4000)
+        let columns = [
+            "upload SET context", "upload SET metadata", "upload SET remote", "failure SET body", "checkpoint SET body",
+            "event SET detail", "remote_delete SET checkpoint", "history SET remote",
+        ]
+        try await Fuzz("texts of the store", rounds: 300, share: 4).each(mutator) { round in
+            let column = columns.randomElement(using: &round.dice) ?? ""
+            // As the bytes stand on the disk: the text need not be UTF-8, and may have a NUL in it.
+            try disk.run("UPDATE \(column) = CAST(?1 AS TEXT)", [.blob(round.input)])
+            guard let row = try await scene.store.row(id) else { throw round.flaw("\(column): the row is gone") }
+            var upload = row.upload
+            (upload.context, upload.metadata) = (before.upload.context, before.upload.metadata)
+            upload.remote = before.upload.remote
+            try round.expect(upload == before.upload && row.asset == before.asset, "\(column) changes others")
+            let list = try await scene.store.rows(Store.Filter()).map(\.upload.id)
+            try round.expect(list.contains(id), "\(column): not in the list")
+            try round.expect(try await scene.store.failures(id).count <= 1, "more failures than there are")
+            try round.expect(try await !scene.store.events(after: 0, limit: 100).isEmpty, "\(column): no events")
+            try round.expect(try await scene.store.remoteDeletions().count == 1, "\(column): no removals")
+            _ = try await scene.store.checkpoint(id)
+        }
+        await scene.store.close()
+    }
+
+    @Test("a number at the end of all numbers traps nobody: the row is shown, and goes on")
+    func numbers() async throws {
+        let scene = try await Scene()
+        let id = try await Self.fill(scene)
+        let disk = try Connection(path: scene.folder.path.appending("state/sluice.db"))
+        defer { disk.close() }
+        try disk.execute("PRAGMA synchronous = OFF; PRAGMA busy_timeout = 10000")
+        let failure = Failure(.transient, code: "x", message: "m", at: .init(milliseconds: 0), retryable: true)
+        let columns = [
+            "rank", "sort", "attempt", "generation", "acked", "size", "modified", "created_at", "backoff_until",
+            "paused_at",
+        ]
+        for column in columns {
+            for value in [Int64.min, -1, 0, Int64.max] {
+                let old =
+                    try disk.first("SELECT \(column) FROM upload WHERE id = ?1", [.text(id)]) {
+                        $0.optionalInteger(0)
+                    } ?? nil
+                try disk.run("UPDATE upload SET \(column) = ?2 WHERE id = ?1", [.text(id), .integer(value)])
+                #expect(try await scene.store.row(id)?.upload.id == id, "\(column) = \(value)")
+                #expect(
+                    try await scene.store.rows(Store.Filter()).contains { $0.upload.id == id }, "\(column) = \(value)")
+                // What it is kept by, when it ends for good.
+                if column == "attempt" || column == "generation" {
+                    _ = try await scene.store.finish(id, .held(failure, until: .init(nanoseconds: 0)))
+                }
+                try disk.run("UPDATE upload SET \(column) = ?2 WHERE id = ?1", [.text(id), .init(old)])
+                try disk.run("UPDATE upload SET state = 'uploading' WHERE id = ?1", [.text(id)])
+            }
+        }
+        await scene.store.close()
+    }
+
+    /// An upload under way with something in each of its columns, and the rest of one that was cancelled.
+    private static func fill(_ scene: Scene) async throws -> String {
+        let store = scene.store
+        let gone = try await scene.stage(Scene.arrival(Scene.file("gone.mp4"))).uploads[0]
+        _ = try await store.claim("nas", passingOver: [])
+        try await store.record(Checkpoint(["url": "http://h/gone"]), for: gone, acked: 1)
+        _ = try await store.cancel([gone])
+        let id = try await scene.stage(Scene.arrival(Scene.file("a.mp4"), key: "k")).uploads[0]
+        _ = try await store.claim("nas", passingOver: [])
+        let failure = Failure(
+            .transient, code: "http_503", message: "busy", at: .init(milliseconds: 9), retryable: true)
+        _ = try await store.finish(id, .held(failure, until: .init(nanoseconds: 0)))
+        _ = try await store.claim("nas", passingOver: [])
+        try await store.record(Checkpoint(["url": "http://h/u", "offset": "400"]), for: id, acked: 40)
+        return id
+    }
+}
