@@ -198,7 +198,7 @@ actor Stager {
         if batch.count == 1 { stops[batch[0].id] = isCancelled }
         let started = house.clocks.monotonic()
         let clocks = house.clocks
-        let origins = await origins(of: batch)
+        let origins = await house.origins(of: batch)
         // Not more than the batch's time, so that the first of many small ones does not wait for all.
         let results = await withTaskCancellationHandler {
             await
@@ -236,22 +236,6 @@ actor Stager {
 
     /// The limits changed: a folder that did not take a copy is asked again.
     func reconsiderRoom() { blockedUntil = nil }
-
-    /// What each copy is to tell of itself, should the database be lost.
-    private func origins(of batch: [AssetRecord]) async -> [Int64: Origin] {
-        var origins: [Int64: Origin] = [:]
-        for asset in batch {
-            // A state that cannot be read now says so when the copy is to be recorded; until then the rest tells enough.
-            let uploads = (try? await house.store.uploads(of: asset.id)) ?? []
-            origins[asset.id] = Origin(
-                asset.identity, root: asset.root, changed: asset.changed,
-                uploads: uploads.filter { !$0.state.isTerminal }.map {
-                    Origin.Upload(
-                        id: $0.id, destination: $0.destination, name: $0.name, key: $0.key, context: $0.context)
-                })
-        }
-        return origins
-    }
 
     /// Ends copies that nobody waits for any more: their uploads were cancelled.
     func reconsider() async {

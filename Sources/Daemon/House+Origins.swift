@@ -1,0 +1,21 @@
+internal import Core
+internal import Staging
+internal import Store
+
+extension House {
+    /// What each copy is to tell of itself, should the database be lost.
+    func origins(of batch: [AssetRecord]) async -> [Int64: Origin] {
+        var origins: [Int64: Origin] = [:]
+        for asset in batch {
+            // A state that cannot be read now says so when the copy is to be recorded; until then the rest tells enough.
+            let uploads = (try? await store.uploads(of: asset.id)) ?? []
+            origins[asset.id] = Origin(
+                asset.identity, root: asset.root, changed: asset.changed,
+                uploads: uploads.filter { !$0.state.isTerminal }.map {
+                    Origin.Upload(
+                        id: $0.id, destination: $0.destination, name: $0.name, key: $0.key, context: $0.context)
+                })
+        }
+        return origins
+    }
+}
