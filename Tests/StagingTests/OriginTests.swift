@@ -58,6 +58,9 @@ struct OriginTests {
         // A NUL, at which a path would end.
         early.relative = "610078"
         #expect(early.paths == nil)
+        var rootless = origin("a")
+        rootless.root = ""
+        #expect(rootless.paths == nil)
     }
 
     @Test("copies that nobody knows are set aside under a free name, and no start sweeps them")
