@@ -62,7 +62,9 @@ package struct Origin: Codable, Hashable, Sendable {
             !root.contains(0), !relative.contains(0)
         else { return nil }
         let below = FilePath(bytes: relative)
-        guard !below.isAbsolute, !below.isEmpty, !below.components.contains(".."), below == below.normalised else {
+        guard FilePath(bytes: root).isAbsolute, !below.isAbsolute, !below.isEmpty, !below.components.contains(".."),
+            below == below.normalised
+        else {
             return nil
         }
         return (FilePath(bytes: root), below)

@@ -84,6 +84,18 @@ struct Answer {
 
     init(limit: Int) { self.limit = limit }
 
+    /// Whether this is a status line without a status: libcurl takes any line for one that begins with `HTTP/`, and reads
+    /// 200 where it finds no number (its support for odd servers), which would be an answer that nobody gave.
+    static func isGarbled(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard line.starts(with: "HTTP/".utf8) else { return false }
+        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        let rest = line.dropFirst(5)
+        let version = rest.prefix { digits.contains($0) || $0 == UInt8(ascii: ".") }
+        let status = rest.dropFirst(version.count).drop { $0 == UInt8(ascii: " ") }
+        let isApart = rest.count > version.count + status.count
+        return version.isEmpty || !isApart || status.prefix { digits.contains($0) }.count != 3
+    }
+
     /// - Returns: `false` when there are too many.
     mutating func take(header line: UnsafeRawBufferPointer) -> Bool {
         headerBytes += line.count

@@ -78,6 +78,10 @@ private func takeHeader(
 ) -> Int {
     guard let bytes, let this = transfer(context) else { return 0 }
     let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    if Answer.isGarbled(line) {
+        this.objection = (.reset, "the answer does not begin with a status of HTTP")
+        return 0
+    }
     if this.answer.take(header: line) {
         if !this.answer.isInterim { this.received() }
         return line.count

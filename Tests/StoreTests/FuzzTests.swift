@@ -1,6 +1,5 @@
 import Core
 import FoundationEssentials
-import Linux
 import TestKit
 import Testing
 

@@ -35,6 +35,17 @@ struct TransportTests {
         #expect(seen.withLock { $0 } == ["0", nil, nil])
     }
 
+    @Test(
+        "a status line without a status is no answer",
+        arguments: ["HTTP/{.1 200 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 20", "HTTP/1.1200 OK", "HTTP/"])
+    func garbled(_ status: String) async throws {
+        let server = try FakeServer {
+            $0.raw("\(status)\r\nContent-Length: 0\r\n\r\n")
+            $0.cut()
+        }
+        await #expect(throws: TransportError.self) { try await transport.send(Request("HEAD", server.url)) }
+    }
+
     @Test("a header line that is folded has one value, and what is in its second half is no header")
     func folded() async throws {
         let server = try FakeServer {
