@@ -212,7 +212,9 @@ struct ScaleTests {
         try await compare(3_000, 12_000)
     }
 
-    @Test("a million uploads cost no more steps than three thousand", .enabled(if: getenv("SLOW_TESTS") != nil))
+    @Test(
+        "a million uploads cost no more steps than three thousand",
+        .enabled(if: getenv("SLOW_TESTS") != nil, "takes minutes: make test-long"))
     func million() async throws {
         try await compare(3_000, 1_000_000)
     }
