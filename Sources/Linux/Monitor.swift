@@ -1,34 +1,36 @@
+internal import CLinux
 internal import Core
 internal import Glibc
 
-/// A value behind a lock, and a way to wait until it has changed (pthread_mutex_lock(3), pthread_cond_wait(3)).
+/// A value behind a lock (pthread_mutex_lock(3)), and a way to wait until it has changed (futex(2)).
+///
+/// The waiting is our own and not pthread_cond_wait(3): up to glibc 2.40 a signal may wake nobody there (bug 25847), and
+/// a daemon that sleeps until it is woken would sleep on. Here every change counts a number up, and who waits sleeps only
+/// while the number is the one that was there when it looked.
 ///
 /// Not for code that runs in Swift's pool: a thread waits in it.
 ///
-/// `@unchecked Sendable`, proof: `value` is touched with `lock` held alone, and the two C objects stay at one address
-/// from `init` to `deinit` and are made for use by many threads.
+/// `@unchecked Sendable`, proof: `value`, `sleepers` and `changes` are touched with `lock` held alone, but for the kernel, which
+/// compares `changes` by itself; and both C objects stay at one address from `init` to `deinit`.
 package final class Monitor<Value>: @unchecked Sendable {
     private var value: Value
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
-    private let changed: UnsafeMutablePointer<pthread_cond_t>
+    private let changes: UnsafeMutablePointer<UInt32>
+    /// Threads that sleep or are about to: without any, the kernel need not be asked to wake them.
+    private var sleepers = 0
 
     package init(_ value: sending Value) {
         self.value = value
         lock = .allocate(capacity: 1)
-        changed = .allocate(capacity: 1)
         pthread_mutex_init(lock, nil)
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        pthread_cond_init(changed, &attributes)
-        pthread_condattr_destroy(&attributes)
+        changes = .allocate(capacity: 1)
+        changes.initialize(to: 0)
     }
 
     deinit {
-        pthread_cond_destroy(changed)
         pthread_mutex_destroy(lock)
-        changed.deallocate()
         lock.deallocate()
+        changes.deallocate()
     }
 
     /// Looks at the value or changes it. Nobody who waits is woken.
@@ -39,15 +41,16 @@ package final class Monitor<Value>: @unchecked Sendable {
     }
 
     /// Changes the value, and lets one who waits look again.
-    package func change<R>(_ body: (inout Value) -> R) -> R {
-        defer { pthread_cond_signal(changed) }
-        return withLock(body)
-    }
+    package func change<R>(_ body: (inout Value) -> R) -> R { change(waking: 1, body) }
 
     /// Changes the value, and lets everybody who waits look again.
-    package func changeForAll<R>(_ body: (inout Value) -> R) -> R {
-        defer { pthread_cond_broadcast(changed) }
-        return withLock(body)
+    package func changeForAll<R>(_ body: (inout Value) -> R) -> R { change(waking: .max, body) }
+
+    private func change<R>(waking most: Int32, _ body: (inout Value) -> R) -> R {
+        withLock { value in
+            defer { sluice_count_and_wake(changes, sleepers > 0 ? most : 0) }
+            return body(&value)
+        }
     }
 
     /// Waits until `body` has an answer: asked at once, and again after each change.
@@ -56,7 +59,7 @@ package final class Monitor<Value>: @unchecked Sendable {
         defer { pthread_mutex_unlock(lock) }
         while true {
             if let answer = body(&value) { return answer }
-            pthread_cond_wait(changed, lock)
+            sleep(atMost: -1)
         }
     }
 
@@ -64,17 +67,24 @@ package final class Monitor<Value>: @unchecked Sendable {
     ///
     /// - Returns: `nil` when `body` had no answer in time; it was asked once more at the end.
     package func wait<R>(atMost limit: Duration, _ body: (inout Value) -> R?) -> R? {
-        var deadline = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &deadline)
-        let start = Int64(deadline.tv_sec) * 1_000_000_000 + Int64(deadline.tv_nsec)
-        let (sum, isNever) = start.addingReportingOverflow(limit.inNanoseconds)
-        let end = isNever ? .max : sum
-        deadline = timespec(tv_sec: Int(end / 1_000_000_000), tv_nsec: Int(end % 1_000_000_000))
+        let start = SuspendingClock().now
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
         while true {
             if let answer = body(&value) { return answer }
-            if pthread_cond_timedwait(changed, lock, &deadline) != 0 { return body(&value) }
+            let left = limit - start.duration(to: SuspendingClock().now)
+            if left <= .zero { return nil }
+            sleep(atMost: left.inNanoseconds)
         }
+    }
+
+    /// Lets go of the lock until something changes, perhaps for nothing, or the time (in ns, negative for ever) is over.
+    private func sleep(atMost nanoseconds: Int64) {
+        let seen = changes.pointee
+        sleepers += 1
+        pthread_mutex_unlock(lock)
+        sluice_wait_for_change(changes, seen, nanoseconds)
+        pthread_mutex_lock(lock)
+        sleepers -= 1
     }
 }

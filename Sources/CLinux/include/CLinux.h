@@ -85,3 +85,9 @@ void sluice_give_back_memory(void);
 /// fsetxattr(2) and fgetxattr(2), whose header Swift's Glibc module leaves out.
 int sluice_set_attribute(int file, const char *name, const void *value, size_t count);
 int64_t sluice_get_attribute(int file, const char *name, void *into, size_t count);
+
+/// Sleeps while `*number` is `seen` (futex(2), FUTEX_WAIT): until it is woken, for nothing now and then, or for
+/// `nanoseconds` on CLOCK_MONOTONIC; a negative time is for ever.
+void sluice_wait_for_change(uint32_t *number, uint32_t seen, int64_t nanoseconds);
+/// Counts `*number` up and wakes at most `most` of those who sleep on it.
+void sluice_count_and_wake(uint32_t *number, int most);
