@@ -28,6 +28,8 @@ RELEASE := -c release --static-swift-stdlib -Xlinker -s $(STRICT)
 # Two runs: the processes of the end-to-end tests would take the cores from tests that wait for a socket or a lock.
 # The tests drive the debug program that is built with them, unless SLUICE_BINARY names another one.
 RUN := swift test --skip-build
+# All at once they would starve each other on two cores.
+FEW := --experimental-maximum-parallelization-width 8
 
 help:
 	@sed -n '/^# make/s/^# //p; /^$$/q' Makefile
@@ -41,12 +43,12 @@ build: install-deps
 
 test: install-test-deps
 	swift build --build-tests $(STRICT)
-	$(RUN) --skip EndToEndTests
+	$(RUN) $(FEW) --skip EndToEndTests
 	SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) $(RUN) --filter EndToEndTests
 
 test-long: install-test-deps
 	swift build --build-tests $(STRICT)
-	SLOW_TESTS=1 $(RUN) --skip EndToEndTests
+	SLOW_TESTS=1 $(RUN) $(FEW) --skip EndToEndTests
 	SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 $(RUN) --filter EndToEndTests
 
 crash: install-test-deps
