@@ -20,6 +20,7 @@ CUTS ?= 12
 ROUNDS ?= 1000000
 SEED ?=
 ONLY ?=
+RECORDS ?=
 
 # No warning stays, and no room imports what Package.swift does not say.
 STRICT := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
@@ -30,6 +31,9 @@ RELEASE := -c release --static-swift-stdlib -Xlinker -s $(STRICT)
 RUN := swift test --skip-build
 # All at once they would starve each other on two cores.
 FEW := --experimental-maximum-parallelization-width 8
+
+# RECORDS= names a folder for what the runner writes of each run, for scripts/tally.
+record = $(if $(RECORDS),--event-stream-output-path $(RECORDS)/$(1).jsonl)
 
 help:
 	@sed -n '/^# make/s/^# //p; /^$$/q' Makefile
@@ -43,8 +47,8 @@ build: install-deps
 
 test: install-test-deps
 	swift build --build-tests $(STRICT)
-	$(RUN) $(FEW) --skip EndToEndTests
-	SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) $(RUN) --filter EndToEndTests
+	$(RUN) $(FEW) $(call record,unit) --skip EndToEndTests
+	SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) $(RUN) $(call record,end-to-end) --filter EndToEndTests
 
 test-long: install-test-deps
 	swift build --build-tests $(STRICT)
