@@ -98,6 +98,17 @@ package protocol UploadNotes: AnyObject, Sendable {
     func entered(_ phase: UploadPhase)
 }
 
+/// ``UploadNotes`` for files that go together; each is named by the id of its order.
+package protocol BundleNotes: AnyObject, Sendable {
+    /// Stores the checkpoints. **Durable when it returns.**
+    ///
+    /// - Returns: Those that may go on; the others were cancelled meanwhile.
+    func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String>
+    func sending(_ id: String, _ offset: Int64)
+    func spent(_ id: String, _ bytes: Int64)
+    func entered(_ phase: UploadPhase)
+}
+
 /// One configured remote. A value with addresses and credentials and no progress.
 package protocol Destination: Sendable {
     /// Takes the file to the remote and verifies it there. Goes on from `order.checkpoint` where there is one.
@@ -107,6 +118,15 @@ package protocol Destination: Sendable {
     ///
     /// - Throws: ``UploadError`` with the remedy; `CancellationError`; whatever `notes` throws, unchanged.
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject
+    /// Which files it takes together; `nil` for none.
+    var bundling: Bundling? { get }
+    /// Takes small files that no attempt was made for to the remote, as one piece of work, and verifies them there.
+    ///
+    /// For the plain case, and no other: a file that is not in the answer is uploaded for itself, which finds out why.
+    ///
+    /// - Returns: What the remote holds, by the id of its order.
+    /// - Throws: `CancellationError`; whatever `notes` throws, unchanged.
+    func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject]
     /// Gives the remote's space back: removes what `checkpoint` names, finished or not. "Not there" is success.
     ///
     /// - Returns: `false` when the remote offers no removal.
@@ -119,6 +139,13 @@ package protocol Destination: Sendable {
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding
     /// Asks, without side effects, whether uploads would work: for `sluice check`.
     func check() async -> CheckResult
+}
+
+extension Destination {
+    package var bundling: Bundling? { nil }
+    package func upload(
+        together orders: [UploadOrder], notes: any BundleNotes
+    ) async throws -> [String: RemoteObject] { [:] }
 }
 
 /// What a remote says of a file that it may hold already.

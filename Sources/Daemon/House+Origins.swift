@@ -6,9 +6,10 @@ extension House {
     /// What each copy is to tell of itself, should the database be lost.
     func origins(of batch: [AssetRecord]) async -> [Int64: Origin] {
         var origins: [Int64: Origin] = [:]
+        // A state that cannot be read now says so when the copy is to be recorded; until then the rest tells enough.
+        let all = (try? await store.uploads(ofEach: batch.map(\.id))) ?? [:]
         for asset in batch {
-            // A state that cannot be read now says so when the copy is to be recorded; until then the rest tells enough.
-            let uploads = (try? await store.uploads(of: asset.id)) ?? []
+            let uploads = all[asset.id] ?? []
             origins[asset.id] = Origin(
                 asset.identity, root: asset.root, changed: asset.changed,
                 uploads: uploads.filter { !$0.state.isTerminal }.map {

@@ -15,7 +15,9 @@ actor Releaser {
     /// What the last pass failed with, which is said once.
     private var complaint: String?
 
-    /// Assets at a time: their transactions and folder syncs overlap.
+    /// Assets whose copies go in one transaction.
+    private static let together = 64
+    /// Sources at a time: their transactions and folder syncs overlap.
     private static let width = 16
     /// Numbers of assets in one question.
     private static let page = 1_024
@@ -53,51 +55,89 @@ actor Releaser {
             let now = house.clocks.monotonic()
             // Only those whose time has come are read: a disk that is away may have put off a hundred thousand.
             let due = found.filter { deferred[$0].map { $0.until <= now } ?? true }
-            for start in stride(from: 0, to: due.count, by: Self.width) where !Task.isCancelled {
-                let some = try await house.store.releasable(Array(due[start..<min(start + Self.width, due.count)]))
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for (asset, verdict) in some { group.addTask { try await self.release(asset, verdict) } }
-                    try await group.waitForAll()
-                }
+            for start in stride(from: 0, to: due.count, by: Self.together) where !Task.isCancelled {
+                let some = Array(due[start..<min(start + Self.together, due.count)])
+                try await release(house.store.releasable(some))
             }
         }
     }
 
+    /// What is to be done about an asset.
+    private enum Matter {
+        /// It has uploads to come again.
+        case nothing
+        /// The source stays where it is, or is gone, which is to be recorded unless that was done.
+        case dropCopy(SourceState?)
+        case take(SourceRelease.Act)
+    }
+
+    private func release(_ found: [(asset: AssetRecord, verdict: ReleaseVerdict)]) async throws {
+        var alone: [(AssetRecord, SourceRelease.Act)] = []
+        var together: [(asset: AssetRecord, source: SourceState?)] = []
+        for (asset, verdict) in found {
+            switch matter(asset, verdict) {
+            case .nothing: try await house.store.notDue(asset.id)
+            case .dropCopy(let state): together.append((asset, state))
+            case .take(let act): alone.append((asset, act))
+            }
+        }
+        try await dropCopies(together)
+        for start in stride(from: 0, to: alone.count, by: Self.width) where !Task.isCancelled {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (asset, act) in alone[start..<min(start + Self.width, alone.count)] {
+                    group.addTask { try await self.release(asset, act) }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    private func matter(_ asset: AssetRecord, _ verdict: ReleaseVerdict) -> Matter {
+        switch verdict {
+        case .keepBoth: return .nothing
+        case .dropCopy: return .dropCopy(nil)
+        case .release:
+            if asset.sourceState == .released || asset.sourceState == .kept { return .dropCopy(nil) }
+            switch asset.action {
+            case .keep: return .dropCopy(.kept)
+            case .delete: return .take(.delete)
+            case .move(let template): return .take(.move(to: target(asset, template)))
+            }
+        }
+    }
+
+    private func dropCopies(_ ends: [(asset: AssetRecord, source: SourceState?)]) async throws {
+        if ends.isEmpty { return }
+        let (staging, names) = (house.staging, ends.map(\.asset.stagedName))
+        try await blocking { for name in names { try staging.remove(name) } }
+        try await house.store.finishReleases(ends.map { ($0.asset.id, $0.source) })
+        for (asset, _) in ends { deferred[asset.id] = nil }
+        house.stagerBell.ring()
+    }
+
     /// How the matter of a source stands.
     private enum SourceEnd {
-        /// It is over; `nil` when that is on disk already or nothing was to be done.
-        case over(SourceState?, note: String?)
+        case over(SourceState, note: String)
         /// To be tried again; the copy stays for as long as the source may still turn out to be another.
         case waits
         /// To be tried again when its disk is back; the copy must not fill the cache until then.
         case away(String)
     }
 
-    private func release(_ asset: AssetRecord, _ verdict: ReleaseVerdict) async throws {
-        switch verdict {
-        case .keepBoth:
-            try await house.store.notDue(asset.id)
-            return
-        case .dropCopy:
+    private func release(_ asset: AssetRecord, _ act: SourceRelease.Act) async throws {
+        switch try await releaseSource(asset, act) {
+        case .waits: return
+        case .away(let reason):
             try await removeCopy(asset)
-            try await house.store.finishRelease(asset.id)
-        case .release:
-            switch try await releaseSource(asset) {
-            case .waits: return
-            case .away(let reason):
-                try await removeCopy(asset)
-                try await house.store.copyDropped(asset.id)
-                try await putOff(asset, reason)
-                house.stagerBell.ring()
-                return
-            case .over(let state, let note):
-                try await removeCopy(asset)
-                // One record for both: a crash before it finds the source gone and the copy too, and writes it then.
-                try await house.store.finishRelease(asset.id, state, note: note)
-                tell(asset, state, note)
-            }
+            try await house.store.copyDropped(asset.id)
+            try await putOff(asset, reason)
+        case .over(let state, let note):
+            try await removeCopy(asset)
+            // One record for both: a crash before it finds the source gone and the copy too, and writes it then.
+            try await house.store.finishRelease(asset.id, state, note: note)
+            tell(asset, state, note)
+            deferred[asset.id] = nil
         }
-        deferred[asset.id] = nil
         house.stagerBell.ring()
     }
 
@@ -106,14 +146,7 @@ actor Releaser {
         try await blocking { try staging.remove(name) }
     }
 
-    private func releaseSource(_ asset: AssetRecord) async throws -> SourceEnd {
-        if asset.sourceState == .released || asset.sourceState == .kept { return .over(nil, note: nil) }
-        let act: SourceRelease.Act
-        switch asset.action {
-        case .keep: return .over(.kept, note: nil)
-        case .delete: act = .delete
-        case .move(let template): act = .move(to: target(asset, template))
-        }
+    private func releaseSource(_ asset: AssetRecord, _ act: SourceRelease.Act) async throws -> SourceEnd {
         guard let sha256 = asset.sha256 else { return .waits }
         try await house.store.beginRelease(asset.id)
         CrashPoint.reached("release-begun")
@@ -145,8 +178,7 @@ actor Releaser {
         return .waits
     }
 
-    private func tell(_ asset: AssetRecord, _ state: SourceState?, _ note: String?) {
-        guard let note else { return }
+    private func tell(_ asset: AssetRecord, _ state: SourceState, _ note: String) {
         if state == .released {
             house.log.info("source released", ["path": asset.path.display, "result": note])
         } else {

@@ -16,6 +16,8 @@ actor Stager {
     private var stops: [Int64: StopFlag] = [:]
     /// Bytes promised to copies that are being made.
     private var promised: Int64 = 0
+    /// Bytes that were promised and are no longer, since the start.
+    private var redeemed: Int64 = 0
     /// Assets whose source cannot be read now, and when they are tried again.
     private var deferred: [Int64: (until: MonotonicTime, failures: Int)] = [:]
     /// The staging folder did not take a copy: it is not tried again before this.
@@ -77,22 +79,25 @@ actor Stager {
         let candidates = try await house.store.arrived(limit: Self.batchFiles, except: underWay.union(waiting))
         forgetDeferred(except: candidates, now)
         if candidates.isEmpty && underWay.isEmpty && deferred.isEmpty { clearTrouble() }
+        if candidates.allSatisfy({ underWay.contains($0.id) }) { return [] }
+        let before = redeemed
+        guard let room = try await room() else { return [] }
         var batch: [AssetRecord] = []
+        // The other worker ran while this one waited for the answer, which may or may not count its copies.
         for asset in candidates where !underWay.contains(asset.id) {
             let isSmall = asset.size <= Self.smallFile
             if !batch.isEmpty && !isSmall { continue }
-            // Taken before the question is asked: the other worker runs while this one waits for the answer.
-            underWay.insert(asset.id)
-            let room: Room
-            do { room = try await self.room(for: asset) } catch {
-                underWay.remove(asset.id)
-                throw error
+            if let cap = room.cap, asset.size > cap {
+                underWay.insert(asset.id)
+                defer { underWay.remove(asset.id) }
+                try await refuse(asset, tooLarge(asset, cap), isGone: false)
+                continue
             }
-            if room != .enough {
-                underWay.remove(asset.id)
-                if room == .never { continue }
+            if let obstacle = room.obstacle(for: asset.size, promised + redeemed - before) {
+                wait(obstacle.text, news: obstacle.news)
                 break
             }
+            underWay.insert(asset.id)
             promised += asset.size
             batch.append(asset)
             if !isSmall { break }
@@ -116,47 +121,27 @@ actor Stager {
         if house.troubles.clear("staging") { house.log.notice("staging goes on") }
     }
 
-    private enum Room {
-        case enough
-        /// Not now; said why.
-        case later
-        /// The asset was refused.
-        case never
+    private func tooLarge(_ asset: AssetRecord, _ cap: Int64) -> Failure {
+        Failure(
+            .config, code: "larger_than_staging",
+            message:
+                "\(asset.path.display) has \(asset.size) bytes, more than staging.max_size (\(cap)) allows: raise it",
+            at: house.clocks.wall(), retryable: false)
     }
 
-    /// Whether the cache may take the asset: the cap, and the floor of free space. Says so when it may not.
-    private func room(for asset: AssetRecord) async throws -> Room {
+    /// - Returns: `nil` when the folder cannot be asked, which is said.
+    private func room() async throws -> StagingRoom? {
         let settings = house.settings.staging
-        if let cap = settings.maxSize, asset.size > cap {
-            try await refuse(
-                asset,
-                Failure(
-                    .config, code: "larger_than_staging",
-                    message:
-                        "\(asset.path.display) has \(asset.size) bytes, more than staging.max_size (\(cap)) allows: raise it",
-                    at: house.clocks.wall(), retryable: false), isGone: false)
-            return .never
-        }
-        let used = try await house.store.stagedBytes() + promised
+        let used = try await house.store.stagedBytes()
         let staging = house.staging
-        let free: Int64
-        do { free = try await blocking { try Self.freeSpace(of: staging) } - promised } catch {
+        do {
+            let free = try await blocking { try Self.freeSpace(of: staging) }
+            return StagingRoom(
+                folder: staging.folder, used: used, free: free, cap: settings.maxSize, keepFree: settings.keepFree)
+        } catch {
             wait("the staging folder cannot be asked for its space: \(error)")
-            return .later
+            return nil
         }
-        if let cap = settings.maxSize, used + asset.size > cap {
-            wait(
-                "\(staging.folder.display) holds \(used) of at most \(cap) bytes, and the next file has \(asset.size): it goes on when uploads are done",
-                news: "max_size")
-            return .later
-        }
-        if free - asset.size < settings.keepFree {
-            wait(
-                "no room in \(staging.folder.display): \(free) bytes are free, the next file has \(asset.size), and \(settings.keepFree) are to stay free; it goes on when uploads are done or room is made",
-                news: "keep_free")
-            return .later
-        }
-        return .enough
     }
 
     private static func freeSpace(of staging: StagingArea) throws(SystemError) -> Int64 {
@@ -187,7 +172,7 @@ actor Stager {
     }
 
     private enum Result: Sendable {
-        case copied(sha256: [UInt8])
+        case copied(StagingArea.FreshCopy)
         case failed(StagingError)
     }
 
@@ -210,10 +195,10 @@ actor Stager {
                             break
                         }
                         do throws(StagingError) {
-                            let copied = try staging.copy(
+                            let copy = try staging.copy(
                                 asset.path, expecting: asset.identity, changed: asset.changed, as: asset.stagedName,
                                 origin: origins[asset.id], isStopped: { isCancelled.isSet })
-                            results.append((asset, .copied(sha256: copied.sha256)))
+                            results.append((asset, .copied(copy)))
                         } catch {
                             results.append((asset, .failed(error)))
                             // The next one would meet the same.
@@ -230,6 +215,7 @@ actor Stager {
             underWay.remove(asset.id)
             stops[asset.id] = nil
             promised -= asset.size
+            redeemed += asset.size
         }
         house.stagerBell.ring()
     }
@@ -246,8 +232,8 @@ actor Stager {
     }
 
     private func finish(_ results: [(AssetRecord, Result)]) async {
-        let copied = results.compactMap { asset, result -> (asset: AssetRecord, sha256: [UInt8])? in
-            if case .copied(let sha256) = result { (asset, sha256) } else { nil }
+        let copied = results.compactMap { asset, result -> Fresh? in
+            if case .copied(let copy) = result { (asset, copy) } else { nil }
         }
         do {
             if !copied.isEmpty { try await publish(copied) }
@@ -263,15 +249,21 @@ actor Stager {
         }
     }
 
-    private func publish(_ copied: [(asset: AssetRecord, sha256: [UInt8])]) async throws {
+    private typealias Fresh = (asset: AssetRecord, copy: StagingArea.FreshCopy)
+
+    private func publish(_ copied: [Fresh]) async throws {
         let staging = house.staging
-        let names = copied.map(\.asset.stagedName)
-        try await blocking { try staging.publish(names) }
+        let copies = copied.map(\.copy)
+        do { try await blocking { try staging.publish(copies) } } catch let error as StagingError {
+            // What is not whole under its name is copied again.
+            if let first = copied.first { try await handle(error, first.asset) }
+            return
+        }
         let repeats = Set(
             try await house.store.staged(
                 copied.map {
                     Store.Copied(
-                        asset: $0.asset.id, sha256: $0.sha256,
+                        asset: $0.asset.id, sha256: $0.copy.sha256,
                         skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip)
                 }))
         CrashPoint.reached("staged")
@@ -281,7 +273,7 @@ actor Stager {
         let owned = try await house.store.owned(copied.map(\.asset.id))
         let stray = copied.map(\.asset).filter { !owned.contains($0.id) }
         if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
-        for (asset, sha256) in copied where owned.contains(asset.id) {
+        for (asset, copy) in copied where owned.contains(asset.id) {
             forgetDeferral(asset.id)
             if repeats.contains(asset.id) {
                 house.log.info(
@@ -289,7 +281,7 @@ actor Stager {
                     ["path": asset.path.display])
             } else {
                 house.log.info(
-                    "staged", ["path": asset.path.display, "size": "\(asset.size)", "sha256": hexadecimal(sha256)])
+                    "staged", ["path": asset.path.display, "size": "\(asset.size)", "sha256": hexadecimal(copy.sha256)])
             }
         }
         if !repeats.isEmpty { house.releaseBell.ring() }

@@ -31,7 +31,7 @@ struct UploadRun: Sendable {
         do {
             guard let sha256 = claim.asset.sha256, try await hasCopy() else { return copyLost() }
             CrashPoint.reached("claimed")
-            let remote = try await destination.upload(order(sha256), notes: notes)
+            let remote = try await destination.upload(house.order(claim, sha256), notes: notes)
             CrashPoint.reached("verified")
             return Verdict(outcome: .verified(remote), wasAnswered: true, spent: notes.bytesSpent)
         } catch let error as UploadError {
@@ -46,15 +46,6 @@ struct UploadRun: Sendable {
     private func hasCopy() async throws -> Bool {
         let (staging, name) = (house.staging, claim.asset.stagedName)
         return try await blocking { try staging.size(of: name) } == claim.asset.size
-    }
-
-    private func order(_ sha256: [UInt8]) -> UploadOrder {
-        let (upload, asset) = (claim.upload, claim.asset)
-        return UploadOrder(
-            id: upload.id, generation: upload.generation,
-            file: StagedFile(path: house.staging.path(asset.stagedName), size: asset.size, sha256: sha256),
-            name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
-            checkpoint: claim.checkpoint)
     }
 
     private func copyLost() -> Verdict {
@@ -94,6 +85,18 @@ struct UploadRun: Sendable {
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
         }
         return verdict
+    }
+}
+
+extension House {
+    /// What a destination is told of an upload.
+    func order(_ claim: Claim, _ sha256: [UInt8]) -> UploadOrder {
+        let (upload, asset) = (claim.upload, claim.asset)
+        return UploadOrder(
+            id: upload.id, generation: upload.generation,
+            file: StagedFile(path: staging.path(asset.stagedName), size: asset.size, sha256: sha256),
+            name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
+            checkpoint: claim.checkpoint)
     }
 }
 

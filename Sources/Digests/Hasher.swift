@@ -54,12 +54,16 @@ package final class Hasher {
 
     /// The digest of all that `read` gives, whatever it reads from.
     ///
-    /// - Parameter read: Fills the buffer from the offset, and gives fewer bytes than fit only at the end.
+    /// - Parameters:
+    ///   - expected: How many bytes there probably are, so that a small file takes little memory.
+    ///   - read: Fills the buffer from the offset, and gives fewer bytes than fit only at the end.
     package static func digest<E: Error>(
-        _ algorithm: Algorithm, reading read: (_ into: UnsafeMutableRawBufferPointer, _ offset: Int64) throws(E) -> Int
+        _ algorithm: Algorithm, expecting expected: Int64 = .max,
+        reading read: (_ into: UnsafeMutableRawBufferPointer, _ offset: Int64) throws(E) -> Int
     ) throws(E) -> [UInt8] {
         let hasher = Hasher(algorithm)
-        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+        let blockSize = Int(min(expected, (1 << 20) - 1) >> 12 + 1) << 12
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 4096)
         defer { block.deallocate() }
         var offset: Int64 = 0
         while true {

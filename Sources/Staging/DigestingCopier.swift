@@ -17,6 +17,8 @@ enum DigestingCopier {
         from: borrowing Descriptor, source: FilePath, to: borrowing Descriptor, target: FilePath, size: Int64,
         isStopped: () -> Bool = { false }
     ) throws(StagingError) -> (bytes: Int64, sha256: [UInt8]) {
+        // For a small file, as much as it needs and a little to notice that it grew.
+        let blockSize = Int(min(size, Int64(blockSize) - 1) >> 12 + 1) << 12
         let digest = DigestThread(blocks: size > Int64(blockSize) ? blocks : 1, blockSize: blockSize)
         var copied: Int64 = 0
         while true {

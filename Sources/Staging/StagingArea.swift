@@ -1,5 +1,6 @@
 package import Core
 package import Linux
+internal import Synchronization
 
 /// Why a file could not be copied into staging.
 package enum StagingError: Error, Sendable, CustomStringConvertible {
@@ -92,7 +93,32 @@ package struct StagingArea: Sendable {
     /// Makes the folder anew where somebody removed it. What was in it is staged again when it is missed.
     package func restore() throws(SystemError) { try Files.makeFolders(folder, mode: 0o700, durably: true) }
 
-    /// Copies `source` to a partial file, durable but not yet under its name: ``publish(_:)`` follows.
+    /// A partial copy that is whole, and perhaps not on the disk yet. Held open until it is: what goes wrong on the way
+    /// there is told to who wrote it.
+    package final class FreshCopy: Sendable {
+        fileprivate let name: FilePath
+        /// SHA-256 of the content.
+        package let sha256: [UInt8]
+        /// The look that the source had throughout.
+        package let look: FileLook
+        private let file: Mutex<Descriptor?>
+
+        fileprivate init(_ name: FilePath, _ sha256: [UInt8], _ look: FileLook, _ file: consuming Descriptor) {
+            self.name = name
+            self.sha256 = sha256
+            self.look = look
+            self.file = Mutex(consume file)
+        }
+
+        fileprivate func sync(named partial: FilePath) throws(SystemError) {
+            guard let file = file.withLock({ $0.take() }) else { return }
+            try file.sync(named: partial)
+            file.forget(from: 0, count: 0)
+            try file.close(named: partial)
+        }
+    }
+
+    /// Copies `source` to a partial file that is on its way to the disk: ``publish(_:)`` follows.
     ///
     /// One pass reads, writes and digests; the digest runs on a second thread. The source is looked at before and
     /// after: a copy of anything but one unchanged version is thrown away.
@@ -102,14 +128,13 @@ package struct StagingArea: Sendable {
     ///   - changed: Its ctime, ns since 1970.
     ///   - origin: Kept with the copy, for a day on which the database is lost.
     ///   - isStopped: Asked between blocks; `true` ends the copy with ``StagingError/stopped(_:)``.
-    /// - Returns: SHA-256 of the content, and the look that the source had throughout.
     package func copy(
         _ source: FilePath, expecting expected: StoredIdentity, changed: Int64, as name: FilePath,
         origin: Origin? = nil, isStopped: () -> Bool = { false }
-    ) throws(StagingError) -> (sha256: [UInt8], look: FileLook) {
+    ) throws(StagingError) -> FreshCopy {
         let partial = partial(name)
         do {
-            return try copy(source, expected, changed, to: partial, origin, isStopped)
+            return try copy(source, expected, changed, as: name, to: partial, origin, isStopped)
         } catch {
             // The first error is the one worth reporting; what stays is swept at the next start.
             try? Files.removeIfPresent(partial)
@@ -118,9 +143,9 @@ package struct StagingArea: Sendable {
     }
 
     private func copy(
-        _ source: FilePath, _ expected: StoredIdentity, _ changed: Int64, to partial: FilePath, _ origin: Origin?,
-        _ isStopped: () -> Bool
-    ) throws(StagingError) -> (sha256: [UInt8], look: FileLook) {
+        _ source: FilePath, _ expected: StoredIdentity, _ changed: Int64, as name: FilePath, to partial: FilePath,
+        _ origin: Origin?, _ isStopped: () -> Bool
+    ) throws(StagingError) -> FreshCopy {
         let from = try reading(source) { () throws(SystemError) in try Descriptor.open(source, for: .reading) }
         let before = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
         guard before.isRegular, before.size == expected.size, before.modified == expected.modified,
@@ -151,19 +176,23 @@ package struct StagingArea: Sendable {
             origin.sha256 = hexadecimal(sha256)
             origin.write(to: to, named: partial)
         }
-        try writing { () throws(SystemError) in try to.sync(named: partial) }
+        to.startFlushing(from: 0, count: 0)
         from.forget(from: 0, count: 0)
-        to.forget(from: 0, count: 0)
-        try closing(to, partial)
         CrashPoint.reached("copied")
-        return (sha256, before)
+        return FreshCopy(name, sha256, before, to)
     }
 
-    /// Gives partial copies their names, all with one sync of the folder. Durable when it returns.
-    package func publish(_ names: [FilePath]) throws(SystemError) {
-        for name in names { try Files.rename(partial(name), to: path(name)) }
-        CrashPoint.reached("renamed")
-        try Files.syncFolder(folder)
+    /// Gives partial copies their names when they are on the disk, all with one sync of the folder. Durable when it
+    /// returns.
+    ///
+    /// - Throws: ``StagingError/full(_:)``, ``StagingError/broken(_:)``.
+    package func publish(_ copies: [FreshCopy]) throws(StagingError) {
+        try writing { () throws(SystemError) in
+            for copy in copies { try copy.sync(named: partial(copy.name)) }
+            for copy in copies { try Files.rename(partial(copy.name), to: path(copy.name)) }
+            CrashPoint.reached("renamed")
+            try Files.syncFolder(folder)
+        }
     }
 
     /// Removes a copy, whole or partial. Not there is fine.
@@ -193,10 +222,6 @@ package struct StagingArea: Sendable {
         guard size > 0, let failure = Files.reserve(size, to, named: partial) else { return }
         // A file system that cannot reserve says so when it is full, only later.
         if failure.isFull { throw .full(failure) }
-    }
-
-    private func closing(_ to: consuming Descriptor, _ partial: FilePath) throws(StagingError) {
-        do { try to.close(named: partial) } catch { throw error.isFull ? .full(error) : .broken(error) }
     }
 
     private func reading<R: ~Copyable>(

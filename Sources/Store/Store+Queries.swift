@@ -22,6 +22,13 @@ extension Store {
         }
     }
 
+    /// The same for several assets at once.
+    package func uploads(ofEach assets: [Int64]) throws -> [Int64: [UploadRecord]] {
+        try together {
+            try assets.reduce(into: [:]) { found, asset in found[asset] = try uploads(of: asset) }
+        }
+    }
+
     package func checkpoint(_ upload: String) throws -> Checkpoint? {
         try connection.first("SELECT body FROM checkpoint WHERE upload = ?1", [.text(upload)]) { $0.text(0) }
             .flatMap { TextMap.map($0) }.map { Checkpoint($0) }

@@ -62,15 +62,22 @@ extension Store {
     ///   - source: What became of the source; `nil` when nothing was to be done, or that is recorded already.
     ///   - note: For a person: where it went, or why it was kept.
     package func finishRelease(_ asset: Int64, _ source: SourceState? = nil, note: String? = nil) async throws {
+        try await finishReleases([(asset, source)], note: note)
+    }
+
+    /// The same for several at once: one transaction.
+    package func finishReleases(_ ends: [(asset: Int64, source: SourceState?)], note: String? = nil) async throws {
         try await change { connection in
-            try self.dropCopy(asset)
-            try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
-            guard let source else { return }
-            try connection.run(
-                "UPDATE asset SET source_state = ?2, source_note = ?3 WHERE id = ?1",
-                [.integer(asset), .text(source.rawValue), .init(note)])
-            for upload in try self.uploads(of: asset) {
-                try self.note("source", upload.id, ["state": source.rawValue, "note": note ?? ""])
+            for (asset, source) in ends {
+                try self.dropCopy(asset)
+                try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
+                guard let source else { continue }
+                try connection.run(
+                    "UPDATE asset SET source_state = ?2, source_note = ?3 WHERE id = ?1",
+                    [.integer(asset), .text(source.rawValue), .init(note)])
+                for upload in try self.uploads(of: asset) {
+                    try self.note("source", upload.id, ["state": source.rawValue, "note": note ?? ""])
+                }
             }
         }
     }

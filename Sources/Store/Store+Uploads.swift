@@ -17,36 +17,38 @@ extension Store {
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> Claim? {
         try await claim(
-            atMost: 1, destination, passingOver: folders, skippingDuplicatesOf: alike, onRepeat: onRepeat
+            filling: TransferRoom(slots: 1), destination, passingOver: folders, skippingDuplicatesOf: alike,
+            onRepeat: onRepeat
         ).first
     }
 
     /// As ``claim(_:passingOver:skippingDuplicatesOf:onRepeat:)``, for as many as there is room for: one transaction.
     package func claim(
-        atMost most: Int, _ destination: String, passingOver folders: [String],
+        filling room: TransferRoom, _ destination: String, passingOver folders: [String],
         skippingDuplicatesOf alike: [String] = [], onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> [Claim] {
         let now = clocks.monotonic().nanoseconds
         // Asked outside a transaction first, so that an idle dispatcher writes nothing.
         guard try next(destination, folders, alike, now) != nil else { return [] }
         let (claims, repeats) = try await change { connection -> ([Claim], [AssetRecord]) in
+            var room = room
             var claims: [Claim] = []
             var repeats: [AssetRecord] = []
-            while claims.count < most, let upload = try self.next(destination, folders, alike, now),
+            while let upload = try self.next(destination, folders, alike, now),
                 let asset = try self.asset(upload.asset)
             {
                 if alike.contains(upload.folder), try self.isRepeat(upload, asset) {
                     repeats.append(asset)
                     continue
                 }
+                let checkpoint = try self.checkpoint(upload.id)
+                guard room.takes(size: asset.size, isBegun: checkpoint != nil) else { break }
                 try connection.run(
                     "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
                     [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
                 try self.move(upload, by: .claimed)
                 claims.append(
-                    Claim(
-                        upload: try self.upload(upload.id) ?? upload, asset: asset,
-                        checkpoint: try self.checkpoint(upload.id)))
+                    Claim(upload: try self.upload(upload.id) ?? upload, asset: asset, checkpoint: checkpoint))
             }
             return (claims, repeats)
         }
@@ -93,14 +95,14 @@ extension Store {
             AND theirs.sha256 = (SELECT sha256 FROM asset WHERE id = upload.asset)))
         """
 
-    /// When the first upload that waits after a failure may go again.
-    package func nextBackoff() throws -> MonotonicTime? {
+    /// When the first of the uploads that wait after a failure may go again whose wait is not over at `time`.
+    package func nextBackoff(after time: MonotonicTime) throws -> MonotonicTime? {
         try connection.first(
             // Waits that are over are no deadlines: what holds such an upload now wakes by itself.
             """
             SELECT min(backoff_until) FROM upload INDEXED BY upload_backoff
             WHERE backoff_until > 0 AND backoff_until > ?1 AND state = 'queued'
-            """, [.integer(clocks.monotonic().nanoseconds)]
+            """, [.integer(time.nanoseconds)]
         ) { $0.optionalInteger(0) }.flatMap { $0 }.map { MonotonicTime(nanoseconds: $0) }
     }
 
@@ -122,30 +124,56 @@ extension Store {
     ///   removal at the remote.
     package func record(_ checkpoint: Checkpoint, for id: String, acked: Int64? = nil) async throws {
         let isHeld = try await change { connection in
-            guard let upload = try self.upload(id) else { return false }
-            if upload.state == .uploading {
+            guard try self.keep(checkpoint, for: id) else { return false }
+            if let acked {
+                // Any acknowledged byte resets the budget of attempts.
                 try connection.run(
-                    "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)",
-                    [.text(id), .text(TextMap.text(checkpoint.fields))])
-                if let acked {
-                    // Any acknowledged byte resets the budget of attempts.
-                    try connection.run(
-                        "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2 WHERE id = ?1",
-                        [.text(id), .integer(acked)])
-                }
-                return true
+                    "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2 WHERE id = ?1",
+                    [.text(id), .integer(acked)])
             }
-            // Cancelled while the request was under way: what it made is to be removed.
-            try connection.run(
-                "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1",
-                [.text(id), .text(TextMap.text(checkpoint.fields))])
-            return false
+            return true
         }
         if !isHeld { throw LeaseLost() }
     }
 
+    /// The same for uploads that go together: one transaction.
+    ///
+    /// - Returns: Those that this run still holds.
+    package func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
+        try await change { _ in
+            Set(try checkpoints.filter { try self.keep($0.value, for: $0.key) }.keys)
+        }
+    }
+
+    /// - Returns: Whether this run still holds the upload.
+    private func keep(_ checkpoint: Checkpoint, for id: String) throws -> Bool {
+        guard let upload = try upload(id) else { return false }
+        let fields = TextMap.text(checkpoint.fields)
+        guard upload.state == .uploading else {
+            // Cancelled while the request was under way: what it made is to be removed.
+            try connection.run(
+                "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1", [.text(id), .text(fields)])
+            return false
+        }
+        try connection.run("INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)", [.text(id), .text(fields)])
+        return true
+    }
+
     /// The upload is not this run's any more.
     package struct LeaseLost: Error, Sendable {}
+
+    /// How an attempt ended, and what it sent.
+    package struct Ending: Sendable {
+        package var id: String
+        package var outcome: AttemptOutcome
+        package var spending: Spending?
+
+        package init(_ id: String, _ outcome: AttemptOutcome, spending: Spending? = nil) {
+            self.id = id
+            self.outcome = outcome
+            self.spending = spending
+        }
+    }
 
     /// Ends an attempt: failure first, then the state that shows it, and the ledger, in one transaction.
     ///
@@ -155,47 +183,58 @@ extension Store {
     package func finish(
         _ id: String, _ outcome: AttemptOutcome, spending: Spending? = nil
     ) async throws -> UploadState? {
-        try await change { connection in
-            guard let upload = try self.upload(id) else { return nil }
-            let isHeld = upload.state == .uploading
-            if let spending {
-                let isDone = if case .verified = outcome { isHeld } else { false }
-                try self.enter(spending, upload.destination, files: isDone ? 1 : 0)
-            }
-            guard isHeld else { return nil }
-            switch outcome {
-            case .yielded:
-                try self.move(upload, by: .yielded)
-            case .held(let failure, let until):
-                try self.note(failure, upload)
-                try connection.run(
-                    "UPDATE upload SET backoff_until = ?2 WHERE id = ?1", [.text(id), .integer(until.nanoseconds)])
-                try self.move(upload, by: .yielded)
-            case .again(let failure, let until):
-                try self.note(failure, upload)
-                try connection.run(
-                    "UPDATE upload SET attempt = attempt + 1, backoff_until = ?2 WHERE id = ?1",
-                    [.text(id), .integer(until.nanoseconds)])
-                try self.move(upload, by: .attemptFailed)
-                try self.note("attempt", id, ["error": failure.code, "message": failure.message])
-            case .refused(let failure):
-                try self.note(failure, upload)
-                try self.move(upload, by: .refused)
-                try self.remember(upload, .failed, code: failure.code)
-            case .copyLost(let failure):
-                try self.note(failure, upload)
-                try self.move(upload, by: .copyLost)
-                try connection.run(
-                    "UPDATE asset SET state = 'arrived', sha256 = NULL WHERE id = ?1 AND state IN ('staged', 'dropped')",
-                    [.integer(upload.asset)])
-                for other in try self.uploads(of: upload.asset) where other.state == .queued {
-                    try self.move(other, by: .copyLost)
-                }
-            case .verified(let remote):
-                try self.complete(upload, remote)
-            }
-            return try self.upload(id)?.state
+        try await change { _ in try self.end(Ending(id, outcome, spending: spending)) }
+    }
+
+    /// Ends attempts that went together, in one transaction.
+    ///
+    /// - Returns: As of ``finish(_:_:spending:)``, for each.
+    @discardableResult
+    package func finish(_ endings: [Ending]) async throws -> [UploadState?] {
+        try await change { _ in try endings.map { try self.end($0) } }
+    }
+
+    private func end(_ ending: Ending) throws -> UploadState? {
+        let id = ending.id
+        guard let upload = try upload(id) else { return nil }
+        let isHeld = upload.state == .uploading
+        if let spending = ending.spending {
+            let isDone = if case .verified = ending.outcome { isHeld } else { false }
+            try enter(spending, upload.destination, files: isDone ? 1 : 0)
         }
+        guard isHeld else { return nil }
+        switch ending.outcome {
+        case .yielded:
+            try move(upload, by: .yielded)
+        case .held(let failure, let until):
+            try note(failure, upload)
+            try connection.run(
+                "UPDATE upload SET backoff_until = ?2 WHERE id = ?1", [.text(id), .integer(until.nanoseconds)])
+            try move(upload, by: .yielded)
+        case .again(let failure, let until):
+            try note(failure, upload)
+            try connection.run(
+                "UPDATE upload SET attempt = attempt + 1, backoff_until = ?2 WHERE id = ?1",
+                [.text(id), .integer(until.nanoseconds)])
+            try move(upload, by: .attemptFailed)
+            try note("attempt", id, ["error": failure.code, "message": failure.message])
+        case .refused(let failure):
+            try note(failure, upload)
+            try move(upload, by: .refused)
+            try remember(upload, .failed, code: failure.code)
+        case .copyLost(let failure):
+            try note(failure, upload)
+            try move(upload, by: .copyLost)
+            try connection.run(
+                "UPDATE asset SET state = 'arrived', sha256 = NULL WHERE id = ?1 AND state IN ('staged', 'dropped')",
+                [.integer(upload.asset)])
+            for other in try uploads(of: upload.asset) where other.state == .queued {
+                try move(other, by: .copyLost)
+            }
+        case .verified(let remote):
+            try complete(upload, remote)
+        }
+        return try self.upload(id)?.state
     }
 
     func complete(_ upload: UploadRecord, _ remote: RemoteObject) throws {

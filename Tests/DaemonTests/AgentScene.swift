@@ -22,7 +22,9 @@ struct AgentScene {
     ///   - retry: Waits between attempts; the test decides whether they pass or last.
     ///   - cap: Bytes that staged copies may take.
     ///   - solo: Uploads at the same time from the folder `solo`; the folder `cam` has no limit of its own.
-    init(retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil) async throws {
+    init(
+        retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil, clocks: any Clocks = SystemClocks()
+    ) async throws {
         folder = TemporaryFolder()
         let root = folder.path
         for name in ["cam", "solo", "state"] { try Files.makeFolders(root.appending(FilePath(name))) }
@@ -51,7 +53,8 @@ struct AgentScene {
                 control: ControlSettings(socket: root.appending("control.sock"))))
         self.written = written
         let agent = try await Agent.start(
-            written.settings, kinds: [kind], log: .silent, reloading: Reloading(load: { try written.load() }))
+            written.settings, kinds: [kind], clocks: clocks, log: .silent,
+            reloading: Reloading(load: { try written.load() }))
         self.agent = agent
         running = Task { try await agent.run() }
         try await eventually("the daemon is ready") { !agent.isStarting }

@@ -2,10 +2,25 @@ import Core
 import Glibc
 import Linux
 import Store
+import Synchronization
 import TestKit
 import Testing
 
 @testable import Daemon
+
+/// Clocks on which time passes with every look, so that what is due comes due between any two of them.
+private final class TickingClocks: Clocks {
+    private let looks = Atomic<Int64>(0)
+    private let step: Duration
+
+    init(step: Duration) { self.step = step }
+
+    func wall() -> WallTime { SystemClocks().wall() }
+    func monotonic() -> MonotonicTime {
+        let looks = looks.wrappingAdd(1, ordering: .relaxed).newValue
+        return SystemClocks().monotonic().advanced(by: step * Int(looks))
+    }
+}
 
 @Suite("Dispatcher")
 struct DispatcherTests {
@@ -23,6 +38,20 @@ struct DispatcherTests {
         // Only a refusal is final: what may pass keeps being tried.
         if remedy == .giveUp { try await scene.reach(.failed, [bad]) }
         #expect(try await scene.state(bad) != .completed)
+        try await scene.stop()
+    }
+
+    @Test("a wait that ends while the dispatcher looks is no wait for ever")
+    func waitEndsMeanwhile() async throws {
+        let scene = try await AgentScene(clocks: TickingClocks(step: .milliseconds(4)))
+        scene.remote.standard = .fail(.again(after: nil))
+        // Alone: the end of another upload would wake the dispatcher too.
+        let id = try await scene.add("a")
+        try await eventually("it is tried again and again") { scene.remote.began.count >= 40 }
+        scene.remote.standard = .fail(.holdDestination(after: nil))
+        try await eventually("the destination is probed again and again") { scene.remote.began.count >= 46 }
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 

@@ -198,7 +198,7 @@ struct RebuildTests {
             fileSystem: nil)
         let staging = StagingArea(folder: scene.settings.staging.path, method: .copy)
         _ = try staging.prepare()
-        _ = try staging.copy(
+        let copy = try staging.copy(
             source, expecting: identity, changed: look.changed, as: "5",
             origin: Origin(
                 identity, root: source.parent, changed: look.changed,
@@ -207,7 +207,7 @@ struct RebuildTests {
                         id: "01M7YG9YF40Z35FRX0N0BNM6EQ", destination: "nas", name: "other name", key: nil,
                         context: ["who": "me"])
                 ]))
-        try staging.publish(["5"])
+        try staging.publish([copy])
         try Files.rename(source, to: source.parent.appending(".sluice-release-5"))
         scene.remote.find(.absent, except: ["other name": Self.held])
         let report = try await scene.rebuild()

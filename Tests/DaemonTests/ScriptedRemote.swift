@@ -26,6 +26,8 @@ final class ScriptedRemote: Destination {
         var finding = Finding.unknown("scripted")
         var findings: [FilePath: Finding] = [:]
         var asked = 0
+        var bundling: Bundling?
+        var bundles: [[FilePath]] = []
     }
 
     private let state = Mutex(State())
@@ -89,6 +91,46 @@ final class ScriptedRemote: Destination {
         notes.spent(order.file.size)
         try await notes.accepted(order.file.size, checkpoint)
         return RemoteObject(id: nil, url: nil, verifiedBy: "script")
+    }
+
+    func takesTogether(_ bundling: Bundling) { state.withLock { $0.bundling = bundling } }
+    var bundling: Bundling? { state.withLock { $0.bundling } }
+    /// The names of every bundle so far.
+    var bundles: [[FilePath]] { state.withLock { $0.bundles } }
+
+    /// Leaves out what it is to fail with; waits as it is told for names without an act of their own.
+    func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
+        let bell = Nudge()
+        let names = orders.map(\.name)
+        let (acts, standard) = state.withLock { state in
+            state.bundles.append(names)
+            for name in names { state.running[name] = bell }
+            return (names.map { state.acts[$0] ?? state.standard }, state.standard)
+        }
+        defer { state.withLock { state in for name in names { state.running[name] = nil } } }
+        notes.entered(.opening)
+        let plain = zip(orders, acts).filter { if case .fail = $0.1 { false } else { true } }.map(\.0)
+        var checkpoints: [String: Checkpoint] = [:]
+        let numbers = state.withLock { state in
+            plain.map { _ in
+                state.made += 1
+                return state.made
+            }
+        }
+        for (order, number) in zip(plain, numbers) { checkpoints[order.id] = Checkpoint(["object": "\(number)"]) }
+        let held = try await notes.record(checkpoints)
+        for (order, number) in zip(plain, numbers) where held.contains(order.id) {
+            state.withLock { $0.objects.append((number, order.name)) }
+        }
+        notes.entered(.uploading)
+        if case .waitUploading = standard { await bell.wait() }
+        try Task.checkCancellation()
+        var made: [String: RemoteObject] = [:]
+        for order in plain where held.contains(order.id) {
+            notes.spent(order.id, order.file.size)
+            made[order.id] = RemoteObject(id: nil, url: nil, verifiedBy: "script")
+        }
+        return made
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {

@@ -40,6 +40,9 @@ private final class DamagingPlace: WholeDialect, WholePlace {
         state.withLock { $0.names.append(name) }
         return true
     }
+    func bring(
+        _ pieces: [WholePiece], _ spent: @escaping @Sendable (String, Int64) -> Void
+    ) async throws -> Set<String> { [] }
     func settle(_ name: FilePath) async throws {}
     func remove(_ part: FilePath) async throws {}
     func address(of name: FilePath) -> String { name.display }

@@ -31,7 +31,7 @@ private struct Scene {
             _ = try await store.stagedBytes()
             _ = try await store.pauses()
             _ = try await store.spent(destination: destination, day: "2026-11-20")
-            _ = try await store.nextBackoff()
+            _ = try await store.nextBackoff(after: MonotonicTime(nanoseconds: 0))
         }
         try await part("lists") { try await lists(folder, destination) }
         let any = try #require(try await store.rows(Self.filter { $0.limit = 1 }).first)
@@ -67,7 +67,7 @@ private struct Scene {
                 .local, code: "reset", message: "reset", at: WallTime(milliseconds: 1), retryable: true)
             try await store.finish(
                 claim.upload.id, .again(failure, until: SystemClocks().monotonic().advanced(by: .seconds(3600))))
-            #expect(try await store.nextBackoff() != nil)
+            #expect(try await store.nextBackoff(after: MonotonicTime(nanoseconds: 0)) != nil)
             _ = try await store.rows(Self.filter { $0.isHeld = true })
             try await store.forgetWaits(for: destination)
         }

@@ -25,7 +25,7 @@ struct OriginTests {
             folder: "cam", relative: "source", size: look.size, modified: look.modified, inode: look.inode,
             born: look.born, fileSystem: nil)
         let copy = try staging.copy(source, expecting: identity, changed: look.changed, as: "1", origin: origin)
-        try staging.publish(["1"])
+        try staging.publish([copy])
         let read = try Origin.read(staging.path("1"))
         #expect(read == nil || read?.sha256 == hexadecimal(copy.sha256))
         return (folder, read)

@@ -33,7 +33,7 @@ struct StagingTests {
         let copied = try area.copy(source, expecting: identity, changed: look.changed, as: "1")
         #expect(copied.sha256 == Hasher.digest(.sha256, of: content))
         #expect(try area.size(of: "1") == nil)
-        try area.publish(["1"])
+        try area.publish([copied])
         #expect(try Files.read(area.path("1"), limit: 1 << 30) == content)
     }
 

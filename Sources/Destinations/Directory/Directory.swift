@@ -16,6 +16,13 @@ struct Directory: Destination {
         try await engine.upload(order, notes)
     }
 
+    /// A file of more than that takes longer to write than to take note of.
+    var bundling: Bundling? { Bundling(largest: 256 << 10, files: 32, bytes: 4 << 20) }
+
+    func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
+        try await engine.upload(together: orders, notes)
+    }
+
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         try await asked { try await engine.discard(checkpoint) }
         return true

@@ -6,11 +6,11 @@ internal import Synchronization
 
 /// A folder of the target, held open for one attempt: what is mounted over its path meanwhile does not get our bytes.
 final class DirectoryPlace: WholePlace {
-    private let target: DirectoryTarget
-    private let folder: Descriptor
+    let target: DirectoryTarget
+    let folder: Descriptor
     /// Below the target's path.
     private let relative: FilePath
-    private let root: FileLook
+    let root: FileLook
     private let key: SharedSyncs.Key
     private let said = Mutex<[String]>([])
 
@@ -47,7 +47,7 @@ final class DirectoryPlace: WholePlace {
             else { return .nobody }
             guard look.isRegular else { return .other(isFile: false) }
             guard look.size == file.size else { return .other(isFile: true) }
-            return try self.digest(of: name, pulse) == file.sha256 ? .same : .other(isFile: true)
+            return try self.digest(of: name, expecting: file.size, pulse) == file.sha256 ? .same : .other(isFile: true)
         }
     }
 
@@ -62,15 +62,15 @@ final class DirectoryPlace: WholePlace {
             guard let look = try FileLook.ifPresent(at: part, in: self.folder), look.size == file.size else {
                 return false
             }
-            return try self.digest(of: part, pulse) == file.sha256
+            return try self.digest(of: part, expecting: file.size, pulse) == file.sha256
         }
     }
 
     /// Digests what the disk or the server has, as far as the kernel lets go of what it remembers.
-    private func digest(of name: FilePath, _ pulse: SlowDisk.Pulse) throws -> [UInt8] {
+    func digest(of name: FilePath, expecting size: Int64, _ pulse: SlowDisk.Pulse) throws -> [UInt8] {
         let file = try folder.open(name, for: .reading)
         file.forget(from: 0, count: 0)
-        let sha256 = try Hasher.digest(.sha256) { block, offset in
+        let sha256 = try Hasher.digest(.sha256, expecting: size) { block, offset in
             try pulse.beat()
             return try file.read(into: block, at: offset, named: name)
         }
@@ -96,7 +96,7 @@ final class DirectoryPlace: WholePlace {
         }
     }
 
-    private func openStaged(_ file: StagedFile) throws -> Descriptor {
+    func openStaged(_ file: StagedFile) throws -> Descriptor {
         do { return try Descriptor.open(file.path, for: .reading) } catch {
             throw UploadError(
                 target.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
@@ -104,7 +104,7 @@ final class DirectoryPlace: WholePlace {
     }
 
     /// A new file, whatever an earlier try left: a write that failed may have left pages that only look right.
-    private func make(_ part: FilePath, for staged: StagedFile) throws -> Descriptor {
+    func make(_ part: FilePath, for staged: StagedFile) throws -> Descriptor {
         try removeLeftover(part)
         let file = try naming(part) { () throws(SystemError) in
             try Files.openFile(part, in: folder, creating: target.mode ?? 0o666)
@@ -127,7 +127,7 @@ final class DirectoryPlace: WholePlace {
     private func reopen(_ part: FilePath) throws -> Descriptor { try Files.openFile(part, in: folder, creating: nil) }
 
     /// - Returns: The first byte that was not copied.
-    private func copy(
+    func copy(
         _ staged: borrowing Descriptor, _ source: StagedFile, from start: Int64, to file: borrowing Descriptor,
         _ part: FilePath, _ pulse: SlowDisk.Pulse, _ spent: Spent, _ sent: (Int64) -> Void
     ) throws -> Int64 {
@@ -177,7 +177,7 @@ final class DirectoryPlace: WholePlace {
     private var failure: StagedFile.MakeFailure { { self.target.failure($0, $1, $2, retryable: $3) } }
 
     /// Time and mode, where the file system keeps them: no reason to refuse a file.
-    private func dress(_ file: borrowing Descriptor, _ part: FilePath, _ order: UploadOrder) {
+    func dress(_ file: borrowing Descriptor, _ part: FilePath, _ order: UploadOrder) {
         do {
             try file.setModified(order.modified, named: part)
             if let mode = target.mode { try file.setMode(mode, named: part) }
@@ -214,7 +214,7 @@ final class DirectoryPlace: WholePlace {
         return true
     }
 
-    private func renameNoReplace(_ part: FilePath, to name: FilePath) throws(SystemError) -> Bool {
+    func renameNoReplace(_ part: FilePath, to name: FilePath) throws(SystemError) -> Bool {
         do { try Files.renameNoReplace(part, in: folder, to: name, in: folder) } catch {
             if error.exists { return false }
             // It knows neither a rename that replaces nothing nor hard links, and nothing else is safe.
@@ -236,13 +236,13 @@ final class DirectoryPlace: WholePlace {
         if isGone { try await syncFolder() }
     }
 
-    private func syncFolder() async throws {
+    func syncFolder() async throws {
         try await target.syncs.sync(key) {
             try await self.run(self.relative) { _ in try self.folder.sync(named: self.relative) }
         }
     }
 
-    private func run<R: Sendable>(
+    func run<R: Sendable>(
         _ name: FilePath, _ body: @escaping @Sendable (SlowDisk.Pulse) throws -> R
     ) async throws -> R { try await target.run(relative.appending(name), body) }
 

@@ -40,6 +40,14 @@ protocol WholePlace: Sendable {
     /// - Returns: `false` when the name is taken by now.
     func rename(_ part: FilePath, to name: FilePath, isReplacing: Bool) async throws -> Bool
 
+    /// Brings small files, each under its temporary name, looks at them as ``holds(_:as:)`` does, and gives them their
+    /// names where those are free. Durable when this returns.
+    ///
+    /// - Returns: The ids of those that have their name. Whatever goes wrong with one leaves it out.
+    func bring(
+        _ pieces: [WholePiece], _ spent: @escaping @Sendable (String, Int64) -> Void
+    ) async throws -> Set<String>
+
     /// Makes durable what was found under its name.
     func settle(_ name: FilePath) async throws
 
@@ -51,6 +59,13 @@ protocol WholePlace: Sendable {
 
     /// What went wrong on the way without harm, for the person.
     var warnings: [String] { get }
+}
+
+/// One of the files that are brought together.
+struct WholePiece: Sendable {
+    let order: UploadOrder
+    let part: FilePath
+    let name: FilePath
 }
 
 /// Who stands under a name.

@@ -141,10 +141,17 @@ final class WholeRun {
 
     /// Writes the temporary name down before there is anything under it: what nobody remembers is never removed.
     private func begin() async throws {
-        let wanted = ["part": order.name.parent.appending(part).display, "sha256": hexadecimal(file.sha256)]
-        if wanted.allSatisfy({ checkpoint[$0.key] == $0.value }) { return }
-        checkpoint = Checkpoint(wanted)
+        let wanted = Self.beginning(order, part)
+        if wanted.fields.allSatisfy({ checkpoint[$0.key] == $0.value }) { return }
+        checkpoint = wanted
         try await notes.record(checkpoint)
+    }
+
+    /// The checkpoint of a file of which nothing was sent.
+    static func beginning(_ order: UploadOrder, _ part: FilePath) -> Checkpoint {
+        Checkpoint([
+            "part": order.name.parent.appending(part).display, "sha256": hexadecimal(order.file.sha256),
+        ])
     }
 
     /// Brings what is missing, until the remote itself shows that it has the content.
@@ -224,7 +231,7 @@ final class WholeRun {
     private static let suffix = Array(".part".utf8)
 
     /// Hidden, told from every other upload and generation, and as long as a name may be at most.
-    private static func partName(_ order: UploadOrder) -> FilePath {
+    static func partName(_ order: UploadOrder) -> FilePath {
         let tail = mark + Array("\(order.id)-\(order.generation)".utf8) + suffix
         let stem = FilePath.shortened(order.name.name.bytes, to: FilePath.longestName - 1 - tail.count)
         return FilePath(bytes: [UInt8(ascii: ".")] + stem + tail)

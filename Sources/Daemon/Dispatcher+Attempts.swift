@@ -1,0 +1,206 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+// A transfer from its start to the verdict of each of its uploads.
+
+extension Dispatcher {
+    /// Sees a transfer through to the verdict of each of its uploads.
+    func attempt(_ claims: [Claim], isBundle: Bool, _ destination: any Destination, _ change: Int?) async {
+        var left = claims
+        // Counted with whatever comes after.
+        var spent: [String: Int64] = [:]
+        if isBundle { (left, spent) = await together(claims, destination, change) }
+        var isHeld = false
+        var yielded: [(Claim, UploadRun.Verdict)] = []
+        for claim in left {
+            let before = spent[claim.upload.id] ?? 0
+            if isHeld || Task.isCancelled {
+                yielded.append((claim, UploadRun.Verdict(outcome: .yielded, wasAnswered: false, spent: before)))
+            } else {
+                // What stands in the way of one at the destination stands in the way of the rest.
+                isHeld = await !alone(claim, destination, change, before)
+            }
+        }
+        await conclude(yielded, change)
+    }
+
+    /// - Returns: Whether the next one has a chance.
+    private func alone(
+        _ claim: Claim, _ destination: any Destination, _ change: Int?, _ before: Int64
+    ) async -> Bool {
+        do {
+            var verdict = try await UploadRun(house: house, claim: claim, destination: destination).run()
+            verdict.spent += before
+            await conclude([(claim, verdict)], change)
+            return verdict.failure == nil || verdict.wasAnswered
+        } catch {
+            await unrecorded([claim], error)
+            return false
+        }
+    }
+
+    /// - Returns: Those that are to be uploaded each for itself, and what was sent of them.
+    private func together(
+        _ claims: [Claim], _ destination: any Destination, _ change: Int?
+    ) async -> ([Claim], [String: Int64]) {
+        do {
+            let result = try await BundleRun(house: house, claims: claims, destination: destination).run()
+            let done = claims.compactMap { claim -> (Claim, UploadRun.Verdict)? in
+                guard let remote = result.verified[claim.upload.id] else { return nil }
+                let verdict = UploadRun.Verdict(
+                    outcome: .verified(remote), wasAnswered: true, spent: result.spent[claim.upload.id] ?? 0)
+                return (claim, verdict)
+            }
+            await conclude(done, change)
+            return (claims.filter { result.verified[$0.upload.id] == nil }, result.spent)
+        } catch {
+            await unrecorded(claims, error)
+            return ([], [:])
+        }
+    }
+
+    /// Writes down how attempts ended, and tells it.
+    private func conclude(_ ends: [(claim: Claim, verdict: UploadRun.Verdict)], _ change: Int?) async {
+        if ends.isEmpty { return }
+        do {
+            var verdicts: [UploadRun.Verdict] = []
+            for (claim, verdict) in ends {
+                var verdict = verdict
+                if changes[claim.upload.destination] == change {
+                    settle(&verdict, claim.upload)
+                } else if verdict.failure != nil {
+                    // That was the destination as it used to be.
+                    (verdict.outcome, verdict.failure) = (.yielded, nil)
+                }
+                verdicts.append(verdict)
+            }
+            let day = LocalTime(house.clocks.wall()).date
+            let states = try await house.store.finish(
+                zip(ends, verdicts).map { end, verdict in
+                    Store.Ending(
+                        end.claim.upload.id, verdict.outcome,
+                        spending: .init(bytes: verdict.spent, network: "any", day: day))
+                })
+            for ((end, verdict), state) in zip(zip(ends, verdicts), states) { ended(end.claim, verdict, state) }
+        } catch {
+            await unrecorded(ends.map(\.claim), error)
+        }
+    }
+
+    private func ended(_ claim: Claim, _ verdict: UploadRun.Verdict, _ state: UploadState?) {
+        if state == .completed {
+            completed += 1
+            CrashPoint.reached("completed")
+        }
+        tell(verdict, claim, state)
+        // `nil`: ended by a cancel.
+        if state?.isTerminal ?? true { strikes[claim.upload.id] = nil }
+        if state?.isTerminal == true { house.releaseBell.ring() }
+        if state == .staging { house.stagerBell.ring() }
+    }
+
+    /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.
+    func unrecorded(_ claims: [Claim], _ error: any Error) async {
+        if let error = error as? StoreError { house.stateFailed(error) }
+        for claim in claims {
+            house.log.error("an attempt could not be recorded", ["id": claim.upload.id, "reason": "\(error)"])
+        }
+        await putBack(claims.map(\.upload.id))
+    }
+
+    private func putBack(_ ids: [String]) async {
+        while !isStopping && !Task.isCancelled {
+            do {
+                try await Alarms.shared.sleep(for: .seconds(5))
+                try await house.store.finish(ids.map { .init($0, .yielded) })
+                return
+            } catch {
+                house.log.debug("still not recorded", ["ids": ids.joined(separator: " "), "reason": "\(error)"])
+            }
+        }
+    }
+
+    /// Keeps the destination's health, and fills in when a held upload may go again.
+    private func settle(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) {
+        let name = upload.destination
+        var health = health[name] ?? DestinationHealth()
+        let retry = house.retry(folder: upload.folder, destination: name)
+        let (now, monotonic) = (house.clocks.wall(), house.clocks.monotonic())
+        // A full destination says where an upload stands, and still takes nothing.
+        let isFull = if case .noRoom? = verdict.remedy { true } else { false }
+        let isUp = verdict.wasAnswered && !isFull
+        if let failure = verdict.failure, let wait = ownWait(verdict, upload, health, retry) {
+            verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
+            house.log.warning(
+                "waits alone, since others get through",
+                ["id": upload.id, "destination": name, "reason": failure.message])
+        } else if let remedy = verdict.remedy, let failure = verdict.failure,
+            let hold = DestinationHealth.hold(
+                for: remedy, failures: isUp ? 1 : (health.trouble?.failures ?? 0) + 1, backoff: retry,
+                luck: Chance.luck())
+        {
+            if isUp { health.succeeded() }
+            let isNews = health.trouble?.kind != hold.kind || health.trouble?.text != failure.message
+            health.failed(hold.kind, text: failure.message, wait: hold.wait, now: now, monotonic: monotonic)
+            // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.
+            verdict.outcome = .held(failure, until: monotonic.advanced(by: hold.wait + .seconds(1)))
+            if isNews {
+                house.log.warning(
+                    "destination held",
+                    [
+                        "destination": name, "hold": hold.kind.rawValue, "reason": failure.message,
+                        "next_try_in": "\(Int(hold.wait.inSeconds.rounded()))s",
+                    ])
+            }
+        } else if verdict.wasAnswered {
+            if health.trouble != nil { house.log.notice("destination works again", ["destination": name]) }
+            health.succeeded()
+        }
+        self.health[name] = health
+    }
+
+    /// How long an upload waits that the destination drops again while it takes others: one file that a server chokes
+    /// on must not stop the rest. `nil` when the destination is to be held, as for every first time.
+    private func ownWait(
+        _ verdict: UploadRun.Verdict, _ upload: UploadRecord, _ health: DestinationHealth, _ retry: Backoff
+    ) -> Duration? {
+        guard case .holdDestination(let after)? = verdict.remedy else { return nil }
+        let before = strikes[upload.id] ?? 0
+        strikes[upload.id] = before + 1
+        // Told by a status, it is the server as a whole; a connection that breaks may be this file's doing.
+        guard before > 0, health.trouble == nil, after == nil else { return nil }
+        return retry.wait(afterFailures: before + 1, luck: Chance.luck())
+    }
+
+    private func tell(_ verdict: UploadRun.Verdict, _ claim: Claim, _ state: UploadState?) {
+        let upload = claim.upload
+        switch verdict.outcome {
+        case .verified(let remote):
+            house.log.info(
+                "uploaded and verified",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "size": "\(claim.asset.size)", "verified_by": remote.verifiedBy, "sent": "\(verdict.spent)",
+                ])
+        case .again(let failure, _):
+            house.log.warning(
+                "attempt failed, will be tried again",
+                ["id": upload.id, "destination": upload.destination, "reason": failure.message])
+        case .refused(let failure):
+            house.log.error(
+                "upload failed",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "reason": failure.message,
+                ])
+        case .copyLost(let failure):
+            house.log.warning("staged copy lost, staging again", ["id": upload.id, "reason": failure.message])
+        case .held(let failure, _):
+            house.log.debug("held", ["id": upload.id, "reason": failure.message])
+        case .yielded:
+            house.log.debug("stopped", ["id": upload.id])
+        }
+    }
+}

@@ -1,0 +1,71 @@
+internal import Core
+internal import Digests
+internal import Linux
+
+extension DirectoryPlace {
+    /// A bundle of small files: all are written and on their way to the disk before the first is waited for, and one
+    /// sync of the folder makes all their names durable.
+    ///
+    /// Whatever goes wrong with one of them leaves that one out: it is brought for itself, which meets the same and says so.
+    func bring(
+        _ pieces: [WholePiece], _ spent: @escaping @Sendable (String, Int64) -> Void
+    ) async throws -> Set<String> {
+        let named = try await run("") { pulse in
+            var written: [(piece: WholePiece, file: Written)] = []
+            for piece in pieces {
+                try pulse.beat()
+                if let file = try? self.write(piece, pulse, spent) { written.append((piece, file)) }
+            }
+            var synced: [WholePiece] = []
+            for (piece, file) in written {
+                try pulse.beat()
+                if (try? file.finish(named: piece.part)) != nil { synced.append(piece) }
+            }
+            CrashPoint.reached("part-synced")
+            let whole = try synced.filter { piece in
+                try pulse.beat()
+                let file = piece.order.file
+                return (try? self.digest(of: piece.part, expecting: file.size, pulse)) == file.sha256
+            }
+            CrashPoint.reached("part-verified")
+            try self.target.checkRoot(self.root)
+            return try whole.filter { piece in
+                try pulse.beat()
+                return (try? self.renameNoReplace(piece.part, to: piece.name)) ?? false
+            }
+        }
+        if named.isEmpty { return [] }
+        CrashPoint.reached("part-renamed")
+        try await syncFolder()
+        return Set(named.map(\.order.id))
+    }
+
+    /// - Returns: `nil` when the name is not free.
+    private func write(
+        _ piece: WholePiece, _ pulse: SlowDisk.Pulse, _ spent: @escaping @Sendable (String, Int64) -> Void
+    ) throws -> Written? {
+        let (file, id) = (piece.order.file, piece.order.id)
+        guard try FileLook.ifPresent(at: piece.name, in: folder) == nil else { return nil }
+        let staged = try openStaged(file)
+        guard try FileLook(of: staged, named: file.path).size == file.size else { return nil }
+        let part = try make(piece.part, for: file)
+        let end = try copy(staged, file, from: 0, to: part, piece.part, pulse, { spent(id, $0) }, { _ in })
+        guard end == file.size else { return nil }
+        dress(part, piece.part, piece.order)
+        part.startFlushing(from: 0, count: end)
+        return Written(part)
+    }
+
+    /// Holds a file open from its writing to its sync, which tells what went wrong between.
+    private final class Written {
+        private var file: Descriptor?
+
+        init(_ file: consuming Descriptor) { self.file = consume file }
+
+        func finish(named name: FilePath) throws {
+            guard let file = file.take() else { return }
+            try file.sync(named: name)
+            try file.close(named: name)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("small files together")
+struct BundleTests {
+    private func scene() async throws -> AgentScene {
+        let scene = try await AgentScene(retry: .seconds(3600))
+        scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))
+        return scene
+    }
+
+    /// Files that wait, and then may all go at once.
+    private func backlog(_ count: Int, _ scene: AgentScene, size: Int = 100) async throws -> [String] {
+        _ = try await scene.agent.pause(Selection(all: true))
+        var ids: [String] = []
+        for number in 0..<count { ids.append(try await scene.add("small \(number)", size: size)) }
+        try await scene.reach(.queued, ids)
+        return ids
+    }
+
+    private func release(_ scene: AgentScene) async throws {
+        _ = try await scene.agent.resume(Selection(all: true))
+    }
+
+    @Test("each arrives once and is counted once, and a bundle is one transfer of the limit")
+    func all() async throws {
+        let scene = try await scene()
+        let ids = try await backlog(50, scene)
+        scene.remote.standard = .waitUploading
+        try await release(scene)
+        try await eventually("eight bundles run") { scene.remote.bundles.count == 8 }
+        #expect(scene.remote.bundles.flatMap { $0 }.count == 32)
+        var running = 0
+        for id in ids where await scene.agent.dispatcher.isRunning(id) { running += 1 }
+        #expect(running == 32)
+        scene.remote.letGo()
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.objects.count == 50 && Set(scene.remote.objects).count == 50)
+        #expect(scene.remote.bundles.allSatisfy { $0.count <= 4 })
+        #expect(scene.remote.began.isEmpty, "none went alone")
+        #expect(try await scene.agent.status().counts.completed == 50)
+        try await scene.stop()
+    }
+
+    @Test("what a bundle leaves out goes alone, and is judged there")
+    func leftOut() async throws {
+        let scene = try await scene()
+        scene.remote.set(.fail(.giveUp), for: "small 3")
+        let ids = try await backlog(20, scene)
+        try await release(scene)
+        try await scene.reach(.completed, ids.filter { $0 != ids[3] })
+        try await scene.reach(.failed, [ids[3]])
+        #expect(scene.remote.began == ["small 3"])
+        try await scene.stop()
+    }
+
+    @Test("when the destination fails, one of a bundle asks and the others wait")
+    func down() async throws {
+        let scene = try await scene()
+        scene.remote.standard = .fail(.holdDestination(after: nil))
+        let ids = try await backlog(4, scene)
+        _ = try await scene.agent.pause(Selection(all: true))
+        // One lane: all four in one bundle.
+        for lane in 0..<7 { scene.remote.set(.waitUploading, for: FilePath("lane \(lane)")) }
+        var lanes: [String] = []
+        for lane in 0..<7 { lanes.append(try await scene.add("lane \(lane)", in: "solo", size: 2000)) }
+        try await scene.reach(.queued, lanes)
+        try await release(scene)
+        try await eventually("the destination is held") { await scene.agent.dispatcher.hold(of: "nas") != nil }
+        try await scene.reach(.queued, ids)
+        #expect(scene.remote.began.filter { $0.display.hasPrefix("small") }.count < 4)
+        for id in ids { #expect(try await scene.agent.house.store.upload(id)?.attempt == 0) }
+        scene.remote.letGo()
+        try await scene.agent.dispatcher.reconsider()
+        try await scene.reach(.completed, ids + lanes)
+        #expect(scene.remote.objects.count == 11)
+        try await scene.stop()
+    }
+
+    @Test("a cancelled one ends, and those that were with it arrive")
+    func cancelled() async throws {
+        let scene = try await scene()
+        let ids = try await backlog(32, scene)
+        scene.remote.standard = .waitUploading
+        try await release(scene)
+        try await eventually("eight bundles run") { scene.remote.bundles.count == 8 }
+        _ = try await scene.agent.cancel(Selection(ids: [ids[5]]))
+        try await scene.reach(.cancelled, [ids[5]])
+        scene.remote.letGo()
+        try await scene.reach(.completed, ids.filter { $0 != ids[5] })
+        #expect(try await scene.state(ids[5]) == .cancelled)
+        try await eventually("what it left at the remote is removed") { !scene.remote.objects.contains("small 5") }
+        #expect(scene.remote.objects.count == 31)
+        try await scene.stop()
+    }
+
+    @Test("large ones, and those that were begun, go alone")
+    func alone() async throws {
+        let scene = try await scene()
+        let large = try await backlog(3, scene, size: 5000)
+        try await release(scene)
+        try await scene.reach(.completed, large)
+        #expect(scene.remote.bundles.isEmpty && scene.remote.began.count == 3)
+        scene.remote.standard = .waitUploading
+        let small = try await scene.add("begun", size: 10)
+        try await eventually("it runs") { scene.remote.bundles.count == 1 }
+        _ = try await scene.agent.pause(Selection(all: true))
+        try await scene.reach(.queued, [small])
+        scene.remote.standard = .take
+        try await release(scene)
+        try await scene.reach(.completed, [small])
+        #expect(scene.remote.bundles.count == 1 && scene.remote.began.last == "begun")
+        try await scene.stop()
+    }
+}

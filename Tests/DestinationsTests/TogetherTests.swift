@@ -1,0 +1,151 @@
+import Core
+import Digests
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// What the daemon relies on of destinations that take small files together; the others take none.
+@Suite("small files together, every destination", .timeLimit(.minutes(3)))
+struct TogetherTests {
+    private func parcels(_ names: [FilePath], size: Int = 700) throws -> [Parcel] {
+        try names.enumerated().map { number, name in
+            try Parcel(size + number, id: "id\(number)", name: name, seed: UInt64(number))
+        }
+    }
+
+    /// Those that were left out, each for itself: as the daemon does.
+    private func sendRest(
+        _ parcels: [Parcel], but done: [String: RemoteObject], to end: any OtherEnd, _ notes: Notebook
+    ) async throws {
+        for parcel in parcels where done[parcel.order.id] == nil {
+            let logbook = Logbook()
+            if let checkpoint = notes.checkpoints[parcel.order.id] { try await logbook.record(checkpoint) }
+            _ = try await parcel.send(to: end, logbook)
+        }
+    }
+
+    @Test("each is there whole under its name, whatever it is called and however small", arguments: Remote.all)
+    func all(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcels = try parcels(ContractTests.names + ["empty.mp4", "front/a.mp4", "front/b.mp4"], size: 0)
+            let notes = Notebook()
+            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
+            if end.destination.bundling != nil { #expect(done.count == parcels.count) }
+            for parcel in parcels where done[parcel.order.id] != nil {
+                #expect(try end.objects[parcel.order.name] == parcel.content)
+                #expect(notes.spent[parcel.order.id] ?? 0 == Int64(parcel.content.count))
+            }
+            try await sendRest(parcels, but: done, to: end, notes)
+            #expect(try end.objects == Dictionary(uniqueKeysWithValues: parcels.map { ($0.order.name, $0.content) }))
+            #expect(try end.remains.isEmpty)
+            #expect(!notes.wasEarly, "nothing is sent before it is written down where it goes")
+        }
+    }
+
+    @Test("what is not plain is left out, and goes alone without loss", arguments: Remote.all)
+    func notPlain(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcels = try parcels([
+                "held.mp4", "taken.mp4", "twice.mp4", "twice.mp4", "gone.mp4", "cut.mp4", "f.mp4",
+            ])
+            // The same content has the name; another content has the name.
+            _ = try await Parcel(700, id: "early", name: "held.mp4", seed: 0).send(to: end, Logbook())
+            _ = try await Parcel(50, id: "other", name: "taken.mp4", seed: 99).send(to: end, Logbook())
+            try parcels[4].restage(nil)
+            try parcels[5].restage(Array(parcels[5].content.dropLast()))
+            let notes = Notebook()
+            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
+            if end.destination.bundling != nil { #expect(Set(done.keys) == ["id2", "id6"]) }
+            try parcels[4].restage(parcels[4].content)
+            try parcels[5].restage(parcels[5].content)
+            try await sendRest(parcels, but: done, to: end, notes)
+            let held = try end.objects
+            #expect(held["held.mp4"] == parcels[0].content)
+            #expect(held["f.mp4"] == parcels[6].content)
+            #expect(Set(held.values).isSuperset(of: parcels.map(\.content)))
+            #expect(held.count == 8)
+            #expect(try end.remains.isEmpty)
+        }
+    }
+
+    @Test("what was cancelled before it began leaves nothing", arguments: Remote.all)
+    func notHeld(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcels = try parcels(["a.mp4", "b.mp4"])
+            let notes = Notebook(losing: ["id0"])
+            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
+            #expect(done["id0"] == nil)
+            #expect(try end.objects["a.mp4"] == nil)
+            #expect(try end.remains.isEmpty)
+        }
+    }
+
+    @Test("stopped when it had begun, each is there once and whole after the next attempt", arguments: Remote.all)
+    func stopped(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcels = try parcels((0..<20).map { FilePath("\($0).mp4") })
+            let notes = Notebook(stopping: true)
+            let task = Task { try await end.destination.upload(together: parcels.map(\.order), notes: notes) }
+            var done: [String: RemoteObject] = [:]
+            do { done = try await task.value } catch is CancellationError { #expect(notes.wasStopped) }
+            try await sendRest(parcels, but: done, to: end, notes)
+            #expect(try end.objects == Dictionary(uniqueKeysWithValues: parcels.map { ($0.order.name, $0.content) }))
+            #expect(try end.remains.isEmpty)
+        }
+    }
+
+    @Test("when the other end is away, nothing is claimed and nothing lost", arguments: Remote.all)
+    func away(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcels = try parcels(["a.mp4", "b.mp4"])
+            try await end.goAway()
+            #expect(try await end.destination.upload(together: parcels.map(\.order), notes: Notebook()).isEmpty)
+        }
+    }
+}
+
+/// Takes the notes of a bundle.
+private final class Notebook: BundleNotes {
+    private struct Pages {
+        var checkpoints: [String: Checkpoint] = [:]
+        var spent: [String: Int64] = [:]
+        var wasEarly = false
+        var wasStopped = false
+    }
+    private let pages = Mutex(Pages())
+    private let lost: Set<String>
+    private let stops: Bool
+
+    /// - Parameters:
+    ///   - losing: Uploads that were cancelled meanwhile.
+    ///   - stopping: Cancels the task when bytes are about to go.
+    init(losing lost: Set<String> = [], stopping stops: Bool = false) {
+        self.lost = lost
+        self.stops = stops
+    }
+
+    var checkpoints: [String: Checkpoint] { pages.withLock { $0.checkpoints } }
+    var spent: [String: Int64] { pages.withLock { $0.spent } }
+    var wasEarly: Bool { pages.withLock { $0.wasEarly } }
+    var wasStopped: Bool { pages.withLock { $0.wasStopped } }
+
+    func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
+        pages.withLock { $0.checkpoints.merge(checkpoints) { $1 } }
+        return Set(checkpoints.keys).subtracting(lost)
+    }
+    func sending(_ id: String, _ offset: Int64) {}
+    func spent(_ id: String, _ bytes: Int64) {
+        pages.withLock { pages in
+            if pages.checkpoints[id] == nil { pages.wasEarly = true }
+            pages.spent[id, default: 0] += bytes
+        }
+    }
+    func entered(_ phase: UploadPhase) {
+        guard stops, phase == .uploading else { return }
+        pages.withLock { $0.wasStopped = true }
+        withUnsafeCurrentTask { $0?.cancel() }
+    }
+}
