@@ -29,6 +29,7 @@ for benchmark in coreBenchmarks where isWanted(benchmark.name) { print(try await
 
 let marks = (transferMarks + smallFileMarks + daemonMarks).filter { isWanted($0.name) }
 var missed = 0
+var broken = 0
 if !marks.isEmpty {
     let bench = try Bench(rounds: getenv("ROUNDS").flatMap { Int(String(cString: $0)) } ?? 5)
     for mark in marks {
@@ -38,8 +39,13 @@ if !marks.isEmpty {
                 print("  \(finding)")
                 if finding.verdict == .missed { missed += 1 }
             }
-        } catch let absent as Absent { print("  \(absent)") }
+        } catch let absent as Absent { print("  \(absent)") } catch {
+            // A figure of something that went wrong is none; the others still are.
+            print("  not measured: \(error)")
+            broken += 1
+        }
         fflush(nil)
     }
-    print("\n\(missed) marks missed")
+    print("\n\(missed) marks missed, \(broken) not measured")
+    if broken > 0 { exit(1) }
 }

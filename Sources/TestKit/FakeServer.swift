@@ -13,21 +13,9 @@ package final class FakeServer: Sendable {
 
     /// - Parameter answer: Runs on the connection's thread, may wait. Throwing, or returning without an answer, closes.
     package init(_ answer: @escaping @Sendable (Exchange) throws -> Void) throws {
-        let listener = try systemCall("socket", on: "fake server") {
-            socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        try withUnsafeMutablePointer(to: &address) { pointer in
-            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                try systemCall("bind", on: "fake server") { bind(listener, address, length) }
-                try systemCall("listen", on: "fake server") { listen(listener, 64) }
-                try systemCall("getsockname", on: "fake server") { getsockname(listener, address, &length) }
-            }
-        }
-        port = Int(UInt16(bigEndian: address.sin_port))
+        let loopback = try Loopback()
+        let listener = loopback.descriptor
+        port = loopback.port
         let shared = Shared(listener: listener)
         self.shared = shared
         try startThread("fake-accept") {

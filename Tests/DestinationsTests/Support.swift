@@ -23,7 +23,7 @@ final class TusProcess: Sendable {
     }
 
     private init(_ packages: [String], _ script: String, _ arguments: [String], path: String) async throws {
-        let tools = try await blocking { try PythonTools.venv(packages) }
+        let tools = try await blocking { try Tools.venv(packages) }
         child = try Child(
             tools.appending("python"), [fixture(script).display, folder.path.display] + arguments,
             output: folder.path.appending("out"), errors: folder.path.appending("err"))

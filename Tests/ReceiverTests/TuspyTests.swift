@@ -22,7 +22,7 @@ struct TuspyTests {
 
     @Test("uploads in chunks and goes on where it was")
     func uploads() async throws {
-        let bin = try await blocking { try PythonTools.venv(["tuspy==1.1.0"]) }
+        let bin = try await blocking { try Tools.venv(["tuspy==1.1.0"]) }
         try await Inbox.open(token: "s3cret") { inbox in
             let content = noise(1_000_000)
             let source = try inbox.temporary.write("source", content)

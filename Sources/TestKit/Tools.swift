@@ -2,15 +2,41 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// Python programs that tests run against: third-party servers and clients.
-package enum PythonTools {
-    /// A virtual environment with these packages, made on first use and kept under `.build/tools`.
+/// Programs of other people that tests and benchmarks run against, kept under `.build/tools`. Nothing is installed.
+package enum Tools {
+    /// The contents of Debian packages, unpacked on first use: no service of theirs is started, no file of the system
+    /// changed. What they depend on has to be there.
+    ///
+    /// - Returns: The folder that holds what belongs below `/`.
+    package static func debian(_ packages: [String]) throws -> FilePath {
+        try once(packages) { folder, log in
+            try Files.makeFolders(folder, mode: 0o755)
+            // apt-get downloads into its working directory.
+            let script = """
+                cd "$1" && shift && apt-get download -q "$@" && for package in *.deb; do
+                dpkg-deb -x "$package" . || exit 1; done
+                """
+            try run("/bin/sh", ["-c", script, "sh", folder.display] + packages, log)
+        }
+    }
+
+    /// A Python virtual environment with these packages.
     ///
     /// - Parameter packages: With versions, `name==1.2`.
     /// - Returns: Its folder of programs (`…/bin`).
     package static func venv(_ packages: [String]) throws -> FilePath {
+        try once(packages) { folder, log in
+            try run("/usr/bin/env", ["python3", "-m", "venv", "--clear", folder.display], log)
+            try run(folder.appending("bin/pip"), ["install", "-q"] + packages, log)
+        }.appending("bin")
+    }
+
+    /// - Returns: The folder that `make` has filled, now or earlier.
+    private static func once(
+        _ packages: [String], _ make: (_ folder: FilePath, _ log: FilePath) throws -> Void
+    ) throws -> FilePath {
         let name = packages.joined(separator: "+").map { $0.isLetter || $0.isNumber || $0 == "." ? $0 : "-" }
-        let tools = FilePath(".build/tools")
+        let tools: FilePath = ".build/tools"
         try Files.makeFolders(tools, mode: 0o755)
         let here = try tools.absolute()
         let folder = here.appending(FilePath(String(name)))
@@ -19,16 +45,14 @@ package enum PythonTools {
         let lock = try Descriptor.open(here.appending("lock"), for: .updating)
         try lock.withNumber { number throws in _ = try systemCall("flock", on: "tools") { flock(number, LOCK_EX) } }
         if try FileLook.ifPresent(at: ready) == nil {
-            let log = here.appending(FilePath(String(name) + ".log"))
-            try run("/usr/bin/env", ["python3", "-m", "venv", "--clear", folder.display], log)
-            try run(folder.appending("bin/pip"), ["install", "-q"] + packages, log)
+            try make(folder, here.appending(FilePath(String(name) + ".log")))
             try Files.replace(ready, with: [])
         }
-        return folder.appending("bin")
+        return folder
     }
 
     private static func run(_ program: FilePath, _ arguments: [String], _ log: FilePath) throws {
-        let child = try Child(program, arguments, environment: pip, output: log, errors: log)
+        let child = try Child(program, arguments, environment: kept, output: log, errors: log)
         // Only while the tools are made, once a machine; nothing else can run before they are.
         while child.ended == nil { usleep(20_000) }
         guard child.ended == .status(0) else {
@@ -37,10 +61,10 @@ package enum PythonTools {
     }
 
     /// pip is set up by the environment on some machines.
-    private static var pip: [String: String] {
+    private static var kept: [String: String] {
         var kept: [String: String] = [:]
-        for name in ["PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_CERT", "PIP_NO_INDEX", "PIP_CONFIG_FILE", "SSL_CERT_FILE"]
-        {
+        let names = ["PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_CERT", "PIP_NO_INDEX", "PIP_CONFIG_FILE", "SSL_CERT_FILE"]
+        for name in names {
             if let value = getenv(name) { kept[name] = String(cString: value) }
         }
         return kept
