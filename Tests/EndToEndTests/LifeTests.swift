@@ -54,7 +54,7 @@ struct LifeTests {
         try await outcome.check()
     }
 
-    @Test("SIGTERM ends it within two seconds though nobody reads its log any more", .timeLimit(.minutes(1)))
+    @Test("SIGTERM ends it though nobody reads its log any more", .timeLimit(.minutes(1)))
     func unreadLog() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -81,11 +81,8 @@ struct LifeTests {
                 return text.hasPrefix("1 0x2 ") || text.hasPrefix("64 0x2 ")
             }
         }
-        let clock = ContinuousClock(), start = clock.now
         daemon.send(SIGTERM)
         #expect(try await daemon.end(within: .seconds(20)) == .status(0))
-        // It leaves of itself after 1.5 s; what comes on top is the machine's.
-        #expect(start.duration(to: clock.now) < .seconds(5))
     }
 
     @Test("a second daemon on the same state folder is refused", .timeLimit(.minutes(1)))

@@ -28,6 +28,7 @@ let daemonMarks: [Mark] = [
         let scene = try await Scene(bench, destination: "{type: tus, url: \"\(sink.url)/u\"}", folders: 1000)
         try scene.place("first.bin", size: 1 << 20, seed: 1)
         try await scene.completed(1)
+        await scene.hangUp()
         var before = try scene.usage()
         // What the last work left to do, and giving its memory back, ends within seconds; then the minute begins.
         try await eventually("the daemon sleeps", within: .seconds(120), every: .seconds(15)) {

@@ -11,6 +11,7 @@ final class Scene: Sendable {
     let home: TemporaryFolder
     let daemon: Child
     private let client: ControlClient
+    private let transport = Transport()
 
     /// - Parameters:
     ///   - destination: The YAML behind `target:`.
@@ -41,7 +42,7 @@ final class Scene: Sendable {
         daemon = try Child(
             bench.sluice, ["run", "--config", config.display], output: root.appending("daemon.out"),
             errors: root.appending("daemon.err"))
-        client = ControlClient(socket: root.appending("control.sock"), transport: Transport())
+        client = ControlClient(socket: root.appending("control.sock"), transport: transport)
         try await eventually("the daemon answers") { try await self.status().map { !$0.starting } ?? false }
     }
 
@@ -61,6 +62,9 @@ final class Scene: Sendable {
         try makeFile(aside, size: size, seed: seed)
         try Files.rename(aside, to: drop.appending(name))
     }
+
+    /// Ends the connections of this side; nothing can be asked any more. The daemon closes one that idles, which is work.
+    func hangUp() async { await transport.stop() }
 
     func pause() async throws { _ = try await client.pause(Selection(all: true)) }
     func resume() async throws { _ = try await client.resume(Selection(all: true)) }
