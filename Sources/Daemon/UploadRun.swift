@@ -17,7 +17,7 @@ struct UploadRun: Sendable {
         /// What the destination is to be told; `nil` after a success or a stop.
         var remedy: Remedy?
         var failure: Failure?
-        /// The destination gave an answer that only it can give: it is up.
+        /// The destination took bytes, or refused this one file for its own sake: it is up.
         var wasAnswered: Bool
         var spent: Int64
     }
@@ -27,7 +27,7 @@ struct UploadRun: Sendable {
         let upload = claim.upload
         house.live.begin(upload.id, acked: upload.acked, size: claim.asset.size)
         defer { house.live.end(upload.id) }
-        let notes = RunNotes(house: house, id: upload.id)
+        let notes = RunNotes(house: house, id: upload.id, acked: upload.acked)
         do {
             guard let sha256 = claim.asset.sha256, try await hasCopy() else { return copyLost() }
             CrashPoint.reached("claimed")
@@ -104,11 +104,13 @@ extension House {
 final class RunNotes: UploadNotes {
     private let house: House
     private let id: String
-    private let state = Mutex<(spent: Int64, wasAnswered: Bool)>((0, false))
+    private let state: Mutex<(spent: Int64, acked: Int64, wasAnswered: Bool)>
 
-    init(house: House, id: String) {
+    /// - Parameter acked: What the remote had acknowledged before this attempt.
+    init(house: House, id: String, acked: Int64) {
         self.house = house
         self.id = id
+        state = Mutex((0, acked, false))
     }
 
     var bytesSpent: Int64 { state.withLock { $0.spent } }
@@ -121,7 +123,11 @@ final class RunNotes: UploadNotes {
     }
 
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
-        state.withLock { $0.wasAnswered = true }
+        // More than before: a server that says where an upload stands, and takes no byte, is not up.
+        state.withLock { state in
+            if offset > state.acked { state.wasAnswered = true }
+            state.acked = offset
+        }
         house.live.acked(id, offset)
         try await house.store.record(checkpoint, for: id, acked: offset)
         CrashPoint.reached("accepted")

@@ -103,6 +103,7 @@ enum LocalChecks {
     private static func existing(_ path: FilePath) -> (base: FilePath, isThere: Bool) {
         var base = path.normalised
         var isThere = true
+        // Whatever the reason: the question goes to the next folder above.
         while base != "/", !base.isEmpty, (try? FileLook(at: base)) == nil {
             base = base.parent
             isThere = false

@@ -59,6 +59,7 @@ struct ListeningSocket {
         guard fchmod(number, mode_t(mode)) == 0 else { throw problem(reason()) }
         if call({ bind(number, $0, $1) }) != 0 {
             guard errno == EADDRINUSE else { throw problem(reason()) }
+            // What cannot be looked at is not ours to remove.
             guard let look = try? FileLook(at: path), look.mode & 0o170000 == 0o140000 else {
                 throw problem("a file that is no socket stands there; move it away")
             }

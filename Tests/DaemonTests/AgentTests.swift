@@ -80,6 +80,20 @@ struct DispatcherTests {
         try await scene.stop()
     }
 
+    @Test("a server that says where an upload stands and takes no byte is not up: it is asked ever more rarely")
+    func wordsOnly() async throws {
+        let scene = try await AgentScene(retry: .milliseconds(1))
+        scene.remote.standard = .failAfterWord(.holdDestination(after: .zero))
+        let id = try await scene.add("a")
+        try await eventually("it counts as down for the third time in a row") {
+            await scene.agent.dispatcher.health["nas"]?.trouble?.failures ?? 0 >= 3
+        }
+        scene.remote.standard = .take
+        try await scene.agent.dispatcher.reconsider()
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
     @Test("a resume tries at once, however long the wait was", arguments: [false, true])
     func resume(byID: Bool) async throws {
         let scene = try await AgentScene(retry: .seconds(3600))

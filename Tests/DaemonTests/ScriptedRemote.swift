@@ -10,6 +10,8 @@ final class ScriptedRemote: Destination {
     enum Act: Sendable {
         case take
         case fail(Remedy)
+        /// Says that it has nothing yet, and then fails.
+        case failAfterWord(Remedy)
         /// Waits before it has made anything, until the test lets it go on.
         case waitOpening
         /// Waits with an object made and no byte accepted, until the test lets it go on or the daemon stops it.
@@ -37,6 +39,9 @@ final class ScriptedRemote: Destination {
         get { state.withLock { $0.standard } }
         set { state.withLock { $0.standard = newValue } }
     }
+
+    private static let failure = Failure(
+        .transient, code: "scripted", message: "as the test says", at: WallTime(milliseconds: 0), retryable: true)
 
     func set(_ act: Act, for name: FilePath) { state.withLock { $0.acts[name] = act } }
 
@@ -66,14 +71,15 @@ final class ScriptedRemote: Destination {
         defer { state.withLock { _ = $0.running.removeValue(forKey: name) } }
         notes.entered(.opening)
         if case .fail(let remedy) = act {
-            let failure = Failure(
-                .transient, code: "scripted", message: "as the test says", at: WallTime(milliseconds: 0),
-                retryable: true)
-            throw UploadError(failure, remedy: remedy)
+            throw UploadError(Self.failure, remedy: remedy)
         }
         // As every destination must: something may be there from the moment that it is asked for.
         var checkpoint = order.checkpoint ?? Checkpoint()
         try await notes.record(checkpoint)
+        if case .failAfterWord(let remedy) = act {
+            try await notes.accepted(0, checkpoint)
+            throw UploadError(Self.failure, remedy: remedy)
+        }
         if case .waitOpening = act { await bell.wait() }
         try Task.checkCancellation()
         if checkpoint["object"] == nil {
