@@ -107,6 +107,30 @@ struct TogetherTests {
     }
 }
 
+@Suite("small files together, in a folder")
+struct TogetherInFolderTests {
+    @Test(
+        "what was brought is on the disk, and survives a power cut",
+        .enabled("\(LoopDisk.need)") {
+            await LoopDisk.isPossible.value
+        }, arguments: LoopDisk.Kind.allCases)
+    func durable(_ kind: LoopDisk.Kind) async throws {
+        let disk = try await LoopDisk(kind)
+        let target = DirectoryTarget(
+            name: "archive", path: disk.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
+            disk: SlowDisk(patience: .seconds(60)))
+        let parcels = try (0..<20).map { number in
+            try Parcel(
+                number * 5000, id: "\(number)", name: FilePath("day \(number % 3)/\(number)"), seed: UInt64(number))
+        }
+        let done = try await Directory(target, taken: .suffix).upload(
+            together: parcels.map(\.order), notes: Notebook())
+        #expect(done.count == parcels.count)
+        try await disk.cutPower()
+        for parcel in parcels { #expect(try Files.read(disk.path.appending(parcel.order.name)) == parcel.content) }
+    }
+}
+
 /// Takes the notes of a bundle.
 private final class Notebook: BundleNotes {
     private struct Pages {

@@ -37,6 +37,31 @@ struct StagingTests {
         #expect(try Files.read(area.path("1"), limit: 1 << 30) == content)
     }
 
+    @Test(
+        "copies that have their names are on the disk, and survive a power cut",
+        .enabled("\(LoopDisk.need)") {
+            await LoopDisk.isPossible.value
+        }, arguments: LoopDisk.Kind.allCases)
+    func durable(_ kind: LoopDisk.Kind) async throws {
+        let disk = try await LoopDisk(kind)
+        let area = StagingArea(folder: disk.path.appending("staging"), method: .copy)
+        try area.prepare()
+        var copies: [StagingArea.FreshCopy] = []
+        var contents: [[UInt8]] = []
+        for (number, size) in [0, 1, 4096, 300_000, 3 << 20].enumerated() {
+            contents.append(noise(size, seed: UInt64(number)))
+            let source = try folder.write(FilePath("source \(number)"), contents[number])
+            let (identity, look) = try identity(source)
+            copies.append(
+                try area.copy(source, expecting: identity, changed: look.changed, as: FilePath("\(number + 1)")))
+        }
+        try area.publish(copies)
+        try await disk.cutPower()
+        for (number, content) in contents.enumerated() {
+            #expect(try Files.read(area.path(FilePath("\(number + 1)")), limit: 1 << 30) == content)
+        }
+    }
+
     @Test("a source that is not what was recorded is refused, and leaves nothing behind")
     func changed() throws {
         let source = try folder.write("source.mp4", noise(1000))
