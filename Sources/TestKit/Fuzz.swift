@@ -24,7 +24,10 @@ package struct Fuzz: Sendable {
     }
 
     /// Whether somebody has asked for more rounds than an ordinary run has.
-    package static var isLong: Bool { number("SLUICE_FUZZ") != nil }
+    private static var isLong: Bool { number("SLUICE_FUZZ") != nil }
+
+    /// The limit of a suite of such tests: a hang of one round, and not how many somebody asked for.
+    package static var minutes: Int { isLong ? 600 : Patience.minutes(5) }
 
     /// One round.
     package struct Round: Sendable {

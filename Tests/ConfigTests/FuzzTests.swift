@@ -7,7 +7,7 @@ import Testing
 
 /// Configurations that a person, an editor or a disk has damaged: settings that hold what they promise, or errors that
 /// name a place in the file and what to do.
-@Suite("Fuzz: configuration", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: configuration", .timeLimit(.minutes(Fuzz.minutes)))
 struct ConfigFuzzTests {
     /// Stands in no message, whatever becomes of the file around it.
     static let canary = "Zq7canaryX9k2"

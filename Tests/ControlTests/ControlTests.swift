@@ -57,7 +57,7 @@ func withLine<R>(
     }
 }
 
-@Suite("Control", .timeLimit(.minutes(1)))
+@Suite("Control", .timeLimit(.minutes(Patience.minutes(1))))
 struct ControlTests {
     @Test("what the daemon says arrives as it was said")
     func roundTrip() async throws {
@@ -248,7 +248,7 @@ struct ControlTests {
     }
 }
 
-@Suite("Without a daemon", .timeLimit(.minutes(1)))
+@Suite("Without a daemon", .timeLimit(.minutes(Patience.minutes(1))))
 struct NotRunningTests {
     @Test("the client says which socket it tried and what it found there")
     func missing() async throws {

@@ -3,7 +3,7 @@ import TestKit
 import Testing
 
 /// What people and machines write by hand, damaged: nothing traps, and what is taken means what it says.
-@Suite("Fuzz: values", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: values", .timeLimit(.minutes(Fuzz.minutes)))
 struct ValueFuzzTests {
     @Test("a glob matches as the slow and simple matcher does")
     func globs() throws {

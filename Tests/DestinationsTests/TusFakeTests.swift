@@ -9,7 +9,7 @@ import Testing
 import Transport
 
 /// What no package shows: servers that are wrong in their own ways. Each test is one way.
-@Suite("tus, to servers that are wrong", .timeLimit(.minutes(2)))
+@Suite("tus, to servers that are wrong", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusFakeTests {
     let script = Script()
 

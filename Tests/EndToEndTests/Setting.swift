@@ -12,6 +12,9 @@ enum Setting {
     /// Whether every combination is tried, and not only enough of them to meet each part.
     static var isThorough: Bool { text("SLOW_TESTS") != nil }
 
+    /// Whether a sanitizer is in the program: `scripts/sanitize` says so.
+    static var isInstrumented: Bool { text("SLUICE_SANITIZER") != nil }
+
     /// The seed of everything that a test rolls; a failure names it, so that it can be had again.
     static var seed: UInt64 {
         number("SLUICE_SEED").map { UInt64($0) } ?? Chance.bytes(4).reduce(0) { $0 << 8 | UInt64($1) }

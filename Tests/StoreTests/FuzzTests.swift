@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 /// Columns that a disk has damaged: the row is still shown, without what cannot be read.
-@Suite("Fuzz: columns of the store", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: columns of the store", .timeLimit(.minutes(Fuzz.minutes)))
 struct ColumnFuzzTests {
     private static let words = [
         "\"", "\\", "\\\"", "\\u0000", "\\ud83c", "\\u0041", "{", "}", "{}", "[", "]", ":", ",", "null", "true",

@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import Transport
 
-@Suite("Transport, when things go wrong", .timeLimit(.minutes(1)))
+@Suite("Transport, when things go wrong", .timeLimit(.minutes(Patience.minutes(1))))
 struct FaultTests {
     let transport = Transport()
     let folder = TemporaryFolder()
