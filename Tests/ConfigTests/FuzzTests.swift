@@ -218,7 +218,8 @@ struct ConfigFuzzTests {
     @Test("an amount of bytes or time means the same when it is written out, and never overflows")
     func amounts() throws {
         let seeds = [
-            "200 GB", "1.5 TiB", "0", "8MiB", "999999999999999.999 kB", "90s", "1d2h30m5s500ms", "1h 30m", "0.001 s",
+            "200 GB", "1.5 TiB", "0", "8MiB", "999999999999999.999 kB", "999999999999999.999KiB", "90s",
+            "1d2h30m5s500ms", "1h 30m", "0.001 s",
         ]
         let mutator = Mutator(
             seeds.map { Array($0.utf8) },
