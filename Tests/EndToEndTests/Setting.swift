@@ -25,14 +25,22 @@ enum Setting {
     /// - Throws: ``NoBinary`` when there is none: these tests fail then, they are not skipped.
     static func binary() throws -> FilePath {
         if let given = text("SLUICE_BINARY") { return FilePath(given) }
+        let beside = runner().parent.appending("sluice")
+        guard try FileLook.ifPresent(at: beside) != nil else { throw NoBinary(place: beside) }
+        return beside
+    }
+
+    /// The program that runs these tests.
+    static func runner() -> FilePath {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = buffer.withUnsafeMutableBytes { buffer in
             buffer.baseAddress.map { readlink("/proc/self/exe", $0, buffer.count) } ?? -1
         }
-        let beside = FilePath(bytes: buffer.prefix(max(0, count))).parent.appending("sluice")
-        guard try FileLook.ifPresent(at: beside) != nil else { throw NoBinary(place: beside) }
-        return beside
+        return FilePath(bytes: buffer.prefix(max(0, count)))
     }
+
+    /// Where a test that is about to be killed says what it leaves behind.
+    static var orphanage: FilePath? { text("SLUICE_TEST_ORPHANAGE").map { FilePath($0) } }
 
     struct NoBinary: Error, CustomStringConvertible {
         let place: FilePath
