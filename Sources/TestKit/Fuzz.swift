@@ -113,6 +113,9 @@ package struct Fuzz: Sendable {
     }
 }
 
+/// Whether `part` stands in `text`, byte for byte: by `Character` an accent behind it would hide it.
+package func stands(_ part: String, in text: String) -> Bool { text.utf8.firstRange(of: part.utf8) != nil }
+
 /// Bytes as a Swift string literal would have them: printable ASCII as it stands, all else as `\xHH`.
 package func escaped(_ bytes: [UInt8], limit: Int = 4096) -> String {
     var out = ""

@@ -46,13 +46,17 @@ struct TusFakeTests {
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 3)
     }
 
-    @Test("an answer that repeats the token, or the half of it that still fits, is shown without it")
-    func echoedToken() async throws {
+    /// An accent and a joiner make another `Character` of the token's last letter.
+    @Test(
+        "an answer that repeats the token, or the half of it that still fits, is shown without it",
+        arguments: ["", "\u{301}", "\u{200D}x"])
+    func echoedToken(_ after: String) async throws {
         let token = "Zq7canaryX9k2"
         let server = try FakeServer { exchange in
             let filling = String(repeating: "x", count: 192)
             exchange.reply(
-                exchange.method == "OPTIONS" ? 404 : 403, [], "Bearer \(token) \(filling)\(token)".suffix(205) + token)
+                exchange.method == "OPTIONS" ? 404 : 403, [],
+                "Bearer \(token) \(filling)\(token)".suffix(205) + token + after)
         }
         let journey = try Journey(server.url + "/files", values: ["token": .secret(.literal(token))])
         let error = try await journey.failedAttempt()
