@@ -87,7 +87,7 @@ struct Answer {
     /// Whether this is a status line without a status: libcurl takes any line for one that begins with `HTTP/`, and reads
     /// 200 where it finds no number (its support for odd servers), which would be an answer that nobody gave.
     static func isGarbled(_ line: UnsafeRawBufferPointer) -> Bool {
-        guard line.starts(with: "HTTP/".utf8) else { return false }
+        guard beginsAnswer(line) else { return false }
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let rest = line.dropFirst(5)
         let version = rest.prefix { digits.contains($0) || $0 == UInt8(ascii: ".") }
@@ -96,12 +96,18 @@ struct Answer {
         return version.isEmpty || !isApart || status.prefix { digits.contains($0) }.count != 3
     }
 
+    /// In capitals or not, as libcurl takes it.
+    private static func beginsAnswer(_ line: UnsafeRawBufferPointer) -> Bool {
+        line.count >= 5 && line[4] == UInt8(ascii: "/")
+            && zip(line, "http".utf8).allSatisfy { byte, letter in byte | 0x20 == letter }
+    }
+
     /// - Returns: `false` when there are too many.
     mutating func take(header line: UnsafeRawBufferPointer) -> Bool {
         headerBytes += line.count
         guard headerBytes <= Self.headerLimit else { return false }
         let text = String(decoding: line, as: UTF8.self)
-        if text.hasPrefix("HTTP/") {
+        if Self.beginsAnswer(line) {
             // Each interim answer (100, 104) has a header of its own; only the last one's counts.
             headers = Headers()
             let status = text.drop { $0 != " " }.dropFirst()

@@ -37,7 +37,10 @@ struct TransportTests {
 
     @Test(
         "a status line without a status is no answer",
-        arguments: ["HTTP/{.1 200 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 20", "HTTP/1.1200 OK", "HTTP/"])
+        arguments: [
+            "HTTP/{.1 200 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 20", "HTTP/1.1200 OK", "HTTP/",
+            "HTtP/1.1 2-922337203685477580900 OK", "http/1.1 20",
+        ])
     func garbled(_ status: String) async throws {
         let server = try FakeServer {
             $0.raw("\(status)\r\nContent-Length: 0\r\n\r\n")
