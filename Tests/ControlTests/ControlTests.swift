@@ -121,6 +121,19 @@ struct ControlTests {
         }
     }
 
+    @Test("a body that nests without end is refused, and the daemon goes on", arguments: [512, 513, 514, 5000])
+    func nested(depth: Int) async throws {
+        try await withLine { line in
+            for opening in ["[", "{\"a\":", "{\"ids\":["] {
+                let (status, _, text) = try await line.ask(
+                    "POST", "/v1/pause", String(repeating: opening, count: depth))
+                #expect(status == 400)
+                #expect(text.contains("it is not JSON"))
+            }
+            #expect(try await line.client.status() == .sample)
+        }
+    }
+
     @Test("names are as in the manual")
     func names() async throws {
         try await withLine { line in
