@@ -66,11 +66,15 @@ struct HarnessTests {
         let path = try #require(Setting.orphanage)
         let child = try Child(
             "/bin/sleep", ["600"], output: folder.path.appending("out"), errors: folder.path.appending("err"))
+        let disk = SmallDisk.isPossible ? try SmallDisk(at: folder.path.appending("disk")) : nil
         try Files.replace(path, with: Array("\(child.pid) \(folder.path.display)\n".utf8))
         kill(getpid(), SIGKILL)
+        _ = disk
     }
 
-    @Test("a child does not outlive the process that started it, though that ran no code of ours at its end")
+    @Test(
+        "what a test started, mounted and wrote does not outlive its process, though that ran no code of ours at its end"
+    )
     func noOrphansOfTheKilled() async throws {
         let note = folder.path.appending("note")
         let runner = try Child(
@@ -85,7 +89,10 @@ struct HarnessTests {
         let pid = try #require(Int32(words[0]))
         // Somebody else takes the zombie away.
         try await eventually("process \(pid) is gone") { kill(pid, 0) == -1 && errno == ESRCH }
-        TemporaryFolder.remove(FilePath(String(words[1])))
+        let place = FilePath(String(words[1]))
+        try await eventually("its folder is gone") { try FileLook.ifPresent(at: place) == nil }
+        let mounts = String(decoding: try Files.read("/proc/self/mounts", limit: 1 << 20), as: UTF8.self)
+        #expect(!mounts.contains(place.display))
     }
 
     @Test("waiting in vain names what was waited for")
