@@ -84,10 +84,12 @@ struct Answer {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Whether this is a status line without a status: libcurl takes any line for one that begins with `HTTP/`, and reads
-    /// 200 where it finds no number (its support for odd servers), which would be an answer that nobody gave.
+    /// Whether this is a status line without a status: libcurl takes any line for one that begins with `HTTP/`, in capitals
+    /// or not. It reads 200 where it finds no number, and whatever the number is after small letters (its support for odd
+    /// servers), which would be an answer that nobody gave.
     static func isGarbled(_ line: UnsafeRawBufferPointer) -> Bool {
         guard beginsAnswer(line) else { return false }
+        guard line.starts(with: "HTTP/".utf8) else { return true }
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let rest = line.dropFirst(5)
         let version = rest.prefix { digits.contains($0) || $0 == UInt8(ascii: ".") }
@@ -96,7 +98,6 @@ struct Answer {
         return version.isEmpty || !isApart || status.prefix { digits.contains($0) }.count != 3
     }
 
-    /// In capitals or not, as libcurl takes it.
     private static func beginsAnswer(_ line: UnsafeRawBufferPointer) -> Bool {
         line.count >= 5 && line[4] == UInt8(ascii: "/")
             && zip(line, "http".utf8).allSatisfy { byte, letter in byte | 0x20 == letter }

@@ -39,7 +39,7 @@ struct TransportTests {
         "a status line without a status is no answer",
         arguments: [
             "HTTP/{.1 200 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 20", "HTTP/1.1200 OK", "HTTP/",
-            "HTtP/1.1 2-922337203685477580900 OK", "http/1.1 20",
+            "HTtP/1.1 2-922337203685477580900 OK", "http/1.1 404 Gone",
         ])
     func garbled(_ status: String) async throws {
         let server = try FakeServer {
