@@ -121,7 +121,10 @@ struct Answer {
             return true
         }
         guard let colon = text.firstIndex(of: ":") else { return true }
-        headers.append(trimmed(text[..<colon]), trimmed(text[text.index(after: colon)...]))
+        // libcurl ends the header at any line that begins with a carriage return, and hands over all of it.
+        let name = trimmed(text[..<colon])
+        guard let first = line.first, first > UInt8(ascii: " "), isToken(name) else { return true }
+        headers.append(name, trimmed(text[text.index(after: colon)...]))
         return true
     }
 

@@ -49,6 +49,21 @@ struct TransportTests {
         await #expect(throws: TransportError.self) { try await transport.send(Request("HEAD", server.url)) }
     }
 
+    @Test(
+        "a header whose name is none is no header",
+        arguments: [
+            "\r Upload-Offset: 7", "Upload-Offset\u{301}: 7", "Up load-Offset: 7", ": 7", "\u{B}Upload-Offset: 7",
+        ])
+    func nameless(_ line: String) async throws {
+        let server = try FakeServer {
+            $0.raw("HTTP/1.1 200 OK\r\nX-One: a\r\nContent-Length: 0\r\n\(line)\r\n\r\n")
+            $0.cut()
+        }
+        let response = try await transport.send(Request("HEAD", server.url))
+        #expect(response.headers["X-One"] == "a")
+        #expect(response.headers["Upload-Offset"] == nil && response.headers.lines.count == 2)
+    }
+
     @Test("a header line that is folded has one value, and what is in its second half is no header")
     func folded() async throws {
         let server = try FakeServer {
