@@ -88,16 +88,16 @@ func written(_ duration: Duration) -> String {
     return text.isEmpty ? "0" : text
 }
 
-/// A number with up to three decimals, and its unit.
+/// A number with up to three decimals, and its unit. Large enough for every `Int64`, written out in the smallest unit.
 private struct Amount {
-    var thousandths: Int64
+    var thousandths: Int128
     var unit: String
     /// Where the unit stands, in Unicode scalars.
     var unitOffset: Int
 
     /// - Returns: `nil` when it does not fit.
     func times(_ factor: Int64) -> Int64? {
-        Int64(exactly: Int128(thousandths) * Int128(factor) / 1000)
+        Int64(exactly: thousandths * Int128(factor) / 1000)
     }
 
     /// The whole text as one amount.
@@ -117,10 +117,10 @@ private struct Amount {
             decimals = digits(&rest)
             guard (1...3).contains(decimals.count) else { throw .plain }
         }
-        guard !whole.isEmpty, whole.count <= 15 else { throw .plain }
+        guard !whole.isEmpty, whole.count <= 19 else { throw .plain }
         let padding = Array(repeating: Unicode.Scalar("0"), count: 3 - decimals.count)
         let text = String(String.UnicodeScalarView(whole + decimals + padding))
-        guard let thousandths = Int64(text) else { throw .plain }
+        guard let thousandths = Int128(text) else { throw .plain }
         while rest.first == " " { rest.removeFirst() }
         let offset = rest.startIndex
         let unit = rest.prefix { $0.properties.isAlphabetic || $0 == "/" }

@@ -1,3 +1,4 @@
+internal import Core
 package import Daemon
 internal import FoundationEssentials
 
@@ -36,6 +37,7 @@ package enum JSON {
     }
 
     package static func value<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws -> T {
+        try checkJSON(bytes)
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         return try decoder.decode(type, from: Data(bytes))

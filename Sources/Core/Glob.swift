@@ -2,11 +2,13 @@
 ///
 /// | written | matches |
 /// |---|---|
-/// | `*` | any bytes but `/`, also none |
-/// | `**` | any bytes, also `/`; `**/` also matches nothing, so that `**/x` finds `x` at the top |
-/// | `?` | one character but `/` (one byte where the name is no UTF-8) |
-/// | `[a-z]`, `[!a-z]` | one byte (not) of the set |
+/// | `*` | any characters but `/`, also none |
+/// | `**` | any characters, also `/`; `**/` also matches nothing, so that `**/x` finds `x` at the top |
+/// | `?` | one character but `/` |
+/// | `[a-z]`, `[!a-z]` | one character but `/` (not) of the set |
 /// | `\x` | `x` itself |
+///
+/// A character is a Unicode scalar, and a byte where the name is no UTF-8; nothing matches half of one.
 ///
 /// Upper and lower case of ASCII letters are the same: cameras write `CLIP.MP4`, people write `*.mp4`.
 package struct Glob: Hashable, Sendable {
@@ -14,7 +16,7 @@ package struct Glob: Hashable, Sendable {
         /// Lower case.
         case byte(UInt8)
         case character
-        case set(ByteSet)
+        case set(LetterSet)
         case run
         case deepRun
         /// `**/`: nothing, or anything that ends with a slash.
@@ -50,7 +52,8 @@ package struct Glob: Hashable, Sendable {
 
     /// Goes along both, and on a mismatch back to the last run and lets it take more.
     ///
-    /// Only the last `*` and the last `**` need to be remembered: what an earlier one could take, a later one could too.
+    /// Only the last `*` and the last `**` need to be remembered: what an earlier one could take, a later one could too. That
+    /// holds because all of them stop between the same characters.
     private func walk(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         var piece = 0
         var at = 0
@@ -80,8 +83,9 @@ package struct Glob: Hashable, Sendable {
                 return true
             }
             if let last = run, last.at < name.count, name[last.at] != slash {
-                run = (last.piece, last.at + 1)
-                (piece, at) = (last.piece, last.at + 1)
+                let next = last.at + Letter(in: name, at: last.at).length
+                run = (last.piece, next)
+                (piece, at) = (last.piece, next)
             } else if let last = deepRun, let next = next(after: last.at, in: name, atSlash: last.isFolders) {
                 deepRun = (last.piece, next, last.isFolders)
                 run = nil
@@ -94,12 +98,9 @@ package struct Glob: Hashable, Sendable {
 
     /// Where a deep run may end next.
     private func next(after start: Int, in name: UnsafeBufferPointer<UInt8>, atSlash: Bool) -> Int? {
-        var at = start
-        while at < name.count {
-            at += 1
-            if !atSlash || name[at - 1] == slash { return at }
-        }
-        return nil
+        guard start < name.count else { return nil }
+        if !atSlash { return start + Letter(in: name, at: start).length }
+        return name[start...].firstIndex(of: slash).map { $0 + 1 }
     }
 
     /// How many bytes the piece takes; 0 when it does not match.
@@ -108,12 +109,10 @@ package struct Glob: Hashable, Sendable {
         let byte = name[at]
         switch piece {
         case .byte(let wanted): return byte.lowered == wanted ? 1 : 0
-        case .set(let set): return byte != slash && set.contains(byte) ? 1 : 0
-        case .character:
-            if byte == slash { return 0 }
-            let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
-            guard at + length <= name.count else { return 1 }
-            return (at + 1..<at + length).allSatisfy { name[$0] & 0xC0 == 0x80 } ? length : 1
+        case .set(let set):
+            let letter = Letter(in: name, at: at)
+            return byte != slash && set.contains(letter) ? letter.length : 0
+        case .character: return byte == slash ? 0 : Letter(in: name, at: at).length
         case .run, .deepRun, .folders: return 0
         }
     }
@@ -139,7 +138,7 @@ package struct Glob: Hashable, Sendable {
                 pieces.append(.character)
                 at += 1
             case UInt8(ascii: "["):
-                if let (set, end) = ByteSet.parse(pattern, from: at + 1) {
+                if let (set, end) = LetterSet.parse(pattern, from: at + 1) {
                     pieces.append(.set(set))
                     at = end
                 } else {
@@ -161,19 +160,52 @@ package struct Glob: Hashable, Sendable {
 
 private let slash = UInt8(ascii: "/")
 
-/// The bytes that a bracket expression allows.
-private struct ByteSet: Hashable, Sendable {
-    private var ranges: [ClosedRange<UInt8>] = []
+/// One character of a name or of a pattern.
+private struct Letter {
+    /// The scalar; a byte that is no part of one stands behind all scalars.
+    let value: UInt32
+    /// In bytes.
+    let length: Int
+
+    init<Bytes: RandomAccessCollection>(in bytes: Bytes, at start: Int)
+    where Bytes.Element == UInt8, Bytes.Index == Int {
+        let first = bytes[start]
+        let length = first < 0xC2 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 1
+        if first < 0x80 {
+            (value, self.length) = (UInt32(first), 1)
+            return
+        }
+        if length > 1, start + length <= bytes.endIndex {
+            var value = UInt32(first) & (0xFF >> (UInt32(length) + 1))
+            var isWhole = true
+            for index in start + 1..<start + length {
+                isWhole = isWhole && bytes[index] & 0xC0 == 0x80
+                value = value << 6 | UInt32(bytes[index] & 0x3F)
+            }
+            if isWhole, let scalar = Unicode.Scalar(value), UTF8.width(scalar) == length {
+                (self.value, self.length) = (value, length)
+                return
+            }
+        }
+        (value, self.length) = (0x11_0000 + UInt32(first), 1)
+    }
+}
+
+/// The characters that a bracket expression allows.
+private struct LetterSet: Hashable, Sendable {
+    private var ranges: [ClosedRange<UInt32>] = []
     private var isInverted = false
 
-    func contains(_ byte: UInt8) -> Bool {
-        let found = ranges.contains { $0.contains(byte.lowered) || $0.contains(byte.raised) }
+    func contains(_ letter: Letter) -> Bool {
+        let byte = UInt8(exactly: letter.value)
+        let (low, high) = (byte.map { UInt32($0.lowered) }, byte.map { UInt32($0.raised) })
+        let found = ranges.contains { $0.contains(low ?? letter.value) || $0.contains(high ?? letter.value) }
         return found != isInverted
     }
 
     /// - Returns: The set and the place behind its closing bracket; `nil` when there is none.
-    static func parse(_ pattern: [UInt8], from start: Int) -> (ByteSet, Int)? {
-        var set = ByteSet()
+    static func parse(_ pattern: [UInt8], from start: Int) -> (LetterSet, Int)? {
+        var set = LetterSet()
         var at = start
         if at < pattern.count, pattern[at] == UInt8(ascii: "!") || pattern[at] == UInt8(ascii: "^") {
             set.isInverted = true
@@ -183,15 +215,15 @@ private struct ByteSet: Hashable, Sendable {
         while at < pattern.count {
             // A bracket that comes first is one of the set.
             if pattern[at] == UInt8(ascii: "]"), at > first { return (set, at + 1) }
-            let lower = pattern[at]
-            if at + 2 < pattern.count, pattern[at + 1] == UInt8(ascii: "-"), pattern[at + 2] != UInt8(ascii: "]") {
-                let upper = pattern[at + 2]
+            let lower = Letter(in: pattern, at: at)
+            at += lower.length
+            if at + 1 < pattern.count, pattern[at] == UInt8(ascii: "-"), pattern[at + 1] != UInt8(ascii: "]") {
+                let upper = Letter(in: pattern, at: at + 1)
                 // A range that runs backwards holds nothing.
-                if lower <= upper { set.ranges.append(lower...upper) }
-                at += 3
+                if lower.value <= upper.value { set.ranges.append(lower.value...upper.value) }
+                at += 1 + upper.length
             } else {
-                set.ranges.append(lower...lower)
-                at += 1
+                set.ranges.append(lower.value...lower.value)
             }
         }
         return nil

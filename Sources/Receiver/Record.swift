@@ -31,7 +31,9 @@ struct Record: Codable, Sendable {
     var isOurs: Bool?
 
     static func read(_ path: FilePath) throws -> Record {
-        try JSONDecoder().decode(Record.self, from: Data(try Files.read(path)))
+        let text = try Files.read(path)
+        try checkJSON(text)
+        return try JSONDecoder().decode(Record.self, from: Data(text))
     }
 
     /// Durable when this returns.

@@ -104,6 +104,7 @@ package struct Origin: Codable, Hashable, Sendable {
         let copy = try Descriptor.open(path, for: .reading)
         guard let text = try copy.attribute(attribute, named: path) else { return nil }
         // What does not decode was not written by us, or is damaged: the copy is then found out by its content.
+        guard (try? checkJSON(text)) != nil else { return nil }
         return try? JSONDecoder().decode(Origin.self, from: Data(text))
     }
 }

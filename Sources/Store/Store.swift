@@ -337,7 +337,8 @@ package actor Store {
     /// - Returns: `nil` for a text that this program did not write.
     static func value<T: Decodable>(_ type: T.Type, json: String) -> T? {
         // A damaged column must not hide the row: it shows without the detail.
-        try? JSONDecoder().decode(type, from: Data(json.utf8))
+        guard (try? checkJSON(json.utf8)) != nil else { return nil }
+        return try? JSONDecoder().decode(type, from: Data(json.utf8))
     }
 }
 

@@ -1,5 +1,3 @@
-internal import FoundationEssentials
-
 /// Texts by name as a JSON object, the form of every small map in the database.
 ///
 /// Written and read here byte by byte: each upload has four of them, and the general encoder costs more than the
@@ -35,8 +33,7 @@ enum TextMap {
 
     /// - Returns: `nil` for a text that this program did not write.
     static func map(_ text: String) -> [String: String]? {
-        // A damaged column must not hide the row: it shows without the detail.
-        plain(text) ?? (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8)))
+        plain(text) ?? Store.value([String: String].self, json: text)
     }
 
     /// What has no escapes and no blanks, as nearly all have; `nil` for anything else, which the decoder may know.

@@ -1,12 +1,11 @@
 package import Core
-internal import Dispatch
 internal import Glibc
 package import Linux
 internal import Synchronization
 
 /// A program that a test started: what it printed, how it ended, and no way for it to outlive the test.
 ///
-/// When the last reference goes, the process is killed and waited for. Its environment is small and the same
+/// When the last reference goes, the process is killed and waited for; when this process ends before that, by the kernel. Its environment is small and the same
 /// everywhere: what the caller gives, and the few variables without which no program starts.
 package final class Child: Sendable {
     package enum Ending: Hashable, Sendable { case status(Int32), signal(Int32) }
@@ -37,8 +36,8 @@ package final class Child: Sendable {
         self.output = output
         self.errors = errors
         let variables = Self.inherited.merging(environment) { _, given in given }
-        pid = try Self.spawn(
-            program, [program.display] + arguments, variables.map { "\($0.key)=\($0.value)" }, output, errors)
+        pid = try Starter.start(
+            program, arguments, environment: variables.map { "\($0.key)=\($0.value)" }, output: output, errors: errors)
         ending = Mutex(nil)
     }
 
@@ -125,37 +124,5 @@ package final class Child: Sendable {
             if let value = getenv(name) { kept[name] = String(cString: value) }
         }
         return kept
-    }
-
-    private static func spawn(
-        _ program: FilePath, _ arguments: [String], _ environment: [String], _ output: FilePath, _ errors: FilePath
-    ) throws(SystemError) -> pid_t {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        for (number, path) in [(1, output), (2, errors)] {
-            path.withCString {
-                _ = posix_spawn_file_actions_addopen(&actions, Int32(number), $0, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-            }
-        }
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // A test runner may block or ignore signals; its children begin with none blocked and all at their default.
-        var set = sigset_t()
-        sigemptyset(&set)
-        posix_spawnattr_setsigmask(&attributes, &set)
-        sigfillset(&set)
-        posix_spawnattr_setsigdefault(&attributes, &set)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-
-        var words = arguments.map { strdup($0) } + [nil]
-        var variables = environment.map { strdup($0) } + [nil]
-        defer { for text in words + variables { free(text) } }
-        var pid: pid_t = 0
-        let code = program.withCString { posix_spawn(&pid, $0, &actions, &attributes, &words, &variables) }
-        if code != 0 { throw SystemError(call: "posix_spawn", subject: program.display, code: code) }
-        return pid
     }
 }

@@ -126,6 +126,8 @@ package final class Exchange {
             if end == nil {
                 guard let more = Self.receive(connection, 64 << 10) else { return nil }
                 bytes += more
+                // A peer that speaks TLS waits for an answer, and sends no header that could end.
+                if bytes.first == 0x16 { return nil }
             }
         }
         guard let end else { return nil }

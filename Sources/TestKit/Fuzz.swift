@@ -24,7 +24,10 @@ package struct Fuzz: Sendable {
     }
 
     /// Whether somebody has asked for more rounds than an ordinary run has.
-    package static var isLong: Bool { number("SLUICE_FUZZ") != nil }
+    private static var isLong: Bool { number("SLUICE_FUZZ") != nil }
+
+    /// The limit of a suite of such tests: a hang of one round, and not how many somebody asked for.
+    package static var minutes: Int { isLong ? 600 : Patience.minutes(5) }
 
     /// One round.
     package struct Round: Sendable {
@@ -109,6 +112,9 @@ package struct Fuzz: Sendable {
         }
     }
 }
+
+/// Whether `part` stands in `text`, byte for byte: by `Character` an accent behind it would hide it.
+package func stands(_ part: String, in text: String) -> Bool { text.utf8.firstRange(of: part.utf8) != nil }
 
 /// Bytes as a Swift string literal would have them: printable ASCII as it stands, all else as `\xHH`.
 package func escaped(_ bytes: [UInt8], limit: Int = 4096) -> String {

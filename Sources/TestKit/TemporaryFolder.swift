@@ -2,12 +2,13 @@ package import Core
 internal import Glibc
 internal import Linux
 
-/// A folder of a test's own, removed with everything in it when the last reference goes.
+/// A folder of a test's own, removed with everything in it when the last reference goes; by ``Caretaker`` when this process
+/// does not live to see that.
 package final class TemporaryFolder: Sendable {
     package let path: FilePath
 
     package init() {
-        var template = Array("\(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")/sluice-test-XXXXXX".utf8CString)
+        var template = Array("\(Caretaker.prefix)XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { fatalError("mkdtemp: errno \(errno)") }
         path = FilePath(bytes: template.dropLast().map { UInt8(bitPattern: $0) })
     }

@@ -84,10 +84,12 @@ struct Answer {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Whether this is a status line without a status: libcurl takes any line for one that begins with `HTTP/`, and reads
-    /// 200 where it finds no number (its support for odd servers), which would be an answer that nobody gave.
+    /// Whether this is a status line without a status: libcurl takes any line for one that begins with `HTTP/`, in capitals
+    /// or not. It reads 200 where it finds no number, and whatever the number is after small letters (its support for odd
+    /// servers), which would be an answer that nobody gave.
     static func isGarbled(_ line: UnsafeRawBufferPointer) -> Bool {
-        guard line.starts(with: "HTTP/".utf8) else { return false }
+        guard beginsAnswer(line) else { return false }
+        guard line.starts(with: "HTTP/".utf8) else { return true }
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let rest = line.dropFirst(5)
         let version = rest.prefix { digits.contains($0) || $0 == UInt8(ascii: ".") }
@@ -96,12 +98,17 @@ struct Answer {
         return version.isEmpty || !isApart || status.prefix { digits.contains($0) }.count != 3
     }
 
+    private static func beginsAnswer(_ line: UnsafeRawBufferPointer) -> Bool {
+        line.count >= 5 && line[4] == UInt8(ascii: "/")
+            && zip(line, "http".utf8).allSatisfy { byte, letter in byte | 0x20 == letter }
+    }
+
     /// - Returns: `false` when there are too many.
     mutating func take(header line: UnsafeRawBufferPointer) -> Bool {
         headerBytes += line.count
         guard headerBytes <= Self.headerLimit else { return false }
         let text = String(decoding: line, as: UTF8.self)
-        if text.hasPrefix("HTTP/") {
+        if Self.beginsAnswer(line) {
             // Each interim answer (100, 104) has a header of its own; only the last one's counts.
             headers = Headers()
             let status = text.drop { $0 != " " }.dropFirst()
@@ -114,7 +121,10 @@ struct Answer {
             return true
         }
         guard let colon = text.firstIndex(of: ":") else { return true }
-        headers.append(trimmed(text[..<colon]), trimmed(text[text.index(after: colon)...]))
+        // libcurl ends the header at any line that begins with a carriage return, and hands over all of it.
+        let name = trimmed(text[..<colon])
+        guard let first = line.first, first > UInt8(ascii: " "), isToken(name) else { return true }
+        headers.append(name, trimmed(text[text.index(after: colon)...]))
         return true
     }
 

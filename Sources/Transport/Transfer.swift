@@ -245,7 +245,7 @@ final class Transfer: @unchecked Sendable {
 }
 
 /// A name of RFC 9110, section 5.6.2.
-private func isToken(_ text: String) -> Bool {
+func isToken(_ text: String) -> Bool {
     !text.isEmpty
         && text.utf8.allSatisfy { byte in
             switch byte {

@@ -45,23 +45,11 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
 
 /// `url` without user, password, query and fragment.
 package func withoutSecrets(_ url: String) -> String {
-    var text = Substring(url)
-    if let cut = text.firstIndex(where: { $0 == "?" || $0 == "#" }) { text = text[..<cut] }
-    guard let start = text.range(of: "://") else { return String(text) }
-    let rest = text[start.upperBound...]
-    let end = rest.firstIndex(of: "/") ?? rest.endIndex
-    guard let at = rest[..<end].lastIndex(of: "@") else { return String(text) }
-    return text[..<start.upperBound] + String(rest[rest.index(after: at)...])
-}
-
-extension Substring {
-    /// The first place where `text` stands.
-    fileprivate func range(of text: String) -> Range<Index>? {
-        var at = startIndex
-        while at < endIndex {
-            if self[at...].hasPrefix(text) { return at..<index(at, offsetBy: text.count) }
-            at = index(after: at)
-        }
-        return nil
+    // By bytes: an accent behind a mark makes another `Character` of it.
+    var text = Array(url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+    if let start = text.firstRange(of: "://".utf8)?.upperBound {
+        let authority = text[start...].prefix { $0 != UInt8(ascii: "/") }
+        if let at = authority.lastIndex(of: UInt8(ascii: "@")) { text.removeSubrange(start...at) }
     }
+    return String(decoding: text, as: UTF8.self)
 }

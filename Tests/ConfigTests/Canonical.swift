@@ -124,13 +124,13 @@ struct Canonical {
 
     static func time(_ duration: Duration) -> String { "\(duration.inMilliseconds)ms" }
 
-    /// With the first unit in which it takes at most 15 digits and three decimals.
+    /// With the last unit in which it takes at most three decimals.
     static func amount(_ bytes: Int64) -> String {
         let units: [(String, Int64)] = [
             ("B", 1), ("kB", 1_000), ("KiB", 1 << 10), ("MB", 1_000_000), ("MiB", 1 << 20), ("GB", 1_000_000_000),
             ("GiB", 1 << 30), ("TB", 1_000_000_000_000), ("TiB", 1 << 40),
         ]
-        for (name, factor) in units where bytes / factor < 1_000_000_000_000_000 {
+        for (name, factor) in units.reversed() {
             let (thousandths, rest) = (Int128(bytes) * 1000).quotientAndRemainder(dividingBy: Int128(factor))
             guard rest == 0 else { continue }
             let decimals = padded(Int(thousandths % 1000), 3)

@@ -69,6 +69,17 @@ struct LimitTests {
         #expect(objections(to: full + "#") == "a.yaml: is larger than 1 MiB, which no configuration is")
     }
 
+    @Test("may name every amount up to the largest to the byte, and is told when one is larger")
+    func largestAmount() throws {
+        func text(_ amount: String) -> String { minimal + "\nstaging: {max_size: \(amount)}" }
+        for amount in [Int64.max, 1_023_999_999_999_999_998, 1_000_000_000_000_000] {
+            #expect(try read(text("\(amount) B")).settings.staging.maxSize == amount)
+        }
+        for amount in ["9223372036854775808 B", "8388608 TiB", "9999999999999999999.999 TiB"] {
+            #expect(objections(to: text(amount)).contains("more than 8 EiB"), "\(amount)")
+        }
+    }
+
     @Test("may watch a thousand folders")
     func manyFolders() throws {
         var text = "version: 1\ndestinations: {nas: {type: tus, url: \"https://nas.example/\"}}\nfolders:\n"

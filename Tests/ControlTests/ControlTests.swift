@@ -57,7 +57,7 @@ func withLine<R>(
     }
 }
 
-@Suite("Control", .timeLimit(.minutes(1)))
+@Suite("Control", .timeLimit(.minutes(Patience.minutes(1))))
 struct ControlTests {
     @Test("what the daemon says arrives as it was said")
     func roundTrip() async throws {
@@ -118,6 +118,19 @@ struct ControlTests {
             #expect(status == (asked == nil ? 400 : 202))
             #expect(text.contains(words) || asked != nil)
             #expect(line.daemon.asked == (asked.map { [$0] } ?? []))
+        }
+    }
+
+    @Test("a body that nests without end is refused, and the daemon goes on", arguments: [512, 513, 514, 5000])
+    func nested(depth: Int) async throws {
+        try await withLine { line in
+            for opening in ["[", "{\"a\":", "{\"ids\":["] {
+                let (status, _, text) = try await line.ask(
+                    "POST", "/v1/pause", String(repeating: opening, count: depth))
+                #expect(status == 400)
+                #expect(text.contains("it is not JSON"))
+            }
+            #expect(try await line.client.status() == .sample)
         }
     }
 
@@ -248,7 +261,7 @@ struct ControlTests {
     }
 }
 
-@Suite("Without a daemon", .timeLimit(.minutes(1)))
+@Suite("Without a daemon", .timeLimit(.minutes(Patience.minutes(1))))
 struct NotRunningTests {
     @Test("the client says which socket it tried and what it found there")
     func missing() async throws {

@@ -13,7 +13,7 @@ private func event(_ seq: Int64, _ type: String = "state", id: String = "01A") -
     EventView(seq: seq, ts: "2026-11-20T08:00:00.000Z", type: type, op: .sample(id, name: "z\u{2028}\n.mp4"))
 }
 
-@Suite("Events", .timeLimit(.minutes(1)))
+@Suite("Events", .timeLimit(.minutes(Patience.minutes(1))))
 struct EventTests {
     @Test("arrive in order, as they happen, and resume behind the last one")
     func follow() async throws {

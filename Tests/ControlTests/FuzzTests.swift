@@ -9,7 +9,7 @@ import Transport
 @testable import Control
 @testable import Daemon
 
-@Suite("Fuzz: control", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: control", .timeLimit(.minutes(Fuzz.minutes)))
 struct ControlFuzzTests {
     static let requests = [
         "GET /v1/uploads?list=ongoing&limit=10&after=01JD HTTP/1.1\r\nHost: sluice\r\n\r\n",

@@ -5,7 +5,7 @@ import Testing
 @testable import Control
 @testable import Daemon
 
-@Suite("Requests", .timeLimit(.minutes(1)))
+@Suite("Requests", .timeLimit(.minutes(Patience.minutes(1))))
 struct RequestTests {
     @Test(
         "what a person need not say may be left out, and what nobody knows is refused",

@@ -69,7 +69,7 @@ private func refusal(_ body: () async throws -> Void) async throws -> Refusal {
 
 private struct NotRefused: Error {}
 
-@Suite("Operations", .timeLimit(.minutes(1)))
+@Suite("Operations", .timeLimit(.minutes(Patience.minutes(1))))
 struct OperationsTests {
     @Test("a misspelt folder or destination is said so by every verb that takes one, with what was meant")
     func misspelt() async throws {

@@ -11,7 +11,7 @@ import Testing
 @testable import Store
 
 /// What a rebuild makes of folders, copies, answers and old rows.
-@Suite("rebuilding", .timeLimit(.minutes(2)))
+@Suite("rebuilding", .timeLimit(.minutes(Patience.minutes(2))))
 struct RebuildTests {
     private static let held = Finding.held(RemoteObject(id: nil, url: nil, verifiedBy: "digest"))
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Config
 @testable import Daemon
 
-@Suite("Reload", .timeLimit(.minutes(2)))
+@Suite("Reload", .timeLimit(.minutes(Patience.minutes(2))))
 struct ReloadTests {
     @Test("a transfer goes on untouched while everything but its destination changes")
     func untouched() async throws {

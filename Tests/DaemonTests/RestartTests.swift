@@ -10,7 +10,7 @@ import Testing
 @testable import Daemon
 
 /// A reload must come to what a stop and a start with the new file come to.
-@Suite("Reload and restart", .serialized, .timeLimit(.minutes(5)))
+@Suite("Reload and restart", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
 struct RestartTests {
     /// A daemon that is brought to other settings in one way or the other.
     private final class House {

@@ -7,7 +7,7 @@ import Testing
 @testable import Destinations
 
 /// What the daemon relies on, whoever is at the other end.
-@Suite("every destination", .timeLimit(.minutes(3)))
+@Suite("every destination", .timeLimit(.minutes(Patience.minutes(3))))
 struct ContractTests {
     private static let chunk = Remote.chunk
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Checkpoints of a `directory` that a disk has damaged: the file arrives whole or is refused in words, and no other file
 /// is written over or removed, whatever the checkpoint names.
-@Suite("Fuzz: checkpoints of a directory", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: checkpoints of a directory", .timeLimit(.minutes(Fuzz.minutes)))
 struct DirectoryFuzzTests {
     private static let precious: [FilePath: [UInt8]] = [
         "front/clip.mp4": noise(3000, seed: 8), "front/other.mp4": noise(10, seed: 9), "top.mp4": noise(3000, seed: 10),

@@ -9,7 +9,7 @@ import Testing
 @testable import Destinations
 
 /// What a folder does besides the contract that every destination keeps.
-@Suite("directory", .timeLimit(.minutes(1)))
+@Suite("directory", .timeLimit(.minutes(Patience.minutes(1))))
 struct DirectoryTests {
     private func content(_ end: DirectoryEnd, _ name: FilePath) throws -> [UInt8] {
         try Files.read(end.folder.appending(name))

@@ -9,7 +9,7 @@ import Transport
 
 /// The question whether a server holds a file, answered by one that is damaged: nothing counts as held that the server
 /// did not call so.
-@Suite("Fuzz: replies to a lookup", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: replies to a lookup", .timeLimit(.minutes(Fuzz.minutes)))
 struct LookupFuzzTests {
     private static let announces = [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation"), ("Sluice-Lookup", "1")]
 

@@ -9,7 +9,7 @@ import Testing
 import Transport
 
 /// How an upload ends, or is stopped, at servers that forget, lose, hang or send elsewhere.
-@Suite("tus, endings and detours", .timeLimit(.minutes(2)))
+@Suite("tus, endings and detours", .timeLimit(.minutes(Patience.minutes(2))))
 struct TusEndingsTests {
     let script = Script()
 

@@ -7,7 +7,7 @@ import Transport
 @testable import Destinations
 
 /// What a server writes into its headers, read one by one, and checkpoints that a disk has damaged.
-@Suite("Fuzz: words of a server", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: words of a server", .timeLimit(.minutes(Fuzz.minutes)))
 struct WordFuzzTests {
     @Test("a wait is between a second and an hour, and a date a date of the calendar")
     func waits() throws {

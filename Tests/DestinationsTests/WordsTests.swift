@@ -48,7 +48,8 @@ struct AddressTests {
         "is refused",
         arguments: [
             "http://other/x", "http://h:8080/x", "ftp://h/x", "file:///etc/passwd", "https://me:pw@h/x", "https:///x",
-            "/a b", "/a\r\nX: y", "javascript:alert(1)", "/" + String(repeating: "a", count: 9000),
+            "/a b", "/a\r\nX: y", "javascript:alert(1)", "https://me@\u{301}h/x", "//me@\u{301}@\u{301}h/x",
+            "/" + String(repeating: "a", count: 9000),
         ])
     func refused(_ location: String) {
         #expect(throws: TusLocation.Refused.self) {
@@ -61,6 +62,10 @@ struct AddressTests {
         arguments: [
             ("https://H/x", "https://h:443"), ("http://h", "http://h:80"), ("http://[::1]:81/", "http://[::1]:81"),
             ("http://h:/x", "http://h:80"), ("http://u:p@h:9/x", "http://h:9"),
+            // An accent hides no mark before it.
+            ("http://h/\u{301}x:9", "http://h:80"), ("http://h?\u{301}:9", "http://h:80"),
+            ("http://h#\u{301}@x", "http://h:80"), ("http://u@\u{301}h", "http://\u{301}h:80"),
+            ("http://[::1]x:81", "http://[::1]x:81"),
         ])
     func origins(_ url: String, _ origin: String) { #expect(WebAddress(url).origin == origin) }
 }

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// The daemon with a folder as its destination: beside a receiver, killed behind each step, away, and full.
-@Suite("a folder as destination", .serialized, .timeLimit(.minutes(3)))
+@Suite("a folder as destination", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct ArchiveTests {
     private func fixture(_ uploadTo: [String]) throws -> DaemonFixture {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())

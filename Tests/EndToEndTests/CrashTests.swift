@@ -26,7 +26,7 @@ struct CrashTests {
 
     @Test(
         "every file is at the receiver once and whole, the sources are as configured, nothing is left over",
-        .timeLimit(.minutes(60)), arguments: variants)
+        .timeLimit(.minutes(Patience.minutes(60))), arguments: variants)
     func survives(_ variant: Variant) async throws {
         let seed = Setting.seed
         var dice = Dice(seed: seed)

@@ -55,7 +55,8 @@ struct CutTests {
 
     @Test(
         "behind a durable step: every file is at the receiver once and whole, no source went too early",
-        .timeLimit(.minutes(30)), arguments: stepVariants + (Setting.isThorough ? moreStepVariants : []))
+        .timeLimit(.minutes(Patience.minutes(30))),
+        arguments: stepVariants + (Setting.isThorough ? moreStepVariants : []))
     func behindSteps(_ variant: Variant) async throws {
         var steps = CrashSteps.onTheWay.map { "\($0):1" } + CrashSteps.receiver.map { "\($0):2" }
         if variant.source != .keep { steps += CrashSteps.release.map { "\($0):1" } }
@@ -85,7 +86,8 @@ struct CutTests {
     /// Its disk goes alone, the daemon's go alone, or all of them.
     @Test(
         "behind a durable step: every file is in the folder once and whole, no source went too early",
-        .timeLimit(.minutes(30)), arguments: folderVariants + (Setting.isThorough ? moreFolderVariants : []))
+        .timeLimit(.minutes(Patience.minutes(30))),
+        arguments: folderVariants + (Setting.isThorough ? moreFolderVariants : []))
     func folderBehindSteps(_ variant: Variant) async throws {
         // What comes before the upload does not know where it goes.
         let own = ["opening", "opened"] + CrashSteps.directory + ["verified", "completed"]
@@ -145,7 +147,8 @@ struct CutTests {
     }
 
     @Test(
-        "behind *staged* the copy is enough: the source may be gone, and the file arrives", .timeLimit(.minutes(3)),
+        "behind *staged* the copy is enough: the source may be gone, and the file arrives",
+        .timeLimit(.minutes(Patience.minutes(3))),
         arguments: LoopDisk.Kind.allCases)
     func copyAlone(_ kind: LoopDisk.Kind) async throws {
         let scene = try await PoweredScene(Variant(kind: kind, layout: .apart, source: .delete), seed: 1)
@@ -179,7 +182,7 @@ struct CutTests {
 
     @Test(
         "at any moment: every file has arrived once and whole, no source went too early",
-        .timeLimit(.minutes(60)), arguments: randomVariants + (isLong ? moreRandomVariants : []))
+        .timeLimit(.minutes(Patience.minutes(60))), arguments: randomVariants + (isLong ? moreRandomVariants : []))
     func atRandom(_ variant: Variant) async throws {
         let seed = Setting.seed
         var dice = Dice(seed: seed)

@@ -5,7 +5,7 @@ import Testing
 
 /// Disks that are full, out of names, or read-only, and come back. Side by side, since they mostly wait.
 @Suite(
-    "on a full disk", .timeLimit(.minutes(3)),
+    "on a full disk", .timeLimit(.minutes(Patience.minutes(3))),
     .enabled(if: SmallDisk.isPossible, "small file systems need root: sudo make test"))
 struct FullTests {
     private let dice = Dice(seed: 1)

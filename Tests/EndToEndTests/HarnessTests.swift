@@ -60,6 +60,41 @@ struct HarnessTests {
         #expect(errno == ESRCH)
     }
 
+    /// Not a test: what the next one has killed, in a process of its own.
+    @Test("a test whose process is killed", .enabled(if: Setting.orphanage != nil, "another test starts it"))
+    func killed() throws {
+        let path = try #require(Setting.orphanage)
+        let child = try Child(
+            "/bin/sleep", ["600"], output: folder.path.appending("out"), errors: folder.path.appending("err"))
+        let disk = SmallDisk.isPossible ? try SmallDisk(at: folder.path.appending("disk")) : nil
+        try Files.replace(path, with: Array("\(child.pid) \(folder.path.display)\n".utf8))
+        kill(getpid(), SIGKILL)
+        _ = disk
+    }
+
+    @Test(
+        "what a test started, mounted and wrote does not outlive its process, though that ran no code of ours at its end"
+    )
+    func noOrphansOfTheKilled() async throws {
+        let note = folder.path.appending("note")
+        let runner = try Child(
+            Setting.runner(), ["--testing-library", "swift-testing", "--filter", "HarnessTests.killed"],
+            environment: ["SLUICE_TEST_ORPHANAGE": note.display], output: folder.path.appending("out"),
+            errors: folder.path.appending("err"))
+        let ending = try await runner.end(within: .seconds(60))
+        let said = try runner.printed()
+        try #require(ending == .signal(SIGKILL), "\(said)")
+        let words = String(decoding: try Files.read(note, limit: 4096), as: UTF8.self).split(
+            whereSeparator: \.isWhitespace)
+        let pid = try #require(Int32(words[0]))
+        // Somebody else takes the zombie away.
+        try await eventually("process \(pid) is gone") { kill(pid, 0) == -1 && errno == ESRCH }
+        let place = FilePath(String(words[1]))
+        try await eventually("its folder is gone") { try FileLook.ifPresent(at: place) == nil }
+        let mounts = String(decoding: try Files.read("/proc/self/mounts", limit: 1 << 20), as: UTF8.self)
+        #expect(!mounts.contains(place.display))
+    }
+
     @Test("waiting in vain names what was waited for")
     func overdue() async {
         let error = await #expect(throws: Overdue.self) {

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("with nothing to do")
 struct IdleTests {
-    @Test("neither daemon nor receiver wakes or writes, with 1,000 folders watched", .timeLimit(.minutes(2)))
+    @Test(
+        "neither daemon nor receiver wakes or writes, with 1,000 folders watched",
+        .timeLimit(.minutes(Patience.minutes(2))))
     func sleeps() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         for number in 0..<1000 { try Files.makeFolders(fixture.drop.appending(FilePath("day \(number)"))) }
@@ -40,12 +42,16 @@ struct IdleTests {
                 let now = try Usage(of: pid)
                 defer { before = now }
                 var woken = now.switches.filter { before.switches[$0.key] != $0.value }.map(\.key)
+                if Setting.isInstrumented {
+                    // A sanitizer's own thread, which looks around ten times a second, is called like the main one.
+                    woken = woken.filter { $0 == pid || Self.name(of: $0, in: pid) != "sluice" }
+                }
                 if mounts.hasCome() {
                     woken = woken.filter { Self.name(of: $0, in: pid) != "sluice-watch" }
                 }
                 let isQuiet = woken.isEmpty && now.writtenBytes == before.writtenBytes
-                // What the work needed was given back, which is the last thing to do.
-                return isQuiet && now.resident < now.residentPeak
+                // What the work needed was given back, which is the last thing to do. A sanitizer keeps it.
+                return isQuiet && (now.resident < now.residentPeak || Setting.isInstrumented)
             }
             // libdispatch's threads, which would wake again with the next sleep, have other names.
             let threads = before.switches.keys.map { Self.name(of: $0, in: pid) }

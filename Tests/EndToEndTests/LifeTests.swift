@@ -7,7 +7,7 @@ import Testing
 /// The daemon as its machine has it: told to stop, started again, started again much later.
 @Suite("a daemon's life")
 struct LifeTests {
-    @Test("200 days later a kept source is neither staged nor sent again", .timeLimit(.minutes(3)))
+    @Test("200 days later a kept source is neither staged nor sent again", .timeLimit(.minutes(Patience.minutes(3))))
     func muchLater() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -33,7 +33,7 @@ struct LifeTests {
 
     @Test(
         "SIGTERM in the middle of an upload ends it within two seconds, and the next start goes on",
-        .timeLimit(.minutes(3)))
+        .timeLimit(.minutes(Patience.minutes(3))))
     func leaves() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -54,7 +54,8 @@ struct LifeTests {
         try await outcome.check()
     }
 
-    @Test("SIGTERM ends it though nobody reads its log any more", .timeLimit(.minutes(1)))
+    @Test(
+        "SIGTERM ends it though nobody reads its log any more", .timeLimit(.minutes(Patience.minutes(1))))
     func unreadLog() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()
@@ -85,7 +86,7 @@ struct LifeTests {
         #expect(try await daemon.end(within: .seconds(20)) == .status(0))
     }
 
-    @Test("a second daemon on the same state folder is refused", .timeLimit(.minutes(1)))
+    @Test("a second daemon on the same state folder is refused", .timeLimit(.minutes(Patience.minutes(1))))
     func alone() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()

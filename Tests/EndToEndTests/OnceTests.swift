@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// `sluice run --once`, as cron starts it.
-@Suite("run --once", .serialized, .timeLimit(.minutes(3)))
+@Suite("run --once", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct OnceTests {
     private struct Ran {
         let ending: Child.Ending

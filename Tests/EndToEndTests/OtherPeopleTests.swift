@@ -9,7 +9,7 @@ import Testing
 struct OtherPeopleTests {
     @Test(
         "files reach another tus server once and whole, though it and the daemon are killed on the way",
-        .timeLimit(.minutes(3)))
+        .timeLimit(.minutes(Patience.minutes(3))))
     func server() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let port = try freePort()
@@ -50,7 +50,7 @@ struct OtherPeopleTests {
         #expect(try Outcome.files(in: fixture.staging, hidden: true) == [])
     }
 
-    @Test("another tus client goes on where our killed receiver had got to", .timeLimit(.minutes(2)))
+    @Test("another tus client goes on where our killed receiver had got to", .timeLimit(.minutes(Patience.minutes(2))))
     func client() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()

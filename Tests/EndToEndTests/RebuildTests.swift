@@ -16,7 +16,8 @@ struct RebuildTests {
     }
 
     @Test(
-        "brings every file to the receiver once, whatever became of the database", .timeLimit(.minutes(3)),
+        "brings every file to the receiver once, whatever became of the database",
+        .timeLimit(.minutes(Patience.minutes(3))),
         arguments: [
             Case(source: .keep, loss: .garbage), Case(source: .delete, loss: .deleted),
             Case(source: .move, loss: .truncated), Case(source: .keep, loss: .emptied),
@@ -39,7 +40,7 @@ struct RebuildTests {
     }
 
     @Test(
-        "that is killed there is done by the next one", .timeLimit(.minutes(3)),
+        "that is killed there is done by the next one", .timeLimit(.minutes(Patience.minutes(3))),
         arguments: [
             "rebuild-copy:3", "rebuild-restored:1", "rebuild-finished:1", "rebuild-aside:1", "rebuild-aside:2",
             "rebuild-set-aside:1", "rebuild-done:1",
@@ -59,7 +60,7 @@ struct RebuildTests {
         try await scene.expectAllOnce()
     }
 
-    @Test("sends a copy whose source is gone", .timeLimit(.minutes(2)))
+    @Test("sends a copy whose source is gone", .timeLimit(.minutes(Patience.minutes(2))))
     func onlyTheCopy() async throws {
         let scene = try await Scene(.keep)
         let lost = try #require(scene.waiting.first)
@@ -75,7 +76,9 @@ struct RebuildTests {
         }
     }
 
-    @Test("holds what a receiver that is away may have, and sends it when a person says so", .timeLimit(.minutes(2)))
+    @Test(
+        "holds what a receiver that is away may have, and sends it when a person says so",
+        .timeLimit(.minutes(Patience.minutes(2))))
     func undecided() async throws {
         let scene = try await Scene(.keep)
         try scene.lose(.deleted)
@@ -93,7 +96,7 @@ struct RebuildTests {
         try await scene.expectAllOnce(isRunning: true)
     }
 
-    @Test("is refused while a daemon runs, and for a database that is well", .timeLimit(.minutes(1)))
+    @Test("is refused while a daemon runs, and for a database that is well", .timeLimit(.minutes(Patience.minutes(1))))
     func refused() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         try await fixture.startReceiver()

@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 /// `sluice reload` and SIGHUP, at the program as a user has it.
-@Suite("reload", .serialized, .timeLimit(.minutes(3)))
+@Suite("reload", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
 struct ReloadTests {
     /// A tus server that holds every body until it is let go, and counts what came.
     private final class SlowServer: Sendable {

@@ -12,6 +12,9 @@ enum Setting {
     /// Whether every combination is tried, and not only enough of them to meet each part.
     static var isThorough: Bool { text("SLOW_TESTS") != nil }
 
+    /// Whether a sanitizer is in the program: `scripts/sanitize` says so.
+    static var isInstrumented: Bool { text("SLUICE_SANITIZER") != nil }
+
     /// The seed of everything that a test rolls; a failure names it, so that it can be had again.
     static var seed: UInt64 {
         number("SLUICE_SEED").map { UInt64($0) } ?? Chance.bytes(4).reduce(0) { $0 << 8 | UInt64($1) }
@@ -22,14 +25,22 @@ enum Setting {
     /// - Throws: ``NoBinary`` when there is none: these tests fail then, they are not skipped.
     static func binary() throws -> FilePath {
         if let given = text("SLUICE_BINARY") { return FilePath(given) }
+        let beside = runner().parent.appending("sluice")
+        guard try FileLook.ifPresent(at: beside) != nil else { throw NoBinary(place: beside) }
+        return beside
+    }
+
+    /// The program that runs these tests.
+    static func runner() -> FilePath {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = buffer.withUnsafeMutableBytes { buffer in
             buffer.baseAddress.map { readlink("/proc/self/exe", $0, buffer.count) } ?? -1
         }
-        let beside = FilePath(bytes: buffer.prefix(max(0, count))).parent.appending("sluice")
-        guard try FileLook.ifPresent(at: beside) != nil else { throw NoBinary(place: beside) }
-        return beside
+        return FilePath(bytes: buffer.prefix(max(0, count)))
     }
+
+    /// Where a test that is about to be killed says what it leaves behind.
+    static var orphanage: FilePath? { text("SLUICE_TEST_ORPHANAGE").map { FilePath($0) } }
 
     struct NoBinary: Error, CustomStringConvertible {
         let place: FilePath

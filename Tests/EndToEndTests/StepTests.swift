@@ -24,7 +24,7 @@ struct StepTests {
         [DaemonFixture.Source.delete, .move].map { Kill(step: step, source: $0) }
     }
 
-    @Test("the next start goes on from there", .timeLimit(.minutes(3)), arguments: all)
+    @Test("the next start goes on from there", .timeLimit(.minutes(Patience.minutes(3))), arguments: all)
     func goesOn(_ kill: Kill) async throws {
         let fixture = try DaemonFixture(source: kill.source, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -40,7 +40,7 @@ struct StepTests {
     }
 
     @Test(
-        "a new file under the source's name survives and is delivered too", .timeLimit(.minutes(3)),
+        "a new file under the source's name survives and is delivered too", .timeLimit(.minutes(Patience.minutes(3))),
         arguments: released + [Kill(step: "completed", source: .delete), Kill(step: "verified", source: .move)])
     func newcomer(_ kill: Kill) async throws {
         let fixture = try DaemonFixture(source: kill.source, binary: Setting.binary())
@@ -66,7 +66,7 @@ struct StepTests {
     }
 
     @Test(
-        "a receiver that was killed there is whole after its next start", .timeLimit(.minutes(3)),
+        "a receiver that was killed there is whole after its next start", .timeLimit(.minutes(Patience.minutes(3))),
         arguments: CrashSteps.receiver)
     func receiver(_ step: String) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
@@ -84,7 +84,9 @@ struct StepTests {
         try await outcome.check()
     }
 
-    @Test("cancelled is cancelled: the copy goes, the source stays, nothing is sent", .timeLimit(.minutes(1)))
+    @Test(
+        "cancelled is cancelled: the copy goes, the source stays, nothing is sent",
+        .timeLimit(.minutes(Patience.minutes(1))))
     func cancelled() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let camera = Camera(fixture, dice: Dice(seed: 1))

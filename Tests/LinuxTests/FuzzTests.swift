@@ -4,7 +4,7 @@ import Testing
 
 @testable import Linux
 
-@Suite("Fuzz: the kernel's tables", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: the kernel's tables", .timeLimit(.minutes(Fuzz.minutes)))
 struct TableFuzzTests {
     @Test("mountinfo, however damaged, gives mounts with a name or none")
     func mounts() throws {

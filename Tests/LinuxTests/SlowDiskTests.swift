@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@Suite("SlowDisk", .timeLimit(.minutes(1)))
+@Suite("SlowDisk", .timeLimit(.minutes(Patience.minutes(1))))
 struct SlowDiskTests {
     /// A call into the kernel that returns when the test lets it.
     private final class Gate: Sendable {
@@ -104,7 +104,7 @@ private final class Counter: Sendable {
     func raise(to value: Int) { count.withLock { $0 = max($0, value) } }
 }
 
-@Suite("SharedSyncs", .timeLimit(.minutes(1)))
+@Suite("SharedSyncs", .timeLimit(.minutes(Patience.minutes(1))))
 struct SharedSyncsTests {
     @Test("those who come while one is under way share the next, and one that fails fails alone")
     func shared() async throws {

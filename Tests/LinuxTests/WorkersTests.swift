@@ -141,7 +141,9 @@ struct AlarmsTests {
         Alarms.shared.cancel(never)
     }
 
-    @Test("a sleep ends at its time, and at once when it is cancelled, before it began too", .timeLimit(.minutes(1)))
+    @Test(
+        "a sleep ends at its time, and at once when it is cancelled, before it began too",
+        .timeLimit(.minutes(Patience.minutes(1))))
     func sleeping() async throws {
         let clock = ContinuousClock(), begin = clock.now
         try await Alarms.shared.sleep(for: .milliseconds(20))

@@ -4,7 +4,7 @@ import TestKit
 import Testing
 import WebServer
 
-@Suite("FinalName", .timeLimit(.minutes(1)))
+@Suite("FinalName", .timeLimit(.minutes(Patience.minutes(1))))
 struct FinalNameTests {
     static let long = String(repeating: "ä", count: 140)
 

@@ -4,7 +4,9 @@ import Linux
 import TestKit
 import Testing
 
-@Suite("Receiver on a full disk", .timeLimit(.minutes(1)), .enabled(if: SmallDisk.isPossible, "mounting needs root"))
+@Suite(
+    "Receiver on a full disk", .timeLimit(.minutes(Patience.minutes(1))),
+    .enabled(if: SmallDisk.isPossible, "mounting needs root"))
 struct FullDiskTests {
     @Test("what cannot fit is refused at once, and leaves nothing")
     func announced() async throws {

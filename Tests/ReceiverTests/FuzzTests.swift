@@ -8,7 +8,7 @@ import Testing
 
 /// Requests that no honest client sends, and records that a disk has damaged: the receiver lives, and what it holds is
 /// what it said.
-@Suite("Fuzz: receiver", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: receiver", .timeLimit(.minutes(Fuzz.minutes)))
 struct ReceiverFuzzTests {
     static let requests = [
         "OPTIONS /files/ HTTP/1.1\r\nHost: h\r\n\r\n",

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// The receiver's own extension: whether it holds a content under a name.
-@Suite("a lookup", .timeLimit(.minutes(1)))
+@Suite("a lookup", .timeLimit(.minutes(Patience.minutes(1))))
 struct LookupTests {
     private static let content = noise(5000)
 

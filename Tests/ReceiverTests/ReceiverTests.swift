@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import WebServer
 
-@Suite("Receiver", .timeLimit(.minutes(1)))
+@Suite("Receiver", .timeLimit(.minutes(Patience.minutes(1))))
 struct ReceiverTests {
     @Test("a whole upload appears under its name with its bytes and its time", arguments: [0, 1, 65_537, 3_000_000])
     func whole(_ size: Int) async throws {

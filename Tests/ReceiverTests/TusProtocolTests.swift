@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// tus 1.0.0, request by request.
-@Suite("TusService", .timeLimit(.minutes(1)))
+@Suite("TusService", .timeLimit(.minutes(Patience.minutes(1))))
 struct TusProtocolTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let method: String

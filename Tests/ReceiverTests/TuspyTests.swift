@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// tuspy, the tus project's own client for Python: somebody else's reading of the protocol.
-@Suite("tuspy", .timeLimit(.minutes(3)))
+@Suite("tuspy", .timeLimit(.minutes(Patience.minutes(3))))
 struct TuspyTests {
     /// Sends the first chunk in one process's worth of client, and the rest from another that knows only the URL.
     private static let script = """

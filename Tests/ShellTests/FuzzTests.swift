@@ -7,7 +7,7 @@ import Testing
 @testable import Shell
 
 /// A daemon of another version, or one gone mad: whatever can be read can be shown.
-@Suite("Fuzz: what a daemon says, on a screen", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: what a daemon says, on a screen", .timeLimit(.minutes(Fuzz.minutes)))
 struct ScreenFuzzTests {
     @Test("any list, detail, status and event that can be read can be shown")
     func views() throws {

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// The program itself: what only a process can show.
-@Suite("Process", .timeLimit(.minutes(1)))
+@Suite("Process", .timeLimit(.minutes(Patience.minutes(1))))
 struct ProcessTests {
     let folder = TemporaryFolder()
 

@@ -28,7 +28,7 @@ private func sluice(_ words: [FilePath], at socket: FilePath, _ screen: Screen, 
     await Shell.run(words + ["--socket", socket], console: screen.console(width: width), signals: nil)
 }
 
-@Suite("Verbs", .timeLimit(.minutes(1)))
+@Suite("Verbs", .timeLimit(.minutes(Patience.minutes(1))))
 struct VerbTests {
     @Test(
         "each asks the daemon for what was typed",

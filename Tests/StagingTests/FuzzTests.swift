@@ -7,7 +7,7 @@ import Testing
 @testable import Staging
 
 /// What a copy tells of itself, damaged: it places the copy below its folder, or says nothing.
-@Suite("Fuzz: what a copy tells of itself", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: what a copy tells of itself", .timeLimit(.minutes(Fuzz.minutes)))
 struct OriginFuzzTests {
     @Test("is nothing, or leads below its folder, and means the same when it is written again")
     func origins() throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 /// Databases as broken disks leave them.
-@Suite("a damaged database", .timeLimit(.minutes(5)))
+@Suite("a damaged database", .timeLimit(.minutes(Patience.minutes(5))))
 struct DamageTests {
     /// A state folder with work in it, closed; with its log when `keepsLog`.
     private func made(keepsLog: Bool = false) async throws -> TemporaryFolder {

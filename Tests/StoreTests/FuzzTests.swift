@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 /// Columns that a disk has damaged: the row is still shown, without what cannot be read.
-@Suite("Fuzz: columns of the store", .timeLimit(.minutes(Fuzz.isLong ? 600 : 5)))
+@Suite("Fuzz: columns of the store", .timeLimit(.minutes(Fuzz.minutes)))
 struct ColumnFuzzTests {
     private static let words = [
         "\"", "\\", "\\\"", "\\u0000", "\\ud83c", "\\u0041", "{", "}", "{}", "[", "]", ":", ",", "null", "true",
@@ -26,7 +26,9 @@ struct ColumnFuzzTests {
         try Fuzz("maps", rounds: 2000).each(mutator) { round in
             let text = String(decoding: round.input, as: UTF8.self)
             let map = TextMap.map(text)
-            if let other = try? JSONDecoder().decode([String: String].self, from: Data(text.utf8)) {
+            // Foundation's decoder ends the process for some of the rest.
+            let isSafe = (try? checkJSON(text.utf8)) != nil
+            if isSafe, let other = try? JSONDecoder().decode([String: String].self, from: Data(text.utf8)) {
                 // A name that is there twice may have either of its values.
                 let isOnce = text.utf8.count { $0 == UInt8(ascii: "\"") } == 4 * other.count
                 try round.expect(

@@ -30,4 +30,9 @@ struct TextMapTests {
             #expect(TextMap.map(text) == nil, "\(text)")
         }
     }
+
+    @Test("what no program would write ends nothing", arguments: [64, 65, 512, 513, 514])
+    func nested(depth: Int) {
+        #expect(TextMap.map(String(repeating: "[", count: depth)) == nil)
+    }
 }

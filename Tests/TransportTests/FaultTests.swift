@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import Transport
 
-@Suite("Transport, when things go wrong", .timeLimit(.minutes(1)))
+@Suite("Transport, when things go wrong", .timeLimit(.minutes(Patience.minutes(1))))
 struct FaultTests {
     let transport = Transport()
     let folder = TemporaryFolder()
@@ -234,6 +234,7 @@ struct FaultTests {
         arguments: [
             ("https://me:pw@host/a?sig=1#f", "https://host/a"), ("http://host", "http://host"),
             ("https://host/@a", "https://host/@a"), ("nonsense?x", "nonsense"),
+            ("https://host/a?\u{301}sig=1", "https://host/a"), ("https://me:pw@\u{301}host/", "https://\u{301}host/"),
         ])
     func redacts(_ url: String, _ shown: String) { #expect(withoutSecrets(url) == shown) }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Watch
 
 /// Other folders while it watches.
-@Suite("Watching other folders", .timeLimit(.minutes(2)))
+@Suite("Watching other folders", .timeLimit(.minutes(Patience.minutes(2))))
 struct ChangeTests {
     let folder = TemporaryFolder()
     let scene = Scene()

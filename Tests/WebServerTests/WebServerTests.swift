@@ -57,7 +57,7 @@ private final class CountingSink: BodySink {
     func ended(complete: Bool) { state.withLock { $0.isComplete = complete } }
 }
 
-@Suite("WebServer", .timeLimit(.minutes(1)))
+@Suite("WebServer", .timeLimit(.minutes(Patience.minutes(1))))
 struct WebServerTests {
     private let service = Echo()
 

@@ -102,7 +102,7 @@ extension Directory {
         if case .path(let point)? = values["mount"] { mount = point }
         var marker: FilePath?
         if case .text(let name)? = values["marker"] {
-            guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
+            guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
                 throw UnusableSetting(key: "marker", problem: "takes the name of a file in the folder, not a path")
             }
             marker = FilePath(name)

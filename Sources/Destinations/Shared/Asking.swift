@@ -149,7 +149,9 @@ struct Asking: Sendable {
 
     /// `text` without the credentials that requests have carried: a server may repeat what it does not like.
     func withoutSecrets(_ text: String) -> String {
-        told.values.reduce(text) { $0.replacing($1, with: "***") }
+        // By bytes: with an accent behind it the last letter of a secret would be another `Character`.
+        let covered = told.values.reduce(Array(text.utf8)) { $0.replacing($1.utf8, with: "***".utf8) }
+        return String(decoding: covered, as: UTF8.self)
     }
 }
 

@@ -8,20 +8,20 @@ struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     /// A fragment is left out: it is never sent.
     init(_ text: String) {
         var rest = Substring(text)
-        if let cut = rest.firstIndex(of: "#") { rest = rest[..<cut] }
-        if let cut = rest.firstIndex(of: "?") {
-            query = String(rest[rest.index(after: cut)...])
+        if let cut = rest.firstIndex(ofByte: "#") { rest = rest[..<cut] }
+        if let cut = rest.firstIndex(ofByte: "?") {
+            query = String(rest.dropping(through: cut))
             rest = rest[..<cut]
         }
-        if let colon = rest.firstIndex(of: ":"), colon < (rest.firstIndex(of: "/") ?? rest.endIndex),
+        if let colon = rest.firstIndex(ofByte: ":"), colon < (rest.firstIndex(ofByte: "/") ?? rest.endIndex),
             rest.first?.isLetter == true
         {
             scheme = rest[..<colon].lowercased()
-            rest = rest[rest.index(after: colon)...]
+            rest = rest.dropping(through: colon)
         }
-        if rest.hasPrefix("//") {
-            rest = rest.dropFirst(2)
-            let end = rest.firstIndex(of: "/") ?? rest.endIndex
+        if rest.utf8.starts(with: "//".utf8) {
+            rest = Substring(rest.utf8.dropFirst(2))
+            let end = rest.firstIndex(ofByte: "/") ?? rest.endIndex
             authority = String(rest[..<end])
             rest = rest[end...]
         }
@@ -43,8 +43,9 @@ struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         if target.path.isEmpty {
             target.path = path
             if target.query == nil { target.query = query }
-        } else if !target.path.hasPrefix("/") {
-            let base = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "/"
+        } else if target.path.utf8.first != UInt8(ascii: "/") {
+            let base =
+                path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<path.utf8.index(after: $0)]) } ?? "/"
             target.path = Self.withoutDots(base + target.path)
         } else {
             target.path = Self.withoutDots(target.path)
@@ -54,9 +55,9 @@ struct WebAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// Section 5.2.4: `.` and `..` are taken as steps, everything else stays.
     private static func withoutDots(_ path: String) -> String {
-        guard path.contains("/.") else { return path }
         var kept: [Substring] = []
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .dropFirst().map { Substring($0) }
         for (index, part) in zip(parts.indices, parts) {
             let isLast = index == parts.indices.last
             switch part {
@@ -70,22 +71,36 @@ struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return "/" + kept.joined(separator: "/")
     }
 
-    /// Lower-case, without user and port; an IPv6 address with its brackets.
-    var host: String {
-        let named = (authority ?? "").split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-        if named.hasPrefix("["), let end = named.firstIndex(of: "]") { return named[...end].lowercased() }
-        return (named.firstIndex(of: ":").map { named[..<$0] } ?? named).lowercased()
+    /// Without the user.
+    private var named: Substring {
+        let whole = Substring(authority ?? "")
+        return whole.utf8.lastIndex(of: UInt8(ascii: "@")).map { whole.dropping(through: $0) } ?? whole
     }
+
+    /// Where the port's colon stands, or the end.
+    private var hostEnd: Substring.Index {
+        let named = named
+        let bracket = named.utf8.first == UInt8(ascii: "[") ? named.firstIndex(ofByte: "]") : nil
+        return (bracket.map { named[$0...] } ?? named).firstIndex(ofByte: ":") ?? named.endIndex
+    }
+
+    /// Lower-case, without user and port; an IPv6 address with its brackets.
+    var host: String { named[..<hostEnd].lowercased() }
 
     /// As written; `nil` when there is none.
     var port: String? {
-        let named = (authority ?? "").split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-        let rest = named.hasPrefix("[") ? named.drop { $0 != "]" }.dropFirst() : named.drop { $0 != ":" }
-        return rest.isEmpty || rest == ":" ? nil : String(rest.dropFirst())
+        let rest = named[hostEnd...].utf8.dropFirst()
+        return rest.isEmpty ? nil : String(Substring(rest))
     }
 
-    var hasUser: Bool { authority?.contains("@") == true }
+    var hasUser: Bool { authority?.utf8.contains(UInt8(ascii: "@")) == true }
 
     /// Scheme, host and port: who may see the credentials (RFC 6454).
     var origin: String { "\(scheme ?? "")://\(host):\(port ?? (scheme == "https" ? "443" : "80"))" }
+}
+
+// By bytes, as libcurl and servers read an address. By `Character` an accent behind a `/` or an `@` would hide it.
+extension Substring {
+    fileprivate func firstIndex(ofByte mark: Unicode.Scalar) -> Index? { utf8.firstIndex(of: UInt8(ascii: mark)) }
+    fileprivate func dropping(through index: Index) -> Substring { self[utf8.index(after: index)...] }
 }
