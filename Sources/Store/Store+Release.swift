@@ -104,6 +104,19 @@ extension Store {
     /// Which of these names in the staging folder belong to an asset that counts on them.
     package func owned(_ names: [Int64]) throws -> Set<Int64> {
         var owned: Set<Int64> = []
+        // Close together, as copies that were made together are: along the table costs less than a search for each.
+        if let first = names.min(), let last = names.max(), last - first < 8 * Int64(names.count) {
+            let wanted = Set(names)
+            try connection.query(
+                "SELECT id, state FROM asset WHERE id BETWEEN ?1 AND ?2", [.integer(first), .integer(last)]
+            ) { row throws(StoreError) in
+                while try row.next() {
+                    let isOwned = row.text(1) == AssetState.staged.rawValue
+                    if isOwned, wanted.contains(row.integer(0)) { owned.insert(row.integer(0)) }
+                }
+            }
+            return owned
+        }
         for name in names {
             let state = try connection.first("SELECT state FROM asset WHERE id = ?1", [.integer(name)]) { $0.text(0) }
             if state == AssetState.staged.rawValue { owned.insert(name) }

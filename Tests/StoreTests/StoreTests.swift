@@ -183,6 +183,29 @@ struct StoreTests {
         #expect(try await scene.store.upload(uploads[0])?.state == .staging)
     }
 
+    @Test("the copies that an asset counts on are the same, asked for close together or each alone")
+    func ownedCopies() async throws {
+        let scene = try await Scene()
+        var dice = Dice(seed: 7)
+        var staged: Set<Int64> = []
+        for number in 0..<60 {
+            let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("f\(number)")))
+            if Bool.random(using: &dice) {
+                staged.insert(asset)
+            } else {
+                _ = try await scene.store.cancel(uploads)
+                try await scene.store.finishRelease(asset)
+            }
+        }
+        for _ in 0..<50 {
+            let asked = (0..<Int.random(in: 1...40, using: &dice)).map { _ in Int64.random(in: -3...80, using: &dice) }
+            #expect(try await scene.store.owned(asked) == staged.intersection(asked))
+            var alone: Set<Int64> = []
+            for number in asked { alone.formUnion(try await scene.store.owned([number, 1_000_000])) }
+            #expect(alone == staged.intersection(asked))
+        }
+    }
+
     @Test("exactly one ending is told for each generation, and every event once, in order")
     func events() async throws {
         let scene = try await Scene()
