@@ -22,23 +22,34 @@ package struct Bundling: Hashable, Sendable {
 package struct TransferRoom: Sendable {
     private let slots: Int
     private let bundling: Bundling?
+    private let counted: Set<String>
     private var used = 0
+    /// A file of a folder that is counted was taken: what may follow is another question.
+    private var isClosed = false
     /// The bundle that is filled now.
     private var bundle: (files: Int, bytes: Int64) = (0, 0)
 
-    package init(slots: Int, bundling: Bundling? = nil) {
+    /// - Parameter counted: Folders with a limit of their own: a file of one goes alone, and nothing is taken after it
+    ///   before the limit was looked at again.
+    package init(slots: Int, bundling: Bundling? = nil, counted: Set<String> = []) {
         self.slots = slots
         self.bundling = bundling
+        self.counted = counted
     }
 
     /// Whether a file goes with others: small, and without an earlier attempt that is to be gone on with.
-    package func isBundled(size: Int64, isBegun: Bool) -> Bool {
-        bundling.map { !isBegun && size <= $0.largest } ?? false
+    package func isBundled(size: Int64, isBegun: Bool, of folder: String) -> Bool {
+        bundling.map { !isBegun && size <= $0.largest && !counted.contains(folder) } ?? false
     }
 
     /// Whether this file may be taken too; counts it then.
-    package mutating func takes(size: Int64, isBegun: Bool) -> Bool {
-        guard let bundling, isBundled(size: size, isBegun: isBegun) else {
+    package mutating func takes(size: Int64, isBegun: Bool, of folder: String) -> Bool {
+        if isClosed { return false }
+        if counted.contains(folder) {
+            guard used == 0 else { return false }
+            isClosed = true
+        }
+        guard let bundling, isBundled(size: size, isBegun: isBegun, of: folder) else {
             guard used < slots else { return false }
             used += 1
             return true
@@ -55,7 +66,7 @@ package struct TransferRoom: Sendable {
 
     /// Shares what was taken out among the transfers: a few small files go side by side rather than in one bundle.
     ///
-    /// - Parameter isBundled: What ``isBundled(size:isBegun:)`` said of it.
+    /// - Parameter isBundled: What ``isBundled(size:isBegun:of:)`` said of it.
     package func shared<Taken>(_ taken: [Taken], isBundled: (Taken) -> Bool) -> [[Taken]] {
         let alone = taken.filter { !isBundled($0) }.map { [$0] }
         let small = taken.filter(isBundled)

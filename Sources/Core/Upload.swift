@@ -6,6 +6,9 @@ package struct Checkpoint: Hashable, Sendable, Codable {
 
     package init(_ fields: [String: String] = [:]) { self.fields = fields }
 
+    /// Set for ``Destination/discard(_:)`` when the upload had been verified before it was cancelled.
+    package static let isFinished = "finished"
+
     package subscript(field: String) -> String? {
         get { fields[field] }
         set { fields[field] = newValue }
@@ -124,12 +127,12 @@ package protocol Destination: Sendable {
     ///
     /// For the plain case, and no other: a file that is not in the answer is uploaded for itself, which finds out why.
     ///
-    /// - Returns: What the remote holds, by the id of its order.
-    /// - Throws: `CancellationError`; whatever `notes` throws, unchanged.
+    /// - Returns: What the remote holds, by the id of its order; when the task was cancelled, what it holds by then.
+    /// - Throws: `CancellationError` when that is nothing; whatever `notes` throws, unchanged.
     func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject]
     /// Gives the remote's space back: removes what `checkpoint` names, finished or not. "Not there" is success.
     ///
-    /// - Returns: `false` when the remote offers no removal.
+    /// - Returns: `false` when the remote offers no removal, or not of what is finished (``Checkpoint/isFinished``).
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool
     /// Asks, without side effects, whether the remote already holds this very content under the order's name.
     ///

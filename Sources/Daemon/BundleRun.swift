@@ -11,9 +11,11 @@ struct BundleRun: Sendable {
     let claims: [Claim]
     let destination: any Destination
 
-    /// What was verified, and what each upload sent, by their ids.
     struct Result: Sendable {
+        /// By the ids of their uploads.
         var verified: [String: RemoteObject] = [:]
+        /// The others, with what is written down of them by now: what they made at the remote is to be gone on with.
+        var left: [Claim] = []
         var spent: [String: Int64] = [:]
     }
 
@@ -27,10 +29,19 @@ struct BundleRun: Sendable {
         do {
             let verified = try await destination.upload(together: orders, notes: notes)
             CrashPoint.reached("verified")
-            return Result(verified: verified, spent: notes.spent)
+            return result(verified, notes)
         } catch is CancellationError {
-            return Result(spent: notes.spent)
+            return result([:], notes)
         }
+    }
+
+    private func result(_ verified: [String: RemoteObject], _ notes: BundleRunNotes) -> Result {
+        let left = claims.filter { verified[$0.upload.id] == nil }.map { claim in
+            var claim = claim
+            claim.checkpoint = notes.recorded[claim.upload.id] ?? claim.checkpoint
+            return claim
+        }
+        return Result(verified: verified, left: left, spent: notes.spent)
     }
 }
 
@@ -38,6 +49,7 @@ private final class BundleRunNotes: BundleNotes {
     private let house: House
     private let ids: [String]
     private let sums = Mutex<[String: Int64]>([:])
+    private let pages = Mutex<[String: Checkpoint]>([:])
 
     init(house: House, ids: [String]) {
         self.house = house
@@ -45,10 +57,12 @@ private final class BundleRunNotes: BundleNotes {
     }
 
     var spent: [String: Int64] { sums.withLock { $0 } }
+    var recorded: [String: Checkpoint] { pages.withLock { $0 } }
 
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
         CrashPoint.reached("opening")
         let held = try await house.store.record(checkpoints)
+        pages.withLock { $0.merge(checkpoints) { $1 } }
         CrashPoint.reached("opened")
         return held
     }

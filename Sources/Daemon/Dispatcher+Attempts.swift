@@ -54,7 +54,7 @@ extension Dispatcher {
                 return (claim, verdict)
             }
             await conclude(done, change)
-            return (claims.filter { result.verified[$0.upload.id] == nil }, result.spent)
+            return (result.left, result.spent)
         } catch {
             await unrecorded(claims, error)
             return ([], [:])
@@ -103,9 +103,12 @@ extension Dispatcher {
 
     /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.
     func unrecorded(_ claims: [Claim], _ error: any Error) async {
-        if let error = error as? StoreError { house.stateFailed(error) }
-        for claim in claims {
-            house.log.error("an attempt could not be recorded", ["id": claim.upload.id, "reason": "\(error)"])
+        let ids = claims.map(\.upload.id).joined(separator: ",")
+        if let error = error as? StoreError {
+            house.stateFailed(error)
+            house.log.debug("attempts not recorded", ["ids": ids, "reason": "\(error)"])
+        } else {
+            house.log.error("attempts could not be recorded", ["ids": ids, "reason": "\(error)"])
         }
         await putBack(claims.map(\.upload.id))
     }
@@ -142,7 +145,9 @@ extension Dispatcher {
                 luck: Chance.luck())
         {
             if isUp { health.succeeded() }
-            let isNews = health.trouble?.kind != hold.kind || health.trouble?.text != failure.message
+            // By its code: the text may name another file each time.
+            let isNews = health.trouble?.kind != hold.kind || said[name] != failure.code
+            said[name] = failure.code
             health.failed(hold.kind, text: failure.message, wait: hold.wait, now: now, monotonic: monotonic)
             // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.
             verdict.outcome = .held(failure, until: monotonic.advanced(by: hold.wait + .seconds(1)))
@@ -177,6 +182,13 @@ extension Dispatcher {
     private func tell(_ verdict: UploadRun.Verdict, _ claim: Claim, _ state: UploadState?) {
         let upload = claim.upload
         switch verdict.outcome {
+        case .verified(let remote) where state == nil:
+            house.log.info(
+                "cancelled when it was uploaded already",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "at": remote.url,
+                ])
         case .verified(let remote):
             house.log.info(
                 "uploaded and verified",

@@ -26,6 +26,8 @@ actor Dispatcher {
     var changes: [String: Int] = [:]
     /// Failures of the network or the server that an upload has met, until it is over.
     var strikes: [String: Int] = [:]
+    /// The code of the failure that the log was told of last, by destination.
+    var said: [String: String] = [:]
 
     private struct Transfer {
         let destination: String
@@ -63,7 +65,7 @@ actor Dispatcher {
         try await expirePauses()
         // Destinations take turns, so that one with many files does not take every slot of the others.
         var open = house.settings.destinations.map(\.name)
-        let isLimitedByFolder = house.settings.folders.contains { $0.policy.concurrency != nil }
+        let counted = Set(house.settings.folders.filter { $0.policy.concurrency != nil }.map(\.watch.name))
         let alike = house.settings.folders.filter { $0.duplicates == .skip }.map(\.watch.name)
         while !open.isEmpty {
             var stillOpen: [String] = []
@@ -73,12 +75,10 @@ actor Dispatcher {
                 }
                 let passedOver = pauses.filter { $0.scope == .folder }.map(\.name) + fullFolders()
                 let before = stops
-                // A folder with a limit of its own is counted anew after each; else all that may go share a transaction.
-                // What tries whether a destination is back is one file.
-                let isPlain = !isLimitedByFolder && health[name]?.trouble == nil
+                // All that may go share a transaction. What tries whether a destination is back is one file.
                 let room = TransferRoom(
-                    slots: isLimitedByFolder ? 1 : max(1, free / open.count),
-                    bundling: isPlain ? destination.bundling : nil)
+                    slots: max(1, free / open.count),
+                    bundling: health[name]?.trouble == nil ? destination.bundling : nil, counted: counted)
                 let claims = try await house.store.claim(
                     filling: room, name, passingOver: passedOver, skippingDuplicatesOf: alike,
                     onRepeat: { self.tellRepeat($0) })
@@ -90,7 +90,7 @@ actor Dispatcher {
                     continue
                 }
                 let isSmall: (Claim) -> Bool = {
-                    room.isBundled(size: $0.asset.size, isBegun: $0.checkpoint != nil)
+                    room.isBundled(size: $0.asset.size, isBegun: $0.checkpoint != nil, of: $0.upload.folder)
                 }
                 for share in room.shared(claims, isBundled: isSmall) {
                     start(share, isBundle: share.allSatisfy(isSmall), name, destination)

@@ -25,7 +25,7 @@ struct StagingRoom: Sendable {
         }
         if free - promised - size < keepFree {
             return (
-                "no room in \(folder.display): \(free - promised) bytes are free, the next file has \(size), and \(keepFree) are to stay free; it goes on when uploads are done or room is made",
+                "no room in \(folder.display): \(max(0, free - promised)) bytes are free, the next file has \(size), and \(keepFree) are to stay free; it goes on when uploads are done or room is made",
                 "keep_free"
             )
         }

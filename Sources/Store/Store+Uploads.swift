@@ -42,7 +42,7 @@ extension Store {
                     continue
                 }
                 let checkpoint = try self.checkpoint(upload.id)
-                guard room.takes(size: asset.size, isBegun: checkpoint != nil) else { break }
+                guard room.takes(size: asset.size, isBegun: checkpoint != nil, of: upload.folder) else { break }
                 try connection.run(
                     "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
                     [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
@@ -202,7 +202,10 @@ extension Store {
             let isDone = if case .verified = ending.outcome { isHeld } else { false }
             try enter(spending, upload.destination, files: isDone ? 1 : 0)
         }
-        guard isHeld else { return nil }
+        guard isHeld else {
+            if case .verified = ending.outcome { try noteFinished(upload) }
+            return nil
+        }
         switch ending.outcome {
         case .yielded:
             try move(upload, by: .yielded)
@@ -235,6 +238,18 @@ extension Store {
             try complete(upload, remote)
         }
         return try self.upload(id)?.state
+    }
+
+    /// It was cancelled when the remote had it whole: whoever removes what is there has to know.
+    private func noteFinished(_ upload: UploadRecord) throws {
+        let body = try connection.first("SELECT checkpoint FROM remote_delete WHERE upload = ?1", [.text(upload.id)]) {
+            $0.text(0)
+        }
+        guard var fields = body.flatMap({ TextMap.map($0) }) else { return }
+        fields[Checkpoint.isFinished] = "1"
+        try connection.run(
+            "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1",
+            [.text(upload.id), .text(TextMap.text(fields))])
     }
 
     func complete(_ upload: UploadRecord, _ remote: RemoteObject) throws {

@@ -24,8 +24,8 @@ struct TransferRoomTests {
                 isBegun: Int.random(in: 0..<6, using: &dice) == 0)
         }
         var room = TransferRoom(slots: slots, bundling: bundling)
-        let taken = Array(files.prefix { room.takes(size: $0.size, isBegun: $0.isBegun) })
-        let lists = room.shared(taken) { room.isBundled(size: $0.size, isBegun: $0.isBegun) }
+        let taken = Array(files.prefix { room.takes(size: $0.size, isBegun: $0.isBegun, of: "f") })
+        let lists = room.shared(taken) { room.isBundled(size: $0.size, isBegun: $0.isBegun, of: "f") }
         #expect(taken.count >= min(slots, files.count), "a free slot stays free")
         #expect(lists.count <= slots)
         #expect(!lists.contains { $0.isEmpty })
@@ -37,11 +37,25 @@ struct TransferRoomTests {
         #expect(taken.filter { $0.size <= 100 && !$0.isBegun }.map(\.size).reduce(0, +) <= Int64(slots) * 250)
     }
 
+    @Test("a file of a folder with a limit of its own is taken alone, and only as the first")
+    func counted() {
+        func taken(_ folders: [String]) -> [Bool] {
+            var room = TransferRoom(slots: 4, bundling: Self.bundling, counted: ["slow"])
+            var taken: [Bool] = []
+            for folder in folders { taken.append(room.takes(size: 1, isBegun: false, of: folder)) }
+            return taken
+        }
+        let room = TransferRoom(slots: 4, bundling: Self.bundling, counted: ["slow"])
+        #expect(!room.isBundled(size: 1, isBegun: false, of: "slow"))
+        #expect(taken(["slow", "slow", "f"]) == [true, false, false])
+        #expect(taken(["f", "slow"]) == [true, false])
+    }
+
     @Test("a few small files go side by side, many in even bundles")
     func even() {
         func lists(_ count: Int) -> [Int] {
             var room = TransferRoom(slots: 4, bundling: Self.bundling)
-            let taken = (0..<count).prefix { _ in room.takes(size: 10, isBegun: false) }
+            let taken = (0..<count).prefix { _ in room.takes(size: 10, isBegun: false, of: "f") }
             return room.shared(Array(taken)) { _ in true }.map(\.count)
         }
         #expect(lists(0) == [])

@@ -58,6 +58,32 @@ struct BundleTests {
         try await scene.stop()
     }
 
+    @Test("what a bundle began and left out is gone on with, and not begun again")
+    func leftOutBegun() async throws {
+        let scene = try await scene()
+        scene.remote.set(.leaveOut, for: "small 3")
+        let ids = try await backlog(20, scene)
+        try await release(scene)
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.began == ["small 3"])
+        #expect(scene.remote.objects.count == 20)
+        try await scene.stop()
+    }
+
+    @Test("small files of other folders go together beside a folder with a limit of its own")
+    func besideALimit() async throws {
+        let scene = try await AgentScene(retry: .seconds(3600), solo: 1)
+        scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))
+        var ids = try await backlog(20, scene)
+        for number in 0..<3 { ids.append(try await scene.add("slow \(number)", in: "solo")) }
+        try await scene.reach(.queued, ids)
+        try await release(scene)
+        try await scene.reach(.completed, ids)
+        #expect(Set(scene.remote.began) == ["slow 0", "slow 1", "slow 2"])
+        #expect(scene.remote.bundles.flatMap { $0 }.count == 20 && scene.remote.bundles.count < 20)
+        try await scene.stop()
+    }
+
     @Test("when the destination fails, one of a bundle asks and the others wait")
     func down() async throws {
         let scene = try await scene()

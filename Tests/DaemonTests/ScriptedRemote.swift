@@ -10,6 +10,8 @@ final class ScriptedRemote: Destination {
     enum Act: Sendable {
         case take
         case fail(Remedy)
+        /// Left out of its bundle when it was begun there; alone it is taken.
+        case leaveOut
         /// Says that it has nothing yet, and then fails.
         case failAfterWord(Remedy)
         /// Waits before it has made anything, until the test lets it go on.
@@ -132,7 +134,8 @@ final class ScriptedRemote: Destination {
         if case .waitUploading = standard { await bell.wait() }
         try Task.checkCancellation()
         var made: [String: RemoteObject] = [:]
-        for order in plain where held.contains(order.id) {
+        let leftOut = Set(zip(orders, acts).filter { if case .leaveOut = $0.1 { true } else { false } }.map(\.0.id))
+        for order in plain where held.contains(order.id) && !leftOut.contains(order.id) {
             notes.spent(order.id, order.file.size)
             made[order.id] = RemoteObject(id: nil, url: nil, verifiedBy: "script")
         }

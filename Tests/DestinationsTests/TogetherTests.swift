@@ -109,6 +109,30 @@ struct TogetherTests {
 
 @Suite("small files together, in a folder")
 struct TogetherInFolderTests {
+    @Test("stopped at any moment, it tells of every file that has its name, and of no other")
+    func stoppedTells() async throws {
+        var dice = Dice(seed: 11)
+        for round in 0..<20 {
+            let folder = TemporaryFolder()
+            let target = DirectoryTarget(
+                name: "archive", path: folder.path, mount: nil, marker: nil, mode: nil, clocks: SystemClocks(),
+                disk: SlowDisk(patience: .seconds(60)))
+            let parcels = try (0..<32).map { try Parcel(100, id: "\($0)", name: FilePath("\($0)"), seed: UInt64($0)) }
+            let task = Task {
+                try await Directory(target, taken: .suffix).upload(together: parcels.map(\.order), notes: Notebook())
+            }
+            let enough = Int.random(in: 0..<32, using: &dice)
+            func named() throws -> Set<String> {
+                Set(try Files.names(in: folder.path).compactMap(\.text).filter { !$0.hasPrefix(".") })
+            }
+            while try named().count < enough, try named().count < 32 { await Task.yield() }
+            task.cancel()
+            var told: Set<String> = []
+            do { told = Set(try await task.value.keys) } catch is CancellationError {}
+            #expect(try told == named(), "round \(round)")
+        }
+    }
+
     @Test(
         "what was brought is on the disk, and survives a power cut",
         .enabled("\(LoopDisk.need)") {

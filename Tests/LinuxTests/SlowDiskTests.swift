@@ -104,56 +104,6 @@ private final class Counter: Sendable {
     func raise(to value: Int) { count.withLock { $0 = max($0, value) } }
 }
 
-@Suite("SharedSyncs", .timeLimit(.minutes(Patience.minutes(1))))
-struct SharedSyncsTests {
-    @Test("those who come while one is under way share the next, and one that fails fails alone")
-    func shared() async throws {
-        let syncs = SharedSyncs()
-        let key = SharedSyncs.Key(device: 1, inode: 1)
-        let made = Counter()
-        let first = AsyncStream<Void>.makeStream()
-        let begun = AsyncStream<Void>.makeStream()
-        struct Broken: Error {}
-        let leader = Task {
-            try await syncs.sync(key) {
-                begun.continuation.finish()
-                for await _ in first.stream {}
-                throw Broken()
-            }
-        }
-        for await _ in begun.stream {}
-        let others = (0..<20).map { _ in
-            Task { try await syncs.sync(key) { made.add() } }
-        }
-        try await syncs.sync(SharedSyncs.Key(device: 1, inode: 2)) {}
-        first.continuation.finish()
-        await #expect(throws: Broken.self) { try await leader.value }
-        for other in others { try await other.value }
-        #expect((1...20).contains(made.value))
-    }
-
-    @Test("a sync counts only for those who came before it began")
-    func honest() async throws {
-        let syncs = SharedSyncs()
-        let key = SharedSyncs.Key(device: 1, inode: 1)
-        let (written, synced) = (Counter(), Counter())
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<200 {
-                group.addTask {
-                    let mine = written.add()
-                    try await syncs.sync(key) {
-                        let seen = written.value
-                        await Task.yield()
-                        synced.raise(to: seen)
-                    }
-                    #expect(synced.value >= mine)
-                }
-            }
-            try await group.waitForAll()
-        }
-    }
-}
-
 @Suite("MountPoint")
 struct MountPointTests {
     @Test(

@@ -183,6 +183,19 @@ struct StoreTests {
         #expect(try await scene.store.upload(uploads[0])?.state == .staging)
     }
 
+    @Test("what was cancelled when the remote had it whole is removed by one who knows that")
+    func cancelledWhenFinished() async throws {
+        let scene = try await Scene()
+        let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["part": ".a"]), for: uploads[0])
+        _ = try await scene.store.cancel(uploads)
+        let remote = RemoteObject(id: nil, url: "u", verifiedBy: "digest")
+        #expect(try await scene.store.finish(uploads[0], .verified(remote)) == nil)
+        let deletion = try #require(try await scene.store.remoteDeletions().first)
+        #expect(deletion.checkpoint == Checkpoint(["part": ".a", Checkpoint.isFinished: "1"]))
+    }
+
     @Test("the copies that an asset counts on are the same, asked for close together or each alone")
     func ownedCopies() async throws {
         let scene = try await Scene()

@@ -25,7 +25,6 @@ struct Directory: Destination {
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         try await asked { try await engine.discard(checkpoint) }
-        return true
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {

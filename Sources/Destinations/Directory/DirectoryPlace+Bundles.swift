@@ -29,14 +29,17 @@ extension DirectoryPlace {
             }
             CrashPoint.reached("part-verified")
             try self.target.checkRoot(self.root)
-            return try whole.filter { piece in
-                try pulse.beat()
-                return (try? self.renameNoReplace(piece.part, to: piece.name)) ?? false
+            var named: [WholePiece] = []
+            for piece in whole {
+                // A stop leaves the rest as they are; what has its name is whole, and is told.
+                if (try? pulse.beat()) == nil { break }
+                if (try? self.renameNoReplace(piece.part, to: piece.name)) == true { named.append(piece) }
             }
+            if named.isEmpty { return named }
+            CrashPoint.reached("part-renamed")
+            try self.folder.sync(named: self.relative)
+            return named
         }
-        if named.isEmpty { return [] }
-        CrashPoint.reached("part-renamed")
-        try await syncFolder()
         return Set(named.map(\.order.id))
     }
 

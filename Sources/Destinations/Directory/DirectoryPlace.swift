@@ -9,9 +9,8 @@ final class DirectoryPlace: WholePlace {
     let target: DirectoryTarget
     let folder: Descriptor
     /// Below the target's path.
-    private let relative: FilePath
+    let relative: FilePath
     let root: FileLook
-    private let key: SharedSyncs.Key
     private let said = Mutex<[String]>([])
 
     private static let blockSize = 1 << 20
@@ -23,8 +22,6 @@ final class DirectoryPlace: WholePlace {
     private static let worthReserving: Int64 = 1 << 20
 
     init(_ target: DirectoryTarget, _ folder: consuming Descriptor, relative: FilePath, root: FileLook) throws {
-        let look = try FileLook(of: folder, named: relative)
-        key = SharedSyncs.Key(device: look.device, inode: look.inode)
         self.target = target
         self.folder = folder
         self.relative = relative
@@ -59,9 +56,8 @@ final class DirectoryPlace: WholePlace {
 
     func holds(_ file: StagedFile, as part: FilePath) async throws -> Bool {
         try await run(part) { pulse in
-            guard let look = try FileLook.ifPresent(at: part, in: self.folder), look.size == file.size else {
-                return false
-            }
+            guard let look = try FileLook.ifPresent(at: part, in: self.folder) else { throw self.gone(part) }
+            guard look.size == file.size else { return false }
             return try self.digest(of: part, expecting: file.size, pulse) == file.sha256
         }
     }
@@ -190,28 +186,30 @@ final class DirectoryPlace: WholePlace {
     // MARK: Names
 
     func rename(_ part: FilePath, to name: FilePath, isReplacing: Bool) async throws -> Bool {
-        let isDone = try await run(name) { pulse in
+        try await run(name) { pulse in
             try self.target.checkRoot(self.root)
             try pulse.beat()
-            guard try FileLook.ifPresent(at: part, in: self.folder) != nil else {
-                throw UploadError(
-                    self.target.failure(
-                        .transient, "part_gone", "\(self.address(of: part)) is gone: somebody removed it",
-                        retryable: true),
-                    remedy: .again(after: nil))
-            }
-            return try self.naming(name) { () throws(SystemError) in
+            guard try FileLook.ifPresent(at: part, in: self.folder) != nil else { throw self.gone(part) }
+            let isDone = try self.naming(name) { () throws(SystemError) in
                 if isReplacing {
                     try Files.rename(part, to: name, in: self.folder)
                     return true
                 }
                 return try self.renameNoReplace(part, to: name)
             }
+            guard isDone else { return false }
+            CrashPoint.reached("part-renamed")
+            // In one piece with the rename: a stop between them would leave a file that nobody counts.
+            try self.folder.sync(named: self.relative)
+            return true
         }
-        guard isDone else { return false }
-        CrashPoint.reached("part-renamed")
-        try await syncFolder()
-        return true
+    }
+
+    private func gone(_ part: FilePath) -> UploadError {
+        UploadError(
+            target.failure(
+                .transient, "part_gone", "\(address(of: part)) is gone: somebody removed it", retryable: true),
+            remedy: .again(after: nil))
     }
 
     func renameNoReplace(_ part: FilePath, to name: FilePath) throws(SystemError) -> Bool {
@@ -227,18 +225,15 @@ final class DirectoryPlace: WholePlace {
     }
 
     func settle(_ name: FilePath) async throws {
-        try await run(name) { _ in try self.folder.open(name, for: .reading).sync(named: name) }
-        try await syncFolder()
+        try await run(name) { _ in
+            try self.folder.open(name, for: .reading).sync(named: name)
+            try self.folder.sync(named: self.relative)
+        }
     }
 
     func remove(_ part: FilePath) async throws {
-        let isGone = try await run(part) { _ in try Files.removeIfPresent(part, in: self.folder) }
-        if isGone { try await syncFolder() }
-    }
-
-    func syncFolder() async throws {
-        try await target.syncs.sync(key) {
-            try await self.run(self.relative) { _ in try self.folder.sync(named: self.relative) }
+        try await run(part) { _ in
+            if try Files.removeIfPresent(part, in: self.folder) { try self.folder.sync(named: self.relative) }
         }
     }
 

@@ -17,7 +17,6 @@ struct DirectoryTarget: WholeDialect {
     var stretch: Int64 = 64 << 20
     let clocks: any Clocks
     let disk: SlowDisk
-    let syncs = SharedSyncs()
 
     // MARK: Reaching it
 
@@ -37,7 +36,8 @@ struct DirectoryTarget: WholeDialect {
     /// Opens the folder, if it is the one that was meant. It is never made: an empty place where something should be
     /// mounted looks just like a folder that is yet to be made.
     func openRoot() throws -> Descriptor {
-        let root = try Descriptor.open(path, for: .folder)
+        let root: Descriptor
+        do { root = try Descriptor.open(path, for: .folder) } catch { throw failure(error, .target, path) }
         if let mount, mount.path != "/", try !mount.holds(root, named: path) {
             throw refusal(
                 "not_mounted",

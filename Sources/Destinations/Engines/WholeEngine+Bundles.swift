@@ -7,7 +7,7 @@ extension WholeEngine {
         notes.entered(.opening)
         var verified: [String: RemoteObject] = [:]
         for orders in Dictionary(grouping: orders, by: \.name.parent).values {
-            try Task.checkCancellation()
+            if Task.isCancelled { break }
             do {
                 guard let first = orders.first,
                     let place = try await dialect.reach(first.name, isMaking: true)
@@ -21,6 +21,9 @@ extension WholeEngine {
             } catch is UploadError {
                 // Met again, and judged, by the first of these that goes alone.
                 continue
+            } catch is CancellationError {
+                // What has its name by now is told all the same: nobody else knows.
+                break
             }
         }
         return verified

@@ -23,11 +23,15 @@ struct WholeEngine: Sendable {
 
     /// Removes the temporary file. A file that has its name stays: it is whole, and another upload may have been counted
     /// as done since it is there.
-    func discard(_ checkpoint: Checkpoint) async throws {
+    ///
+    /// - Returns: `false` for a file that has its name.
+    func discard(_ checkpoint: Checkpoint) async throws -> Bool {
+        if checkpoint[Checkpoint.isFinished] != nil { return false }
         guard let path = WholeRun.part(of: checkpoint),
             let place = try await dialect.reach(path, isMaking: false)
-        else { return }
+        else { return true }
         try await place.remove(path.name)
+        return true
     }
 
     func find(_ order: UploadOrder) async throws -> Finding {

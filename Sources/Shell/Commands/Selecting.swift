@@ -70,7 +70,9 @@ extension Verb {
     }
 
     static let retry: Verb = Verb(
-        "retry", "try uploads again that failed or were cancelled", operands: "[ID|KEY|PATH...]", count: 0...1000,
+        "retry",
+        "try uploads again that failed or were cancelled; of a folder, a destination or all: those that failed",
+        operands: "[ID|KEY|PATH...]", count: 0...1000,
         details: [
             "They go on from what the destination still has. An upload that only waits is not retried but resumed."
         ],
