@@ -107,7 +107,6 @@ package protocol BundleNotes: AnyObject, Sendable {
     ///
     /// - Returns: Those that may go on; the others were cancelled meanwhile.
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String>
-    func sending(_ id: String, _ offset: Int64)
     func spent(_ id: String, _ bytes: Int64)
     func entered(_ phase: UploadPhase)
 }

@@ -67,7 +67,6 @@ private final class BundleRunNotes: BundleNotes {
         return held
     }
 
-    func sending(_ id: String, _ offset: Int64) { house.live.sent(id, offset) }
     func spent(_ id: String, _ bytes: Int64) { sums.withLock { $0[id, default: 0] += bytes } }
     func entered(_ phase: UploadPhase) { for id in ids { house.live.enter(id, phase) } }
 }

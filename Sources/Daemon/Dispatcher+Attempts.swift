@@ -123,6 +123,8 @@ extension Dispatcher {
                 house.log.debug("still not recorded", ["ids": ids.joined(separator: " "), "reason": "\(error)"])
             }
         }
+        // Only the transfer was told to stop: what it holds would stay leased until the next start.
+        if !isStopping { await Task { await self.putBack(ids) }.value }
     }
 
     /// Keeps the destination's health, and fills in when a held upload may go again.

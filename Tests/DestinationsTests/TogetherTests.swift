@@ -184,7 +184,6 @@ private final class Notebook: BundleNotes {
         pages.withLock { $0.checkpoints.merge(checkpoints) { $1 } }
         return Set(checkpoints.keys).subtracting(lost)
     }
-    func sending(_ id: String, _ offset: Int64) {}
     func spent(_ id: String, _ bytes: Int64) {
         pages.withLock { pages in
             if pages.checkpoints[id] == nil { pages.wasEarly = true }
