@@ -6,7 +6,7 @@
 # make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= and ROUNDS=1 for a round again
 # make cuts           the power cuts alone, as root: CUTS=12, SEED= to have a run again
 # make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address alone
-# make bench          figures, one line each: ONLY=core/ for some of them
+# make bench          figures, one line each: ONLY=core/ for some of them, ROUNDS=5, ROWS=1000000 of the backlog
 # make lint           format, imports, forbidden words, scripts
 # make install-deps   the Debian packages that building needs, and only those that are missing
 # make clean          remove everything that was built

@@ -1,0 +1,165 @@
+internal import Control
+internal import Core
+internal import Daemon
+internal import Glibc
+internal import Linux
+internal import Store
+internal import TestKit
+internal import Transport
+
+/// What weeks without a network leave, on one daemon. `ROWS` says how many uploads; the marks are those of a million,
+/// and making so many files takes longer than measuring them.
+let backlogMarks: [Mark] = [
+    Mark(name: "daemon/million", what: "1,000,000 uploads, their files and copies, all paused (ROWS= for fewer)") {
+        bench in
+        let rows = getenv("ROWS").flatMap { Int(String(cString: $0)) } ?? 1_000_000
+        let scene = try await BacklogScene(bench, rows: rows)
+        let home = scene.home.path
+
+        try await scene.start()
+        _ = try await scene.client.pause(Selection(all: true))
+        try await scene.stop()
+        let claims = try await claimTimes(home.appending("state"))
+
+        var starts: [Double] = [], used: [Double] = []
+        for _ in 0..<bench.rounds {
+            let (wall, processor) = try await scene.start()
+            starts.append(wall)
+            used.append(processor)
+            try await scene.stop()
+        }
+        try await scene.start()
+        let atFirst = try scene.usage().resident
+        try await scene.sleeps()
+        let startAndSweep = try scene.processor()
+
+        var answers: [Double] = []
+        for _ in 0..<200 {
+            answers.append(try await ContinuousClock().measure { _ = try await scene.client.status() }.inSeconds)
+        }
+        var scans: [Double] = [], finds: [Double] = []
+        var written: Int64 = 0
+        for round in 0..<bench.rounds {
+            let find = try await bench.run(
+                "/usr/bin/find", [home.appending("drop").display, "-type", "f", "-printf", "%s %T@\n"])
+            finds.append(find.processor)
+            // Another rule has every folder scanned anew, and every file in it is known.
+            try scene.configure("*.round\(round)")
+            try await scene.sleeps()
+            let before = (try scene.processor(), try scene.usage().writtenBytes)
+            _ = try await scene.client.reload()
+            try await scene.sleeps()
+            scans.append(try scene.processor() - before.0)
+            written = max(written, try scene.usage().writtenBytes - before.1)
+        }
+        var query = ListQuery()
+        query.limit = 1_000
+        for _ in 0..<20 { query.after = try await scene.client.list(query).next }
+        let most = try scene.usage().residentPeak
+        let mebibyte = 1_048_576.0
+        return [
+            .note("uploads", "\(rows)"),
+            .bound("start: to the first answer", median(starts), "s", most: 2),
+            .note("processor of it", "\(shown(median(used))) s"),
+            .note("processor of start, first scan and sweep of the copies", "\(shown(startAndSweep)) s"),
+            .bound("status at the socket, median of 200", median(answers) * 1000, "ms", most: 20),
+            .bound(
+                "one claim above the smallest change of the state",
+                max(0, (claims.claim - claims.smallest).inSeconds * 1000), "ms", most: 2),
+            .bound("resident after the start", Double(atFirst) / mebibyte, "MiB", most: 50),
+            .bound(
+                "most resident, over start, scans, sweep and 20 lists of 1,000", Double(most) / mebibyte, "MiB",
+                most: 50),
+            .ratio(
+                "scan of known files against find, processor", median(scans), to: median(finds), most: 2,
+                "\(shown(median(scans))) s, find \(shown(median(finds))) s"),
+            .bound("bytes written by a scan", Double(written), "", most: 0),
+        ]
+    }
+]
+
+/// A state folder with a ``Backlog`` in it, and the daemon that has it.
+private final class BacklogScene {
+    let home = TemporaryFolder()
+    let client: ControlClient
+    private let transport = Transport()
+    private let bench: Bench
+    private var daemon: Child?
+
+    init(_ bench: Bench, rows: Int) async throws {
+        self.bench = bench
+        let root = home.path
+        client = ControlClient(socket: root.appending("control.sock"), transport: transport)
+        for name in Backlog.folders { try Files.makeFolders(root.appending(FilePath("drop/\(name)"))) }
+        try configure("*.none")
+        let backlog = Backlog(
+            uploads: rows, watched: root.appending("drop"), makesFiles: true, staging: root.appending("staging"))
+        try await backlog.fill(root.appending("state"))
+    }
+
+    deinit { daemon?.end(with: SIGKILL) }
+
+    /// - Parameter excluded: A glob that no file has; another one changes the folders' rules.
+    func configure(_ excluded: String) throws {
+        let root = home.path.display
+        let folders = Backlog.folders.enumerated().map { index, name in
+            "  - {name: \(name), path: \(root)/drop/\(name), exclude: [\"\(excluded)\"], "
+                + "upload_to: [\(Backlog.destinations[index % Backlog.destinations.count])]}"
+        }
+        // Nobody listens at port 1.
+        let destinations = Backlog.destinations.map { "  \($0): {type: tus, url: \"http://127.0.0.1:1/\"}" }
+        let text = """
+            version: 1
+            state: \(root)/state
+            staging: {path: \(root)/staging, keep_free: 1 MB}
+            folders:
+            \(folders.joined(separator: "\n"))
+            destinations:
+            \(destinations.joined(separator: "\n"))
+            control: {socket: \(root)/control.sock}
+
+            """
+        try Files.replace(home.path.appending("sluice.yaml"), with: Array(text.utf8))
+    }
+
+    /// Seconds from its start to the first answer, and the processor's.
+    @discardableResult
+    func start() async throws -> (wall: Double, processor: Double) {
+        let began = ContinuousClock.now
+        let child = try Child(
+            bench.sluice, ["run", "--config", home.path.appending("sluice.yaml").display],
+            output: "/dev/null", errors: "/dev/null")  // the log of it would count as written
+        daemon = child
+        try await eventually("the daemon answers", within: .seconds(60), every: .milliseconds(5)) {
+            try child.mustRun()
+            do { return try await !self.client.status().starting } catch is ControlError { return false }
+        }
+        return (began.duration(to: .now).inSeconds, try processor())
+    }
+
+    func stop() async throws {
+        daemon?.send(SIGTERM)
+        _ = try await daemon?.end(within: .seconds(20))
+    }
+
+    /// Waits until it used no processor for a second and every folder was scanned.
+    func sleeps() async throws {
+        var before = -1.0
+        try await eventually("the daemon sleeps", within: .seconds(600), every: .seconds(1)) {
+            let now = try self.processor()
+            defer { before = now }
+            guard now == before else { return false }
+            return try await self.client.status().folders.allSatisfy { $0.state == "watching" }
+        }
+    }
+
+    func processor() throws -> Double { try processorSeconds(of: pid) }
+    func usage() throws -> Usage { try Usage(of: pid) }
+
+    private var pid: Int32 {
+        get throws {
+            guard let daemon else { throw WrongResult("the daemon was not started") }
+            return daemon.pid
+        }
+    }
+}
