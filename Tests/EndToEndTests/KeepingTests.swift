@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import Linux
 import TestKit
 import Testing
@@ -52,5 +53,29 @@ struct KeepingTests {
         #expect(try (12..<19).allSatisfy { try stands($0, fixture) })
         let status = try #require(await fixture.ask("status", []))
         #expect(status.contains("verified sources stay while 4.2 MB are free"), "\(status)")
+    }
+
+    @Test(
+        "a kill at any step of it loses nothing, sends nothing again, and the source goes in the end",
+        arguments: CrashSteps.keeping + CrashSteps.release.filter { $0 != "release-begun" })
+    func kill(step: String) async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        // More than any disk has: everything that is verified is to go.
+        fixture.afterKeys = ", until_free: 1000000 TB"
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver()
+        for number in 0..<3 { try camera.drop(clip(number)) }
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(step):1"])
+        let ending = try await #require(fixture.daemon).end(within: .seconds(20))
+        try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(fixture.lastWords())")
+        try fixture.startDaemon()
+        try await eventually("all sources are gone", within: .seconds(30)) {
+            try Outcome.files(in: fixture.drop, hidden: true).isEmpty
+        }
+        let received = try Outcome.files(in: fixture.received, hidden: false)
+        #expect(received.count == 3)
+        for number in 0..<3 {
+            #expect(try Files.read(fixture.received.appending(clip(number).relative)) == clip(number).content)
+        }
     }
 }
