@@ -25,13 +25,14 @@ struct Section: Sendable {
         keys: [
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
-            "retry",
+            "retry", "group",
         ],
-        later: ["group", "export", "marker"] + laterPolicy,
+        later: ["export", "marker"] + laterPolicy,
         elsewhere: ["quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`"])
     static let settle = Section(
         path: "folders[].settle", keys: ["quiet_for", "writers"], later: ["container", "marker"])
     static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to", "for", "until_free"])
+    static let group = Section(path: "folders[].group", keys: ["by", "wait", "sidecars"])
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
@@ -49,7 +50,8 @@ struct Section: Sendable {
     private static let laterPolicy = ["windows", "bandwidth", "metered", "networks", "quotas", "limit", "power"]
 
     static let all: [Section] = [
-        root, staging, folder, settle, afterUpload, folderRetry, destination, destinationRetry, policy, concurrency,
+        root, staging, folder, settle, afterUpload, group, folderRetry, destination, destinationRetry, policy,
+        concurrency,
         retry, control, secret,
     ]
 

@@ -9,14 +9,22 @@ struct Intake: Sendable {
 
     /// Writes down a batch of settled files. Waits while the state cannot be written: what `Watch` holds back it sees
     /// again, so nothing is lost.
-    func take(_ files: [SettledFile]) async throws {
+    ///
+    /// - Parameters:
+    ///   - isUnit: They travel together.
+    ///   - leader: The file that they belong to, which was taken before; a path below their folder.
+    func take(_ files: [SettledFile], asUnit isUnit: Bool = false, with leader: FilePath? = nil) async throws {
         let (empty, wanted) = await split(files)
         try await insist { try await house.store.skip(empty.map(\.identity)) }
         for file in empty {
             house.log.info("skipped an empty file", ["folder": file.folder, "path": file.path.display])
         }
         let arrivals = wanted.compactMap { file in
-            house.folder(file.folder).map { arrival(of: file, $0, to: $0.uploadTo) }
+            house.folder(file.folder).map { folder in
+                var arrival = arrival(of: file, folder, to: folder.uploadTo)
+                if isUnit { (arrival.unit, arrival.joins) = (0, leader) }
+                return arrival
+            }
         }
         if arrivals.isEmpty { return }
         let outcomes = try await insist { try await house.store.record(arrivals) }

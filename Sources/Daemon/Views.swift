@@ -165,8 +165,16 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var state: String
     /// Files seen that have not settled yet.
     package var settling: Int
+    /// Files that have settled and wait for others that travel with them, at most 20; absent when there are none.
+    package var gathering: [GatheringView]?
     /// How verified sources are kept; absent when they stay for ever or go at once.
     package var keeping: KeepingView?
+}
+
+package struct GatheringView: Codable, Sendable, Hashable {
+    package var path: String
+    /// What it waits for.
+    package var reason: String
 }
 
 /// What `after_upload: {source: keep, for: …, until_free: …}` does in a folder.

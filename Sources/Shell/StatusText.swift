@@ -26,6 +26,9 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
                 "folder",
                 "\(folder.name)  \(folder.path)  " + styledState(state, ["watching", "scanning"], console) + settling,
                 console))
+        for file in (folder.gathering ?? []).prefix(3) {
+            lines.append(entry("", "\(file.path) \(printable(file.reason))", console, .yellow))
+        }
         if let keeping = folder.keeping { lines.append(entry("", keepingText(keeping, now), console)) }
     }
     for destination in status.destinations {

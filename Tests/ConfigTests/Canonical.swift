@@ -59,6 +59,9 @@ struct Canonical {
             "remote_name: \(Self.quoted(folder.name.source))", "metadata: \(Self.templates(folder.metadata))",
             "context: \(Self.templates(folder.context))",
         ]
+        if let group = folder.group {
+            keys.append("group: {by: stem, wait: \(Self.time(group.wait)), sidecars: \(Self.list(group.sidecars))}")
+        }
         if let key = folder.key { keys.append("key: \(Self.quoted(key.source))") }
         keys += Self.overrides(folder.policy)
         lines.append("  - {\(keys.joined(separator: ", "))}")

@@ -53,6 +53,7 @@ struct DocumentationTests {
             "existing": "skip", "empty": "upload", "duplicates": "skip", "after_upload": "{source: delete}",
             "priority": "3", "remote_name": "\"{name}\"", "metadata": "{a: b}", "key": "\"{name}\"",
             "context": "{a: b}", "concurrency": "1", "retry": "{first: 2s}",
+            "group": "{by: stem}",
         ]
         for (key, value) in values {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes
