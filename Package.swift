@@ -47,6 +47,7 @@ let package = Package(
         room("Credentials", ["Core", "Linux"]),
 
         // The file's journey.
+        room("Media", ["Core", "Linux"]),
         room("Watch", ["Core", "Linux"]),
         room("Staging", ["Core", "Linux", "Digests"]),
         room("Destinations", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
@@ -87,6 +88,7 @@ let package = Package(
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
+        tests("MediaTests", ["Core", "Linux", "Media"]),
         tests("StoreTests", ["Core", "Store"]),
         // What many rows cost, in steps and plans.
         tests("ScaleTests", ["Benchmarks", "Core", "Linux", "Store"]),
