@@ -49,7 +49,7 @@ extension SettingsReading {
             existing: fields.take("existing", as: .choice)?.value ?? .upload)
         let after = fields.fields("after_upload", .afterUpload)
         let settings = FolderSettings(
-            watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after),
+            watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after), keeping: keeping(after),
             empty: fields.take("empty", as: .choice)?.value ?? .skip,
             duplicates: fields.take("duplicates", as: .choice)?.value ?? .upload,
             priority: fields.take("priority", as: .whole(-1000...1000))?.value ?? 0,
@@ -110,6 +110,19 @@ extension SettingsReading {
             return target.map { .move(to: $0.value) } ?? .keep
         case .keep, nil: return .keep
         }
+    }
+
+    private func keeping(_ fields: Fields) -> Keeping {
+        let keeping = Keeping(
+            time: fields.take("for", as: .duration(.seconds(60) ... .seconds(10 * 366 * 86_400)))?.value,
+            untilFree: fields.take("until_free", as: .bytes)?.value)
+        if let source = fields.take("source", as: Reader<Source>.choice)?.value, source != .keep {
+            for key in ["for", "until_free"] where fields.has(key) {
+                fields.error(
+                    "belongs to `source: keep`: with `source: \(source.rawValue)` the source goes at once", key)
+            }
+        }
+        return keeping
     }
 
     private func remoteName(_ fields: Fields) -> Template {

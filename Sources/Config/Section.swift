@@ -31,7 +31,7 @@ struct Section: Sendable {
         elsewhere: ["quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`"])
     static let settle = Section(
         path: "folders[].settle", keys: ["quiet_for", "writers"], later: ["container", "marker"])
-    static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to"])
+    static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to", "for", "until_free"])
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(

@@ -37,6 +37,8 @@ package struct FolderSettings: Hashable, Sendable {
     /// Names of destinations, without repeats, at least one.
     package var uploadTo: [String]
     package var afterUpload: SourceAction
+    /// With ``SourceAction/keep``.
+    package var keeping = Keeping()
     /// What to do with files of 0 bytes.
     package var empty: Empty
     package var duplicates: Duplicates

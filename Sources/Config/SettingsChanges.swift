@@ -96,7 +96,8 @@ package struct SettingsChanges: Hashable, Sendable {
             ("exclude", a.exclude != b.exclude), ("settle", a.quietFor != b.quietFor || a.writers != b.writers),
             ("existing", a.existing != b.existing), ("empty", old.empty != new.empty),
             ("duplicates", old.duplicates != new.duplicates), ("upload_to", old.uploadTo != new.uploadTo),
-            ("after_upload", old.afterUpload != new.afterUpload), ("priority", old.priority != new.priority),
+            ("after_upload", old.afterUpload != new.afterUpload || old.keeping != new.keeping),
+            ("priority", old.priority != new.priority),
             ("remote_name", old.name != new.name), ("metadata", old.metadata != new.metadata),
             ("key", old.key != new.key), ("context", old.context != new.context),
         ]

@@ -104,7 +104,7 @@ extension Agent {
 
     private func action(_ asset: AssetRecord) -> String {
         switch asset.action {
-        case .keep: "keep"
+        case .keep, .leave: "keep"
         case .delete: "delete"
         case .move: "move"
         }
@@ -154,12 +154,22 @@ extension Agent {
                     scope: $0.scope.rawValue, name: $0.name.isEmpty ? nil : $0.name, since: $0.since.description,
                     until: $0.until?.description)
             },
-            folders: watcher.states().map(FolderView.init), destinations: try await destinationViews(tallies),
+            folders: try await folderViews(), destinations: try await destinationViews(tallies),
             staging: StagingView(
                 path: staging.folder.display, used: try await house.store.stagedBytes(),
                 free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
                 cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init)),
             warnings: house.troubles.all.map(\.text) + orphans(ongoing), seq: await house.store.seq)
+    }
+
+    private func folderViews() async throws -> [FolderView] {
+        var views: [FolderView] = []
+        for state in watcher.states() {
+            var view = FolderView(state)
+            if let folder = house.folder(state.folder) { view.keeping = try await sourceRoom.view(folder) }
+            views.append(view)
+        }
+        return views
     }
 
     /// Uploads whose destination was taken out of the configuration: no other line would tell of them.

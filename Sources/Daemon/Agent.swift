@@ -26,6 +26,7 @@ package final class Agent: Sendable {
     let board: EventBoard
     let stager: Stager
     let releaser: Releaser
+    let sourceRoom: SourceRoom
     private let removals: RemoteRemovals
     /// Folders that were never watched before.
     let firstWatch: Mutex<Set<String>>
@@ -85,6 +86,7 @@ package final class Agent: Sendable {
         self.watcher = watcher
         stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
         releaser = Releaser(house: house)
+        sourceRoom = SourceRoom(house: house)
         removals = RemoteRemovals(house: house, dispatcher: dispatcher)
     }
 
@@ -118,11 +120,12 @@ package final class Agent: Sendable {
             group.addTask { try await self.stager.run() }
             group.addTask { try await self.dispatcher.run() }
             group.addTask { try await self.releaser.run() }
+            group.addTask { try await self.sourceRoom.run() }
             group.addTask { try await self.removals.run() }
             group.addTask { try await self.watchForDamage() }
             group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
             if let end { group.addTask { try await end() } }
-            for bell in [house.stagerBell, house.releaseBell, house.upkeepBell] { bell.ring() }
+            for bell in [house.stagerBell, house.releaseBell, house.upkeepBell, house.roomBell] { bell.ring() }
             // The first loop that ends, ends all: by the cancel, or by an error that none of them can mend.
             defer { group.cancelAll() }
             try await group.next()

@@ -37,6 +37,7 @@ struct House: Sendable {
         dispatchBell = Nudge(rest)
         releaseBell = Nudge(rest)
         removalBell = Nudge(rest)
+        roomBell = Nudge(rest)
     }
 
     /// What is in force now. Whoever asks it twice takes it once.
@@ -57,6 +58,8 @@ struct House: Sendable {
     let releaseBell: Nudge
     /// Remote remains may be waiting to be removed.
     let removalBell: Nudge
+    /// Verified sources that are kept for a while may be due.
+    let roomBell: Nudge
     /// Files came in, or the daemon has started: what is due once a day may be due.
     let upkeepBell = Nudge()
     let troubles = Troubles()
@@ -81,7 +84,7 @@ struct House: Sendable {
     var stateWorks: @Sendable () -> Void {
         // Not `self`: the store keeps this, and would keep itself.
         let (troubles, log) = (troubles, log)
-        let bells = [dispatchBell, stagerBell, releaseBell, removalBell]
+        let bells = [dispatchBell, stagerBell, releaseBell, removalBell, roomBell]
         return {
             guard troubles.clear("state") else { return }
             log.notice("the state can be written again")

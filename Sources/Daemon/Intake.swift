@@ -24,6 +24,7 @@ struct Intake: Sendable {
         for (arrival, outcome) in zip(arrivals, outcomes) { tell(arrival, outcome) }
         house.stagerBell.ring()
         house.upkeepBell.ring()
+        house.roomBell.ring()
     }
 
     /// Files that were in a folder before it was watched for the first time, and are not wanted (`existing: skip`).

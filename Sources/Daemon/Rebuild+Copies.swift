@@ -97,7 +97,7 @@ extension Rebuild {
                     size: file.look.size, modified: file.look.modified,
                     try await house.store.evidence(file.folder, file.relative, order.destination), mayBeOld: false))
         }
-        if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .keep }
+        if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .leave }
         return Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
     }
 }

@@ -231,7 +231,7 @@ package final class Rebuild: Sendable {
                     try await house.store.evidence(file.folder, file.relative, order.destination),
                     mayBeOld: copy == nil && folder?.watch.existing == .skip))
         }
-        if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .keep }
+        if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .leave }
         return Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
     }
 

@@ -99,7 +99,7 @@ actor Releaser {
         case .release:
             if asset.sourceState == .released || asset.sourceState == .kept { return .dropCopy(nil) }
             switch asset.action {
-            case .keep: return .dropCopy(.kept)
+            case .keep, .leave: return .dropCopy(.kept)
             case .delete: return .take(.delete)
             case .move(let template): return .take(.move(to: target(asset, template)))
             }
@@ -113,6 +113,7 @@ actor Releaser {
         try await house.store.finishReleases(ends.map { ($0.asset.id, $0.source) })
         for (asset, _) in ends { deferred[asset.id] = nil }
         house.stagerBell.ring()
+        if ends.contains(where: { $0.source == .kept }) { house.roomBell.ring() }
     }
 
     /// How the matter of a source stands.
@@ -137,6 +138,7 @@ actor Releaser {
             try await house.store.finishRelease(asset.id, state, note: note)
             tell(asset, state, note)
             deferred[asset.id] = nil
+            house.roomBell.ring()
         }
         house.stagerBell.ring()
     }

@@ -125,7 +125,9 @@ extension Agent {
             watcher.change(setup.settings.folders.map(\.watch), skipExisting: skipping(setup.settings))
         }
         await stager.reconsiderRoom()
-        for bell in [house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell] { bell.ring() }
+        for bell in [house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell, house.roomBell] {
+            bell.ring()
+        }
     }
 
     private func tell(_ view: ReloadView) {

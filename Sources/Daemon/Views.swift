@@ -165,6 +165,23 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var state: String
     /// Files seen that have not settled yet.
     package var settling: Int
+    /// How verified sources are kept; absent when they stay for ever or go at once.
+    package var keeping: KeepingView?
+}
+
+/// What `after_upload: {source: keep, for: …, until_free: …}` does in a folder.
+package struct KeepingView: Codable, Sendable, Hashable {
+    /// Bytes free on the folder's disk; absent when it is not there.
+    package var free: Int64?
+    /// Bytes that are to be free.
+    package var untilFree: Int64?
+    /// For how long a verified source stays.
+    package var seconds: Int64?
+    /// Verified sources that go now, and their bytes: on their way, or chosen next.
+    package var goingFiles: Int
+    package var goingBytes: Int64
+    /// When the oldest source that may go was verified.
+    package var oldest: String?
 }
 
 package struct DestinationView: Codable, Sendable, Hashable {

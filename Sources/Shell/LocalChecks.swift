@@ -27,7 +27,14 @@ enum LocalChecks {
             return CheckResult(.failed, "\(path.display) cannot be read: \(error.reason); " + remedy(error, "read"))
         }
         switch folder.afterUpload {
-        case .keep: return CheckResult(.ok, "\(path.display), readable; sources stay")
+        case .keep where folder.keeping.isLimited:
+            if let error = denied(path, W_OK | X_OK) {
+                return CheckResult(
+                    .failed,
+                    "verified sources in \(path.display) cannot be deleted: \(error.reason); " + remedy(error, "write"))
+            }
+            return CheckResult(.ok, "\(path.display), writable; verified sources are deleted one day")
+        case .keep, .leave: return CheckResult(.ok, "\(path.display), readable; sources stay")
         case .delete:
             if let error = denied(path, W_OK | X_OK) {
                 return CheckResult(

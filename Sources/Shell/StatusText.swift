@@ -26,6 +26,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
                 "folder",
                 "\(folder.name)  \(folder.path)  " + styledState(state, ["watching", "scanning"], console) + settling,
                 console))
+        if let keeping = folder.keeping { lines.append(entry("", keepingText(keeping, now), console)) }
     }
     for destination in status.destinations {
         var text =
@@ -62,6 +63,23 @@ private func batchText(_ status: StatusView) -> String {
     text += "\(Units.bytes(status.bytesTotal)) (\(Units.percent(fraction)))"
     if status.rate > 0 { text += ", \(Units.rate(status.rate))" }
     if let eta = status.eta { text += ", \(Units.duration(eta)) left" }
+    return text
+}
+
+/// `kept for 14 d, or until 20.0 GB are free (35.1 GB are); now go 3 files, 1.2 GB; the oldest was verified …`
+func keepingText(_ keeping: KeepingView, _ now: WallTime) -> String {
+    var rules: [String] = []
+    if let seconds = keeping.seconds { rules.append("for \(Units.duration(seconds))") }
+    if let floor = keeping.untilFree {
+        let free = keeping.free.map { " (\(Units.bytes($0)) are)" } ?? ""
+        rules.append("while \(Units.bytes(floor)) are free\(free)")
+    }
+    var text = "verified sources stay \(rules.joined(separator: ", ")); now "
+    text +=
+        keeping.goingFiles == 0
+        ? "none go"
+        : "\(keeping.goingFiles) \(keeping.goingFiles == 1 ? "goes" : "go"), \(Units.bytes(keeping.goingBytes))"
+    if let oldest = keeping.oldest { text += "; the oldest was verified \(Units.moment(oldest, now: now))" }
     return text
 }
 

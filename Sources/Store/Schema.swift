@@ -76,13 +76,14 @@ enum Schema {
             settled_by TEXT NOT NULL,
             state TEXT NOT NULL,                   -- AssetState
             sha256 BLOB,                           -- of the staged bytes
-            action TEXT NOT NULL,                  -- keep | delete | move
+            action TEXT NOT NULL,                  -- keep | leave | delete | move
             target TEXT,                           -- template, for move
             source_state TEXT NOT NULL,            -- SourceState
             source_note TEXT,                      -- what happened to the source, or why not
             priority INTEGER NOT NULL,
             arrived_at INTEGER NOT NULL,           -- ms since 1970
             staged_at INTEGER,
+            kept_at INTEGER,                       -- since when it is verified and may go one day, ms since 1970
             due INTEGER NOT NULL DEFAULT 0         -- 1: its uploads are over, the release is to look at it
         ) STRICT;
         CREATE INDEX asset_arrived ON asset (priority DESC, id) WHERE state IN ('arrived', 'unsettled');
@@ -92,6 +93,8 @@ enum Schema {
         -- By the last name of the path.
         CREATE INDEX asset_leaf ON asset (\(leaf));
         CREATE INDEX asset_due ON asset (id) WHERE due = 1;
+        -- The oldest of a folder go first.
+        CREATE INDEX asset_kept ON asset (folder, kept_at) WHERE kept_at IS NOT NULL;
 
         -- An asset on its way to one destination.
         CREATE TABLE upload (

@@ -4,7 +4,7 @@ internal import Linux
 
 /// The database's files in the state folder, and what can be told of them before SQLite opens them.
 package enum StateFiles {
-    static let database: FilePath = "sluice.db"
+    package static let database: FilePath = "sluice.db"
     /// A new database on its way. While it is there, no daemon starts: the old one may be half moved aside.
     static let rebuilt: FilePath = "sluice.db.rebuild"
     /// The new database of a trial; nobody counts on it.

@@ -90,6 +90,7 @@ extension Store {
         let (action, target): (String, String?) =
             switch arrival.action {
             case .keep: ("keep", nil)
+            case .leave: ("leave", nil)
             case .delete: ("delete", nil)
             case .move(let template): ("move", template.source)
             }
@@ -213,7 +214,7 @@ extension Store {
             let isSamePath = before.folder == asset.folder && before.relative == asset.identity.relative
             let place = isSamePath ? "from this path" : "as \(before.relative.display) of folder \(before.folder)"
             remote.warnings = ["not sent again: the same content was uploaded \(place) before; the source is kept"]
-            try connection.run("UPDATE asset SET action = 'keep', target = NULL WHERE id = ?1", [.integer(asset.id)])
+            try connection.run("UPDATE asset SET action = 'leave', target = NULL WHERE id = ?1", [.integer(asset.id)])
             try move(upload, by: .claimed)
             var claimed = upload
             claimed.state = .uploading

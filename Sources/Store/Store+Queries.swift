@@ -149,10 +149,11 @@ extension AssetRecord {
     init(_ row: Connection.Row, _ at: Int32) {
         let action: SourceAction =
             switch row.text(at + 13) {
+            case "keep": .keep
             case "delete": .delete
             // A template that this program no longer understands keeps the source: the cautious reading.
-            case "move": (try? Template(row.text(at + 14))).map { .move(to: $0) } ?? .keep
-            default: .keep
+            case "move": (try? Template(row.text(at + 14))).map { .move(to: $0) } ?? .leave
+            default: .leave
             }
         self.init(
             id: row.integer(at), folder: row.text(at + 1), root: FilePath(bytes: row.blob(at + 2)),

@@ -73,8 +73,11 @@ extension Store {
                 try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
                 guard let source else { continue }
                 try connection.run(
-                    "UPDATE asset SET source_state = ?2, source_note = ?3 WHERE id = ?1",
-                    [.integer(asset), .text(source.rawValue), .init(note)])
+                    """
+                    UPDATE asset SET source_state = ?2, source_note = ?3, kept_at = CASE WHEN action = 'keep'
+                    AND ?2 = 'kept' AND ?3 IS NULL THEN ?4 END WHERE id = ?1
+                    """,
+                    [.integer(asset), .text(source.rawValue), .init(note), .integer(self.clocks.wall().milliseconds)])
                 for upload in try self.uploads(of: asset) {
                     try self.note("source", upload.id, ["state": source.rawValue, "note": note ?? ""])
                 }

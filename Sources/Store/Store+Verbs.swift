@@ -73,6 +73,8 @@ extension Store {
                 remote_delete = NULL, acked = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN acked
                 ELSE 0 END WHERE id = ?1
                 """, [.text(id)])
+            // It is no longer verified.
+            try connection.run("UPDATE asset SET kept_at = NULL WHERE id = ?1", [.integer(upload.asset)])
             if !fromCopy {
                 try connection.run(
                     "UPDATE asset SET state = 'arrived', sha256 = NULL, source_state = 'untouched' WHERE id = ?1",

@@ -20,6 +20,8 @@ package final class DaemonFixture {
     package var destination: String?
     /// More keys of the destination, as YAML: `, checksum: sha1`.
     package var destinationKeys = ""
+    /// More keys of the folder's `after_upload`, as `, for: 1h`.
+    package var afterKeys = ""
     /// Where files go; `archive` is a folder of this machine, ``archive``.
     package var uploadTo = ["nas"]
     /// What must be mounted for `archive`.
@@ -146,7 +148,7 @@ package final class DaemonFixture {
         let root = folder.path.display
         let after =
             switch source {
-            case .keep, .delete: "{source: \(source.rawValue)}"
+            case .keep, .delete: "{source: \(source.rawValue)\(afterKeys)}"
             case .move: "{source: move, to: \"\(done.display)/{relative}\"}"
             }
         let url = destination ?? "http://\(address)/files/"

@@ -41,9 +41,12 @@ struct Canonical {
         let watch = folder.watch
         var settle = ["writers: \(watch.writers.rawValue)"]
         if let quiet = watch.quietFor { settle.append("quiet_for: \(Self.time(quiet))") }
+        let keeping =
+            (folder.keeping.time.map { ", for: \(Self.time($0))" } ?? "")
+            + (folder.keeping.untilFree.map { ", until_free: \($0) B" } ?? "")
         let after =
             switch folder.afterUpload {
-            case .keep: "source: keep"
+            case .keep, .leave: "source: keep" + keeping
             case .delete: "source: delete"
             case .move(let to): "source: move, to: \(Self.quoted(to.source))"
             }

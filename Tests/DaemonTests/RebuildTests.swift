@@ -106,7 +106,7 @@ struct RebuildTests {
         _ = try await scene.rebuild { $0.undecided = undecided }
         #expect(try await scene.states() == ["a": state, "b": state])
         let actions = try await scene.look { try await $0.rows(Store.Filter()).map(\.asset.action) }
-        #expect(actions == Array(repeating: undecided == .assumeSent ? .keep : .delete, count: 2))
+        #expect(actions == Array(repeating: undecided == .assumeSent ? .leave : .delete, count: 2))
         // Of its kind, and not of the file: asked once, and no file is read for nothing.
         #expect(scene.remote.asked <= 2)
     }
@@ -144,7 +144,7 @@ struct RebuildTests {
                 try store.pauses()
             )
         }
-        #expect(Set(actions) == [.keep])
+        #expect(Set(actions) == [.leave])
         #expect(pauses.map(\.name) == ["nas"])
     }
 

@@ -10,6 +10,8 @@ enum CrashSteps {
         "arrived", "copied", "renamed", "staged", "claimed", "opening", "opened", "accepted", "verified", "completed",
     ]
     static let release = ["release-begun", "release-renamed", "release-done"]
+    /// Only where verified sources make room.
+    static let keeping = ["expired"]
     /// Only where `move` leads to another file system.
     static let across = ["release-copied"]
     static let receiver = ["receiver-named", "receiver-renamed"]
@@ -23,7 +25,7 @@ enum CrashSteps {
     static let rebuild = [
         "rebuild-copy", "rebuild-restored", "rebuild-finished", "rebuild-aside", "rebuild-set-aside", "rebuild-done",
     ]
-    static let all = onTheWay + release + across + receiver + byPerson + everywhere + directory + rebuild
+    static let all = onTheWay + release + keeping + across + receiver + byPerson + everywhere + directory + rebuild
 }
 
 @Suite("the places where a test may end the process")

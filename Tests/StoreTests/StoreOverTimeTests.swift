@@ -32,7 +32,7 @@ struct StoreOverTimeTests {
         try await scene.store.finish(twin.uploads[0], .verified(RemoteObject(id: nil, url: "u", verifiedBy: "offset")))
         #expect(try await claim() == nil)
         #expect(try await scene.store.upload(first.uploads[0])?.state == .completed)
-        #expect(try await scene.store.asset(first.asset)?.action == .keep)
+        #expect(try await scene.store.asset(first.asset)?.action == .leave)
         #expect(repeats.withLock { $0 } == [first.asset])
     }
 

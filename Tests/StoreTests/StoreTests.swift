@@ -280,7 +280,7 @@ struct StoreTests {
         try await scene.store.finish(first.uploads[0], .verified(remote))
         let second = try await scene.stage(Scene.arrival(Scene.file("a", modified: 2)), sha256: sha256)
         #expect(try await scene.store.upload(second.uploads[0])?.state == .completed)
-        #expect(try await scene.store.asset(second.asset)?.action == .keep)
+        #expect(try await scene.store.asset(second.asset)?.action == .leave)
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
         // Other content, or another name, goes.
         let third = try await scene.stage(Scene.arrival(Scene.file("a", modified: 3)), sha256: noise(32, seed: 9))
@@ -307,7 +307,7 @@ struct StoreTests {
         let copy = try #require(try await scene.store.upload(uploads[0]))
         #expect(copy.state == expected)
         #expect(copy.remote?.warnings.first?.contains("as a of folder cam") == (expected == .completed ? true : nil))
-        #expect(try await scene.store.asset(asset)?.action == (expected == .completed ? .keep : .delete))
+        #expect(try await scene.store.asset(asset)?.action == (expected == .completed ? .leave : .delete))
         // It was never sent there.
         #expect(try await scene.store.upload(uploads[1])?.state == .queued)
     }

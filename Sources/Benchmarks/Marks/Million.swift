@@ -61,7 +61,9 @@ let backlogMarks: [Mark] = [
             .note("uploads", "\(rows)"),
             .bound("start: to the first answer", median(starts), "s", most: 2),
             .note("processor of it", "\(shown(median(used))) s"),
-            .note("processor of start, first scan and sweep of the copies", "\(shown(startAndSweep)) s"),
+            .note(
+                "processor of start, first scan, sweep, and the 2 % that were still to be copied",
+                "\(shown(startAndSweep)) s"),
             .bound("status at the socket, median of 200", median(answers) * 1000, "ms", most: 20),
             .bound(
                 "one claim above the smallest change of the state",

@@ -2,8 +2,10 @@ internal import Config
 internal import Control
 internal import Core
 internal import Credentials
+internal import Daemon
 internal import Destinations
 internal import Linux
+internal import Store
 internal import Transport
 
 extension Verb {
@@ -33,6 +35,9 @@ extension Verb {
         }
         let settings = loaded.settings
         findings += try await blocking { LocalChecks.all(settings) }
+        for folder in settings.folders where folder.keeping.isLimited {
+            findings.append(await keepingFinding(folder, settings.state))
+        }
         findings += await destinationFindings(settings)
         if call.json {
             try call.printJSON(CheckReport(ok: !findings.contains { $0.verdict == .failed }, checks: findings))
@@ -64,6 +69,32 @@ struct Finding: Codable, Sendable, Hashable {
 private struct CheckReport: Codable {
     let ok: Bool
     let checks: [Finding]
+}
+
+/// What a folder's `for` and `until_free` would let go of now.
+private func keepingFinding(_ folder: FolderSettings, _ state: FilePath) async -> Finding {
+    func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
+        Finding(about: "folder", name: folder.watch.name, CheckResult(verdict, text))
+    }
+    do {
+        guard try FileLook.ifPresent(at: state.appending(StateFiles.database)) != nil else {
+            return finding(.ok, "no verified source would go now: nothing was uploaded yet")
+        }
+        let disk = try await blocking { try SourceDisk(of: folder.watch.path) }
+        let going = try await folder.going(free: disk.free, on: disk.fileSystem, now: SystemClocks().wall()) {
+            try StateFiles.kept(state: state, in: folder.watch.name, on: $0, until: $1, limit: $2)
+        }
+        guard let first = going.first else {
+            return finding(.ok, "no verified source would go now; \(Units.bytes(disk.free)) are free")
+        }
+        let bytes = Units.bytes(going.reduce(0) { $0 + $1.size })
+        return finding(
+            .ok,
+            "\(going.count)\(going.count == 1_000 ? " or more" : "") verified sources, \(bytes), would go now, first "
+                + first.path.display)
+    } catch {
+        return finding(.warning, "what would go now is not known: \(error)")
+    }
 }
 
 /// Asks all destinations at the same time: each may wait for a server that does not answer.

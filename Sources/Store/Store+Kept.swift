@@ -1,0 +1,99 @@
+package import Core
+
+// Verified sources that stay for a while: which of them go first, and that one is to go.
+
+extension Store {
+    /// A source that stands in its folder, all its uploads over and at least one verified.
+    package struct Kept: Hashable, Sendable {
+        package var asset: Int64
+        /// Bytes.
+        package var size: Int64
+        /// Since when it is verified and done.
+        package var since: WallTime
+        package var path: FilePath
+    }
+
+    /// The kept sources of a folder, the oldest first.
+    ///
+    /// - Parameters:
+    ///   - fileSystem: Only those on this one (``StoredIdentity/fileSystem``); `nil` for all.
+    ///   - latest: Only those that are verified since then or longer; `nil` for all.
+    package func kept(
+        in folder: String, on fileSystem: String? = nil, until latest: WallTime? = nil, limit: Int
+    ) throws -> [Kept] {
+        try Kept.all(connection, in: folder, on: fileSystem, until: latest, limit: limit)
+    }
+
+    /// Bytes of a folder's sources that are on their way out, and whether there is any.
+    package func leaving(_ folder: String) throws -> (files: Int, bytes: Int64) {
+        try connection.first(
+            """
+            SELECT count(*), coalesce(sum(size), 0) FROM asset INDEXED BY asset_due
+            WHERE due = 1 AND folder = ?1 AND source_state = 'releasing'
+            """, [.text(folder)]
+        ) { (Int($0.integer(0)), $0.integer(1)) } ?? (0, 0)
+    }
+
+    /// Puts kept sources on the release's list, to be deleted there: the intention is durable when this returns.
+    ///
+    /// - Returns: Those that go. One that has an upload to come again stays, and counts anew when that is over.
+    package func expire(_ assets: [Int64]) async throws -> [Int64] {
+        try await change { connection in
+            var gone: [Int64] = []
+            for id in assets {
+                let verdict = ReleaseVerdict(uploads: try self.uploads(of: id).map(\.state))
+                guard verdict == .release else {
+                    try connection.run("UPDATE asset SET kept_at = NULL WHERE id = ?1", [.integer(id)])
+                    continue
+                }
+                try connection.run(
+                    """
+                    UPDATE asset SET action = 'delete', source_state = 'releasing', source_note = NULL, kept_at = NULL,
+                    due = 1 WHERE id = ?1 AND kept_at IS NOT NULL AND source_state = 'kept'
+                    """, [.integer(id)])
+                if connection.changes > 0 { gone.append(id) }
+            }
+            return gone
+        }
+    }
+
+    /// Counts their time from now on: they were written down while the clock was unset.
+    package func renewKept(_ assets: [Int64]) async throws {
+        try await change { connection in
+            for id in assets {
+                try connection.run(
+                    "UPDATE asset SET kept_at = ?2 WHERE id = ?1 AND kept_at IS NOT NULL",
+                    [.integer(id), .integer(self.clocks.wall().milliseconds)])
+            }
+        }
+    }
+}
+
+extension Store.Kept {
+    fileprivate static func all(
+        _ connection: Connection, in folder: String, on fileSystem: String?, until latest: WallTime?, limit: Int
+    ) throws(StoreError) -> [Self] {
+        try connection.all(
+            """
+            SELECT id, size, kept_at, root, relative FROM asset INDEXED BY asset_kept WHERE folder = ?1
+            AND kept_at IS NOT NULL AND kept_at <= ?2 AND (?3 IS NULL OR file_system = ?3) ORDER BY kept_at, id LIMIT ?4
+            """,
+            [.text(folder), .integer(latest?.milliseconds ?? .max), .init(fileSystem), .integer(Int64(limit))]
+        ) { row in
+            Self(
+                asset: row.integer(0), size: row.integer(1), since: WallTime(milliseconds: row.integer(2)),
+                path: FilePath(bytes: row.blob(3)).appending(FilePath(bytes: row.blob(4))))
+        }
+    }
+}
+
+extension StateFiles {
+    /// As ``Store/kept(in:on:until:limit:)``, of a state folder that a daemon may be using. Changes nothing.
+    package static func kept(
+        state: FilePath, in folder: String, on fileSystem: String?, until latest: WallTime?, limit: Int
+    ) throws -> [Store.Kept] {
+        let connection = try Connection(path: state.appending(database), asEvidence: true)
+        defer { connection.close() }
+        return try Store.Kept.all(connection, in: folder, on: fileSystem, until: latest, limit: limit)
+    }
+}
