@@ -56,7 +56,10 @@ let package = Package(
         // The only place that sees every room.
         room(
             "Daemon",
-            ["Core", "Linux", "Config", "Store", "Transport", "Watch", "Staging", "Destinations", "Credentials"]),
+            [
+                "Core", "Linux", "Config", "Store", "Transport", "Media", "Watch", "Staging", "Destinations",
+                "Credentials",
+            ]),
         room("Control", ["Core", "Linux", "Daemon", "WebServer", "Transport"]),
         // The command line; the executable is its `main` alone, so that tests reach everything else.
         room(
