@@ -22,9 +22,9 @@
 
 static int64_t nanoseconds(struct statx_timestamp t) { return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec; }
 
-int sluice_statx(int folder, const char *path, struct sluice_look *look) {
+static int look_at(int folder, const char *path, int extra, struct sluice_look *look) {
     struct statx s;
-    int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (path[0] ? 0 : AT_EMPTY_PATH);
+    int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | extra | (path[0] ? 0 : AT_EMPTY_PATH);
     if (statx(folder, path, flags, STATX_BASIC_STATS | STATX_BTIME, &s) != 0) return -1;
     look->device = makedev(s.stx_dev_major, s.stx_dev_minor);
     look->inode = s.stx_ino;
@@ -38,6 +38,11 @@ int sluice_statx(int folder, const char *path, struct sluice_look *look) {
     look->links = s.stx_nlink;
     look->owner = s.stx_uid;
     return 0;
+}
+
+int sluice_statx(int folder, const char *path, struct sluice_look *look) { return look_at(folder, path, 0, look); }
+int sluice_statx_fresh(int folder, const char *path, struct sluice_look *look) {
+    return look_at(folder, path, AT_STATX_FORCE_SYNC, look);
 }
 
 int64_t sluice_copy_file_range(int in, int out, size_t count) { return copy_file_range(in, NULL, out, NULL, count, 0); }
@@ -69,6 +74,13 @@ int sluice_statfs(const char *path, struct sluice_space *space) {
     space->free_to_us = (int64_t)s.f_bavail * s.f_frsize;
     space->files_free = s.f_files == 0 ? INT64_MAX : (int64_t)s.f_ffree;  // some file systems do not count inodes
     space->type = (int64_t)s.f_type & 0xFFFFFFFF;
+    return 0;
+}
+
+int sluice_file_system_type(int file, int64_t *type) {
+    struct statfs s;
+    if (fstatfs(file, &s) != 0) return -1;
+    *type = (int64_t)s.f_type & 0xFFFFFFFF;
     return 0;
 }
 

@@ -13,32 +13,51 @@ package enum DiskChecks: Sendable {
 /// Answers about folders and files that a configuration names. A `nil` answer is a good one.
 struct Disk {
     let checks: DiskChecks
+    private let mounts: MountTable
 
-    /// The path with symbolic links followed, as far as it exists; the rest as it was written.
-    func resolved(_ path: FilePath) -> FilePath {
-        guard checks == .checked else { return path.normalised }
-        var existing = path.normalised
-        var rest: [FilePath] = []
-        while !existing.isEmpty, existing != "/" {
-            if let real = Files.real(existing) {
-                return rest.reversed().reduce(real) { $0.appending($1) }
-            }
-            rest.append(existing.name)
-            existing = existing.parent
-        }
-        return path.normalised
+    init(checks: DiskChecks) {
+        self.checks = checks
+        mounts = checks == .checked ? MountTable() : MountTable([])
     }
 
-    /// Why a folder cannot be watched, with the remedy.
-    func troubleWatching(_ path: FilePath) -> String? {
-        guard checks == .checked else { return nil }
-        switch Self.look(path) {
-        case .failure(let error) where error.isMissing:
-            return "`\(path.display)` is not there; make it (mkdir -p), or mount what belongs there first"
-        case .failure(let error): return "`\(path.display)` cannot be looked at: \(error.reason)"
-        case .success(let look) where !look.isDirectory: return "`\(path.display)` is no folder"
-        case .success: return nil
+    /// The path with symbolic links followed, as far as it exists; the rest as it was written. Nothing is asked of a file
+    /// system that may not answer.
+    func resolved(_ path: FilePath) -> FilePath {
+        guard checks == .checked else { return path.normalised }
+        return mounts.place(of: path.normalised).path
+    }
+
+    enum Watching {
+        case good
+        /// Not there now: to be told, and watched when it comes.
+        case absent(String)
+        /// Can never be watched as it is.
+        case wrong(String)
+    }
+
+    /// How a folder to be watched stands, in words with the remedy.
+    func watching(_ path: FilePath) -> Watching {
+        guard checks == .checked else { return .good }
+        // Found out by whoever watches it, on a thread of its own: a server that is away would keep everything waiting.
+        let place = mounts.place(of: path.normalised)
+        if place.slow != nil { return .good }
+        switch Self.look(place.path) {
+        case .failure(let error) where error.isMissing: return .absent(absent(path))
+        case .failure(let error):
+            return .absent(
+                "`\(path.display)` cannot be looked at now (\(error.reason)); it is watched as soon as it can be")
+        case .success(let look) where !look.isDirectory: return .wrong("`\(path.display)` is no folder")
+        case .success: return .good
         }
+    }
+
+    private func absent(_ path: FilePath) -> String {
+        var above = path.parent
+        while above != "/", !above.isEmpty, (try? FileLook(at: above)) == nil { above = above.parent }
+        let text =
+            "`\(path.display)` is not there now, and is watched when it appears: mount what belongs there, or make it "
+        if above == path.parent || above.isEmpty { return text + "(mkdir -p)" }
+        return text + "(mkdir -p). Of what it lies in, only `\(above.display)` is there: look at how it is spelt"
     }
 
     /// Why a secret file cannot be read.

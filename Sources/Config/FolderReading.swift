@@ -40,13 +40,20 @@ extension SettingsReading {
     private func folder(_ fields: Fields, name: String, policy: PolicySettings, uploadTo: [String]) -> ReadFolder? {
         let settle = fields.fields("settle", .settle)
         let path = fields.take("path", as: .path)
-        let watch = WatchRule(
+        var watch = WatchRule(
             name: name, path: path?.value ?? "", recursive: fields.take("recursive", as: .flag)?.value ?? true,
             include: fields.list("include", as: .glob)?.map(\.value) ?? [],
             exclude: fields.list("exclude", as: .glob)?.map(\.value) ?? [],
             quietFor: settle.take("quiet_for", as: .duration(.zero ... .seconds(86_400)))?.value,
             writers: settle.take("writers", as: .choice)?.value ?? .lease,
             existing: fields.take("existing", as: .choice)?.value ?? .upload)
+        watch.watching = fields.take("watch", as: .choice)?.value ?? .auto
+        watch.requirement = requirement(fields.fields("require", .require), path?.value)
+        watch.marker = settle.take("marker", as: .markerName)?.value
+        watch.reportAfter =
+            settle.take("report_after", as: .duration(.seconds(1) ... .seconds(365 * 86_400)))?.value
+            ?? watch.reportAfter
+        watch.limits = limits(fields)
         let after = fields.fields("after_upload", .afterUpload)
         let settings = FolderSettings(
             watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after), keeping: keeping(after),
@@ -61,8 +68,37 @@ extension SettingsReading {
                 retry: fields.has("retry")
                     ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil))
         guard let path else { return nil }
-        if let trouble = disk.troubleWatching(path.value) { fields.error(trouble, "path") }
+        switch disk.watching(path.value) {
+        case .good: break
+        case .absent(let text): fields.warning(text, "path")
+        case .wrong(let text): fields.error(text, "path")
+        }
         return ReadFolder(settings: settings, place: path.place, key: fields.path, target: after.node("to")?.start)
+    }
+
+    private func requirement(_ fields: Fields, _ folder: FilePath?) -> FolderRequirement {
+        let mount = fields.take("mount", as: .path)?.value
+        if let mount, let folder, mount != "/", folder != mount, folder.relative(to: mount) == nil {
+            fields.error(
+                "`\(folder.display)` does not lie below `\(mount.display)`; name the place where its disk is mounted, or "
+                    + "`/` for nothing", "mount")
+        }
+        return FolderRequirement(file: fields.take("file", as: .pathBelow)?.value, mount: mount)
+    }
+
+    private func limits(_ fields: Fields) -> FileLimits {
+        let ages = Duration.zero ... .seconds(100 * 366 * 86_400)
+        let limits = FileLimits(
+            minSize: fields.take("min_size", as: .bytes)?.value, maxSize: fields.take("max_size", as: .bytes)?.value,
+            minAge: fields.take("min_age", as: .duration(ages))?.value,
+            maxAge: fields.take("max_age", as: .duration(ages))?.value)
+        if let least = limits.minSize, let most = limits.maxSize, least > most {
+            fields.error("is less than `min_size`: no file would be taken", "max_size")
+        }
+        if let least = limits.minAge, let most = limits.maxAge, least >= most {
+            fields.error("is no more than `min_age`: no file would be taken", "max_age")
+        }
+        return limits
     }
 
     private func uploadTo(_ fields: Fields, _ destinations: Set<String>) -> [String] {

@@ -27,6 +27,36 @@ extension Reader where Value == FilePath {
     }
 }
 
+extension Reader where Value == FilePath {
+    /// A path below some folder.
+    static var pathBelow: Reader {
+        let expected = "a name or a path below the folder, like `.sluice-here`"
+        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+            try refuseControls(in: text)
+            let path = FilePath(text)
+            guard !path.isEmpty, !path.isAbsolute, !path.components.contains(".."), !path.components.contains(".")
+            else {
+                throw .plain
+            }
+            guard path.components.allSatisfy({ $0.bytes.count <= 255 }) else {
+                throw Complaint("has a part that is longer than Linux takes (255 bytes)")
+            }
+            return FilePath(bytes: path.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+        }
+    }
+}
+
+extension Reader where Value == MarkerName {
+    static var markerName: Reader {
+        let expected = "a name with `{name}` or `{stem}` in it, like `\"{name}.done\"`"
+        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+            try refuseControls(in: text)
+            guard let marker = MarkerName(text) else { throw .plain }
+            return marker
+        }
+    }
+}
+
 extension Reader where Value == String {
     /// A pattern of fnmatch(3).
     static var glob: Reader {

@@ -25,12 +25,18 @@ struct Section: Sendable {
         keys: [
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
-            "retry",
+            "retry", "require", "watch", "min_size", "max_size", "min_age", "max_age",
         ],
-        later: ["group", "export", "marker"] + laterPolicy,
-        elsewhere: ["quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`"])
+        later: ["group", "export"] + laterPolicy,
+        elsewhere: [
+            "quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`",
+            "marker": "a file that the folder must have is `require: {file: NAME}`; one beside each finished file is "
+                + "`settle: {marker: \"{name}.done\"}`",
+            "mount": "`mount` stands under `require`",
+        ])
     static let settle = Section(
-        path: "folders[].settle", keys: ["quiet_for", "writers"], later: ["container", "marker"])
+        path: "folders[].settle", keys: ["quiet_for", "writers", "marker", "report_after"], later: ["container"])
+    static let require = Section(path: "folders[].require", keys: ["file", "mount"])
     static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to", "for", "until_free"])
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
@@ -49,7 +55,8 @@ struct Section: Sendable {
     private static let laterPolicy = ["windows", "bandwidth", "metered", "networks", "quotas", "limit", "power"]
 
     static let all: [Section] = [
-        root, staging, folder, settle, afterUpload, folderRetry, destination, destinationRetry, policy, concurrency,
+        root, staging, folder, settle, require, afterUpload, folderRetry, destination, destinationRetry, policy,
+        concurrency,
         retry, control, secret,
     ]
 

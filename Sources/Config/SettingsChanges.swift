@@ -93,13 +93,21 @@ package struct SettingsChanges: Hashable, Sendable {
         let (a, b) = (old.watch, new.watch)
         let differs: [(String, Bool)] = [
             ("path", a.path != b.path), ("recursive", a.recursive != b.recursive), ("include", a.include != b.include),
-            ("exclude", a.exclude != b.exclude), ("settle", a.quietFor != b.quietFor || a.writers != b.writers),
+            ("exclude", a.exclude != b.exclude),
+            (
+                "settle",
+                a.quietFor != b.quietFor || a.writers != b.writers || a.marker != b.marker
+                    || a.reportAfter != b.reportAfter
+            ),
             ("existing", a.existing != b.existing), ("empty", old.empty != new.empty),
             ("duplicates", old.duplicates != new.duplicates), ("upload_to", old.uploadTo != new.uploadTo),
             ("after_upload", old.afterUpload != new.afterUpload || old.keeping != new.keeping),
             ("priority", old.priority != new.priority),
             ("remote_name", old.name != new.name), ("metadata", old.metadata != new.metadata),
             ("key", old.key != new.key), ("context", old.context != new.context),
+            ("require", a.requirement != b.requirement), ("watch", a.watching != b.watching),
+            ("min_size", a.limits.minSize != b.limits.minSize), ("max_size", a.limits.maxSize != b.limits.maxSize),
+            ("min_age", a.limits.minAge != b.limits.minAge), ("max_age", a.limits.maxAge != b.limits.maxAge),
         ]
         return differs.filter(\.1).map(\.0) + keys(old.policy, new.policy)
     }

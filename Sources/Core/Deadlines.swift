@@ -1,13 +1,15 @@
 /// Keys, each with a time, the earliest first: a binary heap.
 ///
 /// A key may stand in it more than once; whoever takes it out knows which entry counts.
-struct Deadlines<Key> {
+package struct Deadlines<Key> {
     private var entries: [(at: MonotonicTime, key: Key)] = []
 
-    var count: Int { entries.count }
-    var first: (at: MonotonicTime, key: Key)? { entries.first }
+    package init() {}
 
-    mutating func add(_ key: Key, at time: MonotonicTime) {
+    package var count: Int { entries.count }
+    package var first: (at: MonotonicTime, key: Key)? { entries.first }
+
+    package mutating func add(_ key: Key, at time: MonotonicTime) {
         entries.append((time, key))
         var child = entries.count - 1
         while child > 0 {
@@ -19,7 +21,7 @@ struct Deadlines<Key> {
     }
 
     @discardableResult
-    mutating func removeFirst() -> (at: MonotonicTime, key: Key)? {
+    package mutating func removeFirst() -> (at: MonotonicTime, key: Key)? {
         guard let last = entries.popLast() else { return nil }
         guard let first = entries.first else { return last }
         entries[0] = last

@@ -1,6 +1,18 @@
 /// A watched folder as somebody configured it: what `Watch` needs to know about it.
 package struct WatchRule: Hashable, Sendable {
-    package enum Writers: String, Hashable, Sendable, CaseIterable { case lease, skip }
+    package enum Writers: String, Hashable, Sendable, CaseIterable {
+        /// The kernel is asked for a read lease.
+        case lease
+        /// As `lease`; where none can be had, the descriptors of all processes are looked through.
+        case proc
+        case skip
+    }
+    package enum Watching: String, Hashable, Sendable, CaseIterable {
+        /// By events, and by polling too where the file system may keep quiet about changes.
+        case auto
+        /// By polling alone.
+        case poll
+    }
     package enum Existing: String, Hashable, Sendable, CaseIterable { case upload, skip }
 
     package var name: String
@@ -15,6 +27,13 @@ package struct WatchRule: Hashable, Sendable {
     package var quietFor: Duration?
     package var writers: Writers
     package var existing: Existing
+    package var watching = Watching.auto
+    package var requirement = FolderRequirement()
+    /// A file that stands beside each file that is finished.
+    package var marker: MarkerName?
+    /// A file that has not settled for so long is reported.
+    package var reportAfter = Duration.seconds(3600)
+    package var limits = FileLimits()
 
     package init(
         name: String, path: FilePath, recursive: Bool = true, include: [String] = [], exclude: [String] = [],
@@ -44,6 +63,19 @@ package struct Keeping: Hashable, Sendable {
     }
 
     package var isLimited: Bool { time != nil || untilFree != nil }
+}
+
+/// What a folder must show before anything in it is believed: a disk that is not mounted looks like an empty folder.
+package struct FolderRequirement: Hashable, Sendable {
+    /// A path below the folder of something that must be there.
+    package var file: FilePath?
+    /// Where something must be mounted that holds the folder. `nil`: what fstab(5) names for it; `/`: nothing.
+    package var mount: FilePath?
+
+    package init(file: FilePath? = nil, mount: FilePath? = nil) {
+        self.file = file
+        self.mount = mount
+    }
 }
 
 /// What becomes of the source after every upload of it is verified.

@@ -29,9 +29,12 @@ package struct Glob: Hashable, Sendable {
     /// The pattern holds a `/`, so it is matched with the path below the folder, else with the name alone.
     package let isForPaths: Bool
 
-    package init(_ pattern: String) {
-        pieces = Self.compile(Array(pattern.utf8))
-        isForPaths = pattern.utf8.contains(UInt8(ascii: "/"))
+    package init(_ pattern: String) { self.init(bytes: Array(pattern.utf8)) }
+
+    /// For a pattern that need not be text.
+    package init(bytes pattern: [UInt8]) {
+        pieces = Self.compile(pattern)
+        isForPaths = pattern.contains(UInt8(ascii: "/"))
         var plain: [UInt8] = []
         for piece in pieces.dropFirst() { if case .byte(let byte) = piece { plain.append(byte) } }
         ending = pieces.first == .run && plain.count == pieces.count - 1 ? plain : nil

@@ -80,8 +80,12 @@ package struct StoredIdentity: Hashable, Sendable {
 
 /// Why a file counted as finished: the highest rung of the ladder that it had to pass. Recorded with the asset.
 package enum SettledBy: String, Hashable, Sendable, Codable {
+    /// Its marker stood beside it, it was quiet, and nobody was seen to have it open for writing.
+    case marker
     /// A close or rename was seen, the file was quiet, and the kernel granted a read lease: nobody has it open to write.
     case lease
+    /// As `lease`, but the kernel would grant none; no process had it open for writing, as `/proc` tells.
+    case proc
     /// Quiet after a close, but the lease could not be asked (another owner, no `CAP_LEASE`).
     case closed
     /// Quiet for the longer time; no close was seen.

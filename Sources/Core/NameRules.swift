@@ -37,11 +37,14 @@ package enum TemporaryNames {
     private static func isAlwaysHidden(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         // rsync's own: a dot, the name, a dot, six characters.
         if name.count > 8, name[name.count - 7] == UInt8(ascii: ".") { return true }
-        return [".sluice-", ".nfs", ".fuse_hidden", ".goutputstream-", ".syncthing.", ".ds_store", "._", ".~", ".#"]
-            .contains {
-                let start = Array($0.utf8)
-                return name.count >= start.count && start.indices.allSatisfy { name[$0].lowered == start[$0] }
-            }
+        return [
+            ".sluice-", ".sluiceignore", ".nfs", ".fuse_hidden", ".goutputstream-", ".syncthing.", ".ds_store", "._",
+            ".~", ".#",
+        ]
+        .contains {
+            let start = Array($0.utf8)
+            return name.count >= start.count && start.indices.allSatisfy { name[$0].lowered == start[$0] }
+        }
     }
 
     private static func mayEndBadly(_ last: UInt8) -> Bool {
@@ -79,11 +82,14 @@ package struct NameRules: Hashable, Sendable {
     private let exclude: [Glob]
     private let allowsHidden: Bool
     private let needsPath: Bool
+    private let marker: MarkerName?
 
     /// - Parameters:
     ///   - include: Empty takes every name. A glob whose name part begins with a dot also lets hidden names in.
     ///   - exclude: Stronger than `include`.
-    package init(include: [String], exclude: [String]) {
+    ///   - marker: Its names are never taken.
+    package init(include: [String], exclude: [String], marker: MarkerName? = nil) {
+        self.marker = marker
         self.include = include.map { Glob($0) }
         self.exclude = exclude.map { Glob($0) }
         allowsHidden = include.contains { FilePath($0).name.bytes.first == UInt8(ascii: ".") }
@@ -95,6 +101,7 @@ package struct NameRules: Hashable, Sendable {
     ///   - folder: The path below the rule's folder that the name is in; empty at the top.
     package func takes(_ name: UnsafeBufferPointer<UInt8>, in folder: FilePath) -> Bool {
         if TemporaryNames.contains(name, allowsHidden: allowsHidden) { return false }
+        if let marker, marker.isMarker(name) { return false }
         if !needsPath || folder.isEmpty { return takes(name, path: name) }
         return (folder.bytes + [UInt8(ascii: "/")] + Array(name)).withUnsafeBufferPointer { takes(name, path: $0) }
     }

@@ -16,11 +16,21 @@ package struct QuietTimes: Hashable, Sendable {
 
 /// What is known about programs that have a file open for writing.
 package enum OpenWriter: Hashable, Sendable {
-    /// Nobody, at the moment of asking.
+    /// Nobody, at the moment of asking: the kernel says so.
     case nobody
+    /// Nobody, as far as the open files of all processes tell.
+    case unseen
     case somebody
     /// The kernel would not say, or was not asked.
     case unknown
+}
+
+/// What a file has to wait for besides its own rest.
+package enum SettleHold: Hashable, Sendable {
+    /// The marker beside it.
+    case marker
+    /// Its `min_age`.
+    case age
 }
 
 /// Decides when files have stopped changing.
@@ -41,6 +51,17 @@ package struct Settling<Place: Hashable> {
         package static func < (a: Evidence, b: Evidence) -> Bool { a.rawValue < b.rawValue }
     }
 
+    /// Why a file has not settled, in a word.
+    package enum Waiting: Hashable, Sendable {
+        /// Its quiet time.
+        case quiet
+        /// It was seen to change.
+        case change
+        /// Somebody has it open for writing.
+        case writer
+        case marker, age
+    }
+
     /// A file that has not settled.
     package struct Candidate {
         package fileprivate(set) var evidence: Evidence
@@ -57,6 +78,23 @@ package struct Settling<Place: Hashable> {
         package fileprivate(set) var isGrowing = false
         /// Somebody had it open for writing at the last look.
         package fileprivate(set) var isBusy = false
+        /// What it waits for although it is quiet.
+        package fileprivate(set) var hold: SettleHold?
+        /// Bytes a second between the last two looks; `nil` before the second.
+        package fileprivate(set) var rate: Int64?
+        /// The size that the rate goes on from, and when that was.
+        fileprivate var measured: (size: Int64, at: MonotonicTime)
+        /// What it was waiting for when it was last reported as waiting for too long.
+        package fileprivate(set) var reported: Waiting?
+
+        package var waiting: Waiting {
+            if isBusy { return .writer }
+            switch hold {
+            case .marker: return .marker
+            case .age: return .age
+            case nil: return isGrowing ? .change : .quiet
+            }
+        }
         fileprivate var busyWait: Duration = .zero
         fileprivate var next: MonotonicTime
         /// The entry among the deadlines that counts for it.
@@ -71,6 +109,7 @@ package struct Settling<Place: Hashable> {
 
     package var count: Int { candidates.count }
     package var all: [Place: Candidate] { candidates }
+    package subscript(place: Place) -> Candidate? { candidates[place] }
     package func contains(_ place: Place) -> Bool { candidates[place] != nil }
 
     /// When the next file wants to be looked at; `nil` when none is waiting. May be too early, never too late.
@@ -86,14 +125,15 @@ package struct Settling<Place: Hashable> {
         guard var candidate = candidates[place] else {
             let next = now.advanced(by: shortestQuiet(evidence, quietFor))
             let candidate = Candidate(
-                evidence: evidence, group: group, look: look, quietFor: quietFor, first: now, since: now, next: next,
-                scheduled: next)
+                evidence: evidence, group: group, look: look, quietFor: quietFor, first: now, since: now,
+                measured: (look.size, now), next: next, scheduled: next)
             reschedule(candidate, at: place)
             return
         }
         let changed = candidate.look != look
         guard changed || evidence > .found else { return }
         candidate.isGrowing = candidate.isGrowing || changed
+        measure(&candidate, look, now)
         candidate.evidence = max(candidate.evidence, evidence)
         if evidence == .closed {
             // Whoever had it open may be gone now: no need to wait out the pause between two questions.
@@ -155,12 +195,19 @@ package struct Settling<Place: Hashable> {
 
     /// The answer to a look.
     ///
-    /// - Parameter writer: Asked at the moment of the look.
+    /// - Parameters:
+    ///   - writer: Asked at the moment of the look.
+    ///   - isMarked: Whether its marker stands beside it; `nil` where none is wanted.
+    ///   - hold: Asked when it is at rest, with the time that it was seen not to change: what it has to wait for
+    ///     besides, and until when at most before it is looked at again.
     /// - Returns: How the file settled, in which case it is no candidate any more; `nil` when it goes on waiting.
     package mutating func looked(
-        at place: Place, _ look: FileLook, writer: OpenWriter, at now: MonotonicTime
+        at place: Place, _ look: FileLook, writer: OpenWriter, isMarked: Bool? = nil, at now: MonotonicTime,
+        hold: (Duration) -> (what: SettleHold, until: MonotonicTime)? = { _ in nil }
     ) -> SettledBy? {
         guard var candidate = candidates[place] else { return nil }
+        measure(&candidate, look, now)
+        candidate.hold = nil
         if look != candidate.look {
             candidate.isGrowing = true
             candidate.isBusy = writer == .somebody
@@ -175,22 +222,67 @@ package struct Settling<Place: Hashable> {
             reschedule(candidate, at: place)
             return nil
         }
-        let settled = candidate.since.advanced(by: quietTime(candidate.evidence, writer, candidate.quietFor))
+        // Who set the marker knew that the file is finished: its close need not have been seen.
+        let quiet =
+            isMarked == true
+            ? quietTime(.closed, .nobody, candidate.quietFor)
+            : quietTime(candidate.evidence, writer, candidate.quietFor)
+        let settled = candidate.since.advanced(by: quiet)
         guard now >= settled else {
             candidate.next = settled
             reschedule(candidate, at: place)
             return nil
         }
+        if let hold = hold(now.since(candidate.since)) {
+            candidate.hold = hold.what
+            candidate.next = max(hold.until, now)
+            reschedule(candidate, at: place)
+            return nil
+        }
         candidates[place] = nil
+        if isMarked == true { return .marker }
         guard candidate.evidence == .closed else { return .quiet }
-        return writer == .nobody ? .lease : .closed
+        switch writer {
+        case .nobody: return .lease
+        case .unseen: return .proc
+        case .somebody, .unknown: return .closed
+        }
+    }
+
+    /// Whether a file waits for longer than anybody expects, and that was not said yet of what it waits for now.
+    ///
+    /// Saying it again for each of a writer's pauses would help nobody: a writer that is seen and one that is only seen to
+    /// have written are the same.
+    package mutating func isToBeReported(_ place: Place, after limit: Duration, at now: MonotonicTime) -> Bool {
+        guard var candidate = candidates[place], now.since(candidate.first) >= limit else { return false }
+        let waiting = candidate.waiting
+        let isSame: Bool =
+            switch (candidate.reported, waiting) {
+            case (nil, _): false
+            case (.writer, .writer), (.writer, .change), (.writer, .quiet), (.change, .writer), (.change, .change),
+                (.change, .quiet), (.quiet, .quiet), (.quiet, .change), (.quiet, .writer):
+                true
+            case (let before?, _): before == waiting
+            }
+        if isSame { return false }
+        candidate.reported = waiting
+        candidates[place] = candidate
+        return true
+    }
+
+    /// How fast it grows. Looks that follow each other closely say nothing.
+    private func measure(_ candidate: inout Candidate, _ look: FileLook, _ now: MonotonicTime) {
+        let elapsed = now.since(candidate.measured.at)
+        guard elapsed >= .milliseconds(250) else { return }
+        candidate.rate = max(0, Int64(Double(look.size - candidate.measured.size) / elapsed.inSeconds))
+        candidate.measured = (look.size, now)
     }
 
     /// What a file with this evidence has to be quiet for.
     private func quietTime(_ evidence: Evidence, _ writer: OpenWriter, _ quietFor: Duration?) -> Duration {
         if let quietFor { return quietFor }
         switch evidence {
-        case .closed: return writer == .nobody ? quiet.closed : quiet.unsure
+        case .closed: return writer == .nobody || writer == .unseen ? quiet.closed : quiet.unsure
         case .heard: return quiet.unsure
         case .found: return quiet.unheard
         }

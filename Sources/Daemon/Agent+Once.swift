@@ -75,9 +75,7 @@ extension Agent {
         view.settling = files.prefix(OnceView.most).map { file in
             OnceView.Unsettled(
                 folder: file.folder, path: file.path.display, size: file.size,
-                reason: file.isBusy
-                    ? "somebody has it open for writing"
-                    : file.isGrowing ? "it was seen to change" : "it has not been quiet for long enough")
+                reason: file.explanation)
         }
         // A file that changed while it was copied is written down already, and counted.
         let listed = Set(view.uploads.map(\.path))

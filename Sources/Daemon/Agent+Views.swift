@@ -144,6 +144,7 @@ extension Agent {
             completedBytes: tallies.filter { $0.state == .completed }.reduce(0) { $0 + $1.bytes })
         let sent = figures.bytesDone + live.reduce(0) { $0 + $1.sent }
         let staging = house.staging
+        let files = watcher.settlingFiles()
         return StatusView(
             version: sluiceVersion, pid: getpid(), startedAt: startedAt.description, starting: isStarting,
             counts: counts, filesTotal: figures.filesTotal, filesDone: figures.filesDone,
@@ -159,7 +160,27 @@ extension Agent {
                 path: staging.folder.display, used: try await house.store.stagedBytes(),
                 free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
                 cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init)),
-            warnings: house.troubles.all.map(\.text) + orphans(ongoing), seq: await house.store.seq)
+            warnings: house.troubles.all.map(\.text) + orphans(ongoing) + overdue(files), seq: await house.store.seq,
+            settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows())
+    }
+
+    private static let mostSettling = 20
+
+    private func settlingView(_ file: WaitingFile) -> SettlingView {
+        SettlingView(
+            folder: file.folder, path: file.path.display, size: file.size, since: since(file).description,
+            reason: file.explanation, rate: file.rate, overdue: file.isOverdue)
+    }
+
+    private func since(_ file: WaitingFile) -> WallTime {
+        house.clocks.wall().advanced(by: .zero - house.clocks.monotonic().since(file.since))
+    }
+
+    /// Files that do not settle, which somebody should look at.
+    private func overdue(_ files: [WaitingFile]) -> [String] {
+        let late = files.filter(\.isOverdue)
+        let named = late.prefix(3).map { "\($0.path.display) does not settle: \($0.fullExplanation)" }
+        return named + (late.count > 3 ? ["\(late.count - 3) more files do not settle"] : [])
     }
 
     private func folderViews() async throws -> [FolderView] {
@@ -227,6 +248,8 @@ extension FolderView {
             case .absent(let reason): "absent: \(reason)"
             case .failed(let reason): "failed: \(reason)"
             }
-        self.init(name: state.folder, path: state.path.display, state: word, settling: state.settling)
+        self.init(
+            name: state.folder, path: state.path.display, state: word, settling: state.settling,
+            polled: state.polled, unwatched: state.unwatched)
     }
 }

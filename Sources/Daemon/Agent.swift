@@ -82,7 +82,13 @@ package final class Agent: Sendable {
         let store = house.store
         let watcher = Watcher(
             rules: house.settings.folders.map(\.watch), clocks: house.clocks, isKnown: { try await store.known($0) },
-            log: { house.log.notice($0) })
+            log: { remark in
+                switch remark.level {
+                case .info: house.log.info(remark.text)
+                case .notice: house.log.notice(remark.text)
+                case .warning: house.log.warning(remark.text)
+                }
+            })
         self.watcher = watcher
         stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
         releaser = Releaser(house: house)

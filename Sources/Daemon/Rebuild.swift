@@ -37,10 +37,9 @@ package final class Rebuild: Sendable {
             return report
         }
         for folder in settings.folders where !options.isForced {
-            do {
-                _ = try await blocking { try Files.names(in: folder.watch.path) }
-            } catch let error as SystemError {
-                throw RebuildRefusal.folderAway(folder.watch.name, folder.watch.path, error.reason)
+            let rule = folder.watch
+            if let missing = try await blocking({ FolderGate(rule.path, [rule.requirement]).missing() }) {
+                throw RebuildRefusal.folderAway(rule.name, rule.path, missing)
             }
         }
         let staging = Agent.stagingArea(settings.staging)
@@ -148,7 +147,7 @@ package final class Rebuild: Sendable {
     private static let questions = 4
 
     private func takeFolders(_ found: inout Found) async throws {
-        var survey = FolderSurvey(rules: house.settings.folders.map(\.watch))
+        var survey = FolderSurvey(rules: house.settings.folders.map(\.watch), clocks: house.clocks)
         while true {
             let (next, piece) = try await blocking { [survey] in
                 var survey = survey

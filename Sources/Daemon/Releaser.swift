@@ -152,7 +152,7 @@ actor Releaser {
         guard let sha256 = asset.sha256 else { return .waits }
         try await house.store.beginRelease(asset.id)
         CrashPoint.reached("release-begun")
-        if try await blocking({ try SourceHome.isAway(asset) }) {
+        if try await blocking({ [house] in try SourceHome.isAway(asset, house) }) {
             return .away("\(asset.root.display) is not mounted as it was when the file was found")
         }
         let release = SourceRelease(

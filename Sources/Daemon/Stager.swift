@@ -303,7 +303,7 @@ actor Stager {
             unsettledBell.ring()
             reconsider(asset.folder, asset.identity.relative)
         case .missing:
-            if try await blocking({ try SourceHome.isAway(asset) }) {
+            if try await blocking({ [house] in try SourceHome.isAway(asset, house) }) {
                 putOff(asset, .absent, "\(asset.root.display) is not mounted as it was when the file was found")
             } else {
                 try await refuse(asset, missing(asset), isGone: true)
@@ -363,9 +363,9 @@ actor Stager {
                 let assets = try await house.store.unsettled()
                 await unsettledBell.wait(atMost: assets.isEmpty ? nil : .seconds(10))
                 for asset in assets {
-                    let isGone = try await blocking {
+                    let isGone = try await blocking { [house] in
                         // A folder that is not mounted says nothing about its files.
-                        try FileLook.ifPresent(at: asset.path) == nil && !SourceHome.isAway(asset)
+                        try FileLook.ifPresent(at: asset.path) == nil && !SourceHome.isAway(asset, house)
                     }
                     if isGone { try await refuse(asset, missing(asset), isGone: true) }
                 }

@@ -28,14 +28,17 @@ struct Upkeep: Sendable {
     private func tendTombstones() async throws {
         while true {
             let old = try await house.store.oldTombstones(limit: 500)
-            let roots = Dictionary(
-                house.settings.folders.map { ($0.watch.name, $0.watch.path) }, uniquingKeysWith: { first, _ in first })
+            let rules = Dictionary(
+                house.settings.folders.map { ($0.watch.name, $0.watch) }, uniquingKeysWith: { first, _ in first })
             let fileSystems = fileSystems
             let (renewed, gone) = try await blocking {
                 var (renewed, gone): ([StoredIdentity], [StoredIdentity]) = ([], [])
+                let away = Set(
+                    rules.values.filter { FolderGate($0.path, [$0.requirement]).missing() != nil }.map(\.name))
                 for identity in old {
-                    guard let root = roots[identity.folder] else {
-                        renewed.append(identity)  // the folder may come back into the configuration
+                    // The folder may come back, into the configuration or under its path.
+                    guard let root = rules[identity.folder]?.path, !away.contains(identity.folder) else {
+                        renewed.append(identity)
                         continue
                     }
                     let isHome =

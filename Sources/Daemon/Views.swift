@@ -172,6 +172,25 @@ package struct StatusView: Codable, Sendable, Hashable {
     package var staging: StagingView
     package var warnings: [String]
     package var seq: Int64
+    /// The files that have been settling for longest, at most 20.
+    package var settling: [SettlingView]
+    /// How many times the kernel lost events since the start.
+    package var overflows: Int
+}
+
+/// A file that has not settled yet.
+package struct SettlingView: Codable, Sendable, Hashable {
+    package var folder: String
+    package var path: String
+    package var size: Int64
+    /// Since when it is known.
+    package var since: String
+    /// Why it waits, in words.
+    package var reason: String
+    /// Bytes a second, as far as two looks tell.
+    package var rate: Int64?
+    /// It waits for longer than `settle.report_after`.
+    package var overdue: Bool
 }
 
 package struct PauseView: Codable, Sendable, Hashable {
@@ -189,6 +208,10 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var state: String
     /// Files seen that have not settled yet.
     package var settling: Int
+    /// Directories that are looked through from time to time, since events do not tell everything of them.
+    package var polled = 0
+    /// Those among them that would have a watch, if the limit on watches let them.
+    package var unwatched = 0
     /// How verified sources are kept; absent when they stay for ever or go at once.
     package var keeping: KeepingView?
 }

@@ -15,10 +15,10 @@ package enum Lease {
     /// one that opens with `O_NONBLOCK` is refused once.
     ///
     /// - Returns: `.unknown` where the file cannot be opened, belongs to somebody else (without `CAP_LEASE`), or lies on
-    ///   a file system without leases.
+    ///   a file system without leases, or with such as say nothing about writers.
     /// - Throws: Only what the look itself throws, among it a name that is gone.
     package static func look(at path: FilePath) throws(SystemError) -> (look: FileLook, writer: OpenWriter) {
-        let before = try FileLook(at: path)
+        let before = try FileLook(freshAt: path)
         // Opening a device or FIFO may do things.
         guard before.isRegular else { return (before, .unknown) }
         do {
@@ -28,7 +28,7 @@ package enum Lease {
                 defer { if refusal == 0 { _ = sluice_read_lease(number, 0) } }
                 // By the descriptor, and again where it was refused: the name may point elsewhere since the first look.
                 let look = try FileLook(number: number, named: path)
-                return (look, refusal == 0 ? .nobody : refusal == EAGAIN ? .somebody : .unknown)
+                return (look, refusal == 0 ? .nobody : refusal == EAGAIN ? refused(number) : .unknown)
             }
         } catch {
             switch error.code {
@@ -39,12 +39,23 @@ package enum Lease {
             }
         }
     }
+
+    private static func refused(_ file: CInt) -> OpenWriter {
+        FileSystemKind.leasesElsewhere(file) ? .unknown : .somebody
+    }
 }
 
 extension FileLook {
+    /// Looks at `path`; a network file system asks its server, and does not tell what it knew a minute ago.
+    package init(freshAt path: FilePath) throws(SystemError) {
+        var look = sluice_look()
+        try systemCall("statx", on: path.display) { path.withCString { sluice_statx_fresh(AT_FDCWD, $0, &look) } }
+        self.init(look)
+    }
+
     fileprivate init(number: CInt, named path: FilePath) throws(SystemError) {
         var look = sluice_look()
-        try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
+        try systemCall("statx", on: path.display) { sluice_statx_fresh(number, "", &look) }
         self.init(look)
     }
 }

@@ -25,10 +25,17 @@ package final class MountPoint: Sendable {
 
     /// Whether an open folder lies on what is mounted here, or on something mounted below it.
     package func holds(_ folder: borrowing Descriptor, named shown: FilePath) throws(SystemError) -> Bool {
-        let number = folder.withNumber { sluice_mount_number($0, "") }
+        let device = try FileLook(of: folder, named: shown).device
+        return try holds(folder.withNumber { sluice_mount_number($0, "") }, device: device)
+    }
+
+    package func holds(_ folder: FolderStream) throws(SystemError) -> Bool {
+        try holds(sluice_mount_number(folder.number, ""), device: try folder.look().device)
+    }
+
+    private func holds(_ number: UInt64, device: UInt64) throws(SystemError) -> Bool {
         if news?.hasCome() ?? true { seen.withLock { $0 = nil } }
         if let seen = seen.withLock({ $0 }), seen.number == number, number != 0 { return seen.isOn }
-        let device = try FileLook(of: folder, named: shown).device
         let point = Files.real(path) ?? path
         let mounts = Mount.parse(try Files.read("/proc/self/mountinfo", limit: 16 << 20))
         // By its number; by device on kernels that do not tell it.
@@ -42,9 +49,13 @@ package final class MountPoint: Sendable {
 
     /// The nearest place above `path`, or `path` itself, where fstab(5) wants something mounted; never `/`.
     package static func expected(for path: FilePath, table: FilePath = "/etc/fstab") -> FilePath? {
+        expected(among: [path.normalised, Files.real(path) ?? path.normalised], table: table)
+    }
+
+    /// As above, for a path under all the names that it goes by.
+    static func expected(among names: Set<FilePath>, table: FilePath = "/etc/fstab") -> FilePath? {
         // A system without the file mounts by other means, and says so in the configuration.
         guard let lines = try? Files.read(table) else { return nil }
-        let names = Set([path.normalised, Files.real(path) ?? path.normalised])
         let points = lines.split(separator: UInt8(ascii: "\n")).compactMap { line -> FilePath? in
             let fields = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
             guard fields.count >= 2, fields[0].first != UInt8(ascii: "#") else { return nil }
@@ -59,38 +70,6 @@ package final class MountPoint: Sendable {
     package static func described(_ path: FilePath, device: UInt64) -> String? {
         Mount.holding(path, device: device).map { "\($0.type) from \($0.source.display)" }
     }
-}
-
-/// All mounts, as they are at one moment.
-package struct MountTable: Sendable {
-    private let mounts: [Mount]
-
-    /// - Parameter text: As `/proc/self/mountinfo` has it. Where there is none, every path is its own origin.
-    package init(_ text: [UInt8]? = try? Files.read("/proc/self/mountinfo", limit: 16 << 20)) {
-        mounts = text.map { Mount.parse($0) } ?? []
-    }
-
-    /// The same path for a place however it is reached: a bind mount shows one folder at two.
-    ///
-    /// - Parameter path: Without symbolic links.
-    package func origin(of path: FilePath) -> FilePath {
-        var nearest: Mount?
-        // Of two at one point the later one covers the earlier.
-        for mount in mounts where path == mount.point || path.relative(to: mount.point) != nil {
-            if mount.point.bytes.count >= nearest?.point.bytes.count ?? 0 { nearest = mount }
-        }
-        guard let nearest else { return path }
-        let inside = path == nearest.point ? nearest.root : nearest.root.joined(path.relative(to: nearest.point))
-        let widest = mounts.filter {
-            $0.device == nearest.device && (inside == $0.root || inside.relative(to: $0.root) != nil)
-        }.min { $0.root.bytes.count < $1.root.bytes.count }
-        guard let widest, widest.number != nearest.number else { return path }
-        return inside == widest.root ? widest.point : widest.point.joined(inside.relative(to: widest.root))
-    }
-}
-
-extension FilePath {
-    fileprivate func joined(_ relative: FilePath?) -> FilePath { relative.map { appending($0) } ?? self }
 }
 
 extension Files {

@@ -140,6 +140,8 @@ struct Mount {
 
 extension FileLook {
     /// Looks at what a symbolic link points to.
+    static func behind(_ path: FilePath) -> FileLook? { try? following(path) }
+
     fileprivate static func following(_ path: FilePath) throws(SystemError) -> FileLook {
         var look = sluice_look()
         try systemCall("statx", on: path.display) { path.withCString { sluice_statx_following($0, &look) } }

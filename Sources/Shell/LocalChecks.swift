@@ -18,6 +18,7 @@ enum LocalChecks {
 
     private static func folder(_ folder: FolderSettings) -> CheckResult {
         let path = folder.watch.path
+        if let absent = absent(folder.watch) { return CheckResult(.warning, absent) }
         do {
             guard try FileLook(at: resolved(path)).isDirectory else {
                 return CheckResult(.failed, "\(path.display) is no folder")
@@ -56,6 +57,18 @@ enum LocalChecks {
                     "sources cannot be moved below \(base.display): \(error.reason); " + remedy(error, "write"))
             }
             return CheckResult(.ok, "\(path.display), writable; sources move to \(printable(target.source))")
+        }
+    }
+
+    /// Why nothing in a folder would be looked at now; `nil` when it is there.
+    private static func absent(_ rule: WatchRule) -> String? {
+        do throws(SystemError) {
+            let stream = try FolderStream(rule.path, followsLink: true)
+            return try FolderGate(rule.path, [rule.requirement]).missing(in: stream).map { "absent: \($0)" }
+        } catch {
+            // The rest is told by the questions that follow.
+            guard error.isMissing, (try? FileLook(at: rule.path)) == nil else { return nil }
+            return "absent: \(rule.path.display) is not there; it is watched when it appears"
         }
     }
 

@@ -20,13 +20,20 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
     for pause in status.paused { lines.append(entry("paused", pauseText(pause, now), console, .yellow)) }
     for folder in status.folders {
         let state = folder.state == "watching" || folder.state == "scanning" ? folder.state : printable(folder.state)
-        let settling = folder.settling > 0 ? ", \(folder.settling) settling" : ""
+        let settling =
+            (folder.settling > 0 ? ", \(folder.settling) settling" : "")
+            + (folder.polled > 0 ? ", \(folder.polled) directories polled" : "")
+            + (folder.unwatched > 0 ? " (\(folder.unwatched) for lack of watches)" : "")
         lines.append(
             entry(
                 "folder",
                 "\(folder.name)  \(folder.path)  " + styledState(state, ["watching", "scanning"], console) + settling,
                 console))
         if let keeping = folder.keeping { lines.append(entry("", keepingText(keeping, now), console)) }
+        // What moves, and what has waited for longest.
+        for file in status.settling.filter({ $0.folder == folder.name }).prefix(5) {
+            lines.append(entry("", settlingText(file, now), console, file.overdue ? .yellow : nil))
+        }
     }
     for destination in status.destinations {
         var text =
@@ -45,8 +52,21 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
             "\(staging.path)  \(Units.bytes(staging.used)) used" + (staging.cap.map { " of \(Units.bytes($0))" } ?? "")
                 + ", \(Units.bytes(staging.free)) free on its disk", console))
     if let hold = staging.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }
+    if status.overflows > 0 {
+        lines.append(
+            entry(
+                "events",
+                "lost \(status.overflows) times since the start, more at once than fs.inotify.max_queued_events; "
+                    + "every folder was scanned again", console, .yellow))
+    }
     lines += status.warnings.map { entry("warning", printable($0), console, .yellow) }
     return lines
+}
+
+private func settlingText(_ file: SettlingView, _ now: WallTime) -> String {
+    var text = "\(file.path)  \(Units.bytes(file.size))"
+    if let rate = file.rate, rate > 0 { text += ", growing by \(Units.rate(rate))" }
+    return text + ", \(printable(file.reason)), since \(Units.moment(file.since, now: now))"
 }
 
 private func entry(_ label: String, _ text: String, _ console: Console, _ style: Console.Style? = nil) -> String {

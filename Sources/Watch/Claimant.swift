@@ -10,7 +10,7 @@ struct Rule {
     init(_ settings: WatchRule, skipsExisting: Bool) {
         self.settings = settings
         self.skipsExisting = skipsExisting
-        names = NameRules(include: settings.include, exclude: settings.exclude)
+        names = NameRules(include: settings.include, exclude: settings.exclude, marker: settings.marker)
     }
 }
 

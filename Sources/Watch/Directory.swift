@@ -1,4 +1,5 @@
 internal import Core
+internal import Linux
 
 /// A directory of a watched tree. Paths are computed from the chain of parents, so a rename is one assignment.
 ///
@@ -21,6 +22,17 @@ final class Directory {
     var hasComplained = false
     /// It left the tree for good.
     var isGone = false
+    /// What the ignore file in it says.
+    var ignore = Ignore.nothing
+    /// Its file system may not tell of changes.
+    var isSilent = false
+    /// How often it is looked through, and when next, where events do not tell of everything.
+    var pollEvery = Duration.zero
+    var pollAt: MonotonicTime?
+    /// Something new was seen in it since the last look through it.
+    var isLively = false
+    /// Its own modification time at the last visit.
+    var modified: Int64?
 
     init(root: Root, parent: Directory?, name: FilePath) {
         self.root = root
@@ -43,6 +55,19 @@ final class Directory {
     }
 
     var path: FilePath? { relative.map { root.path.appending($0) } }
+
+    /// What is left alone among its names.
+    var ignored: IgnoreChain {
+        var chain = IgnoreChain()
+        var at: Directory? = self
+        var below: FilePath = ""
+        while let directory = at {
+            chain.add(directory.ignore, below: below)
+            below = directory.name.appending(below)
+            at = directory.parent
+        }
+        return chain
+    }
 }
 
 /// Why a directory is visited. The strongest reason counts.
@@ -97,10 +122,22 @@ final class Root {
     var nextLook: MonotonicTime
     /// Who may claim files here, in the order of the rules.
     var claimants: [Claimant] = []
+    /// Says whether what is meant is there at all.
+    let gate: FolderGate
+    let requirements: [FolderRequirement]
+    /// No events are asked for.
+    let isPolled: Bool
+    /// What is mounted below it, as far as is known.
+    var points: [FilePath: UInt64]?
 
-    init(path: FilePath, isRecursive: Bool, rules: [Int], nextLook: MonotonicTime) {
+    /// - Parameter all: The rules that the indices mean.
+    init(path: FilePath, rules: [Int], of all: [Rule], nextLook: MonotonicTime) {
         self.path = path
-        self.isRecursive = isRecursive
+        let own = rules.map { all[$0].settings }
+        isRecursive = own.contains(where: \.recursive)
+        isPolled = own.contains { $0.watching == .poll }
+        requirements = own.map(\.requirement)
+        gate = FolderGate(path, requirements)
         self.rules = rules
         self.nextLook = nextLook
         real = path

@@ -20,9 +20,13 @@ package struct FolderSurvey: Sendable {
     private let fileSystems = FileSystems()
     /// Directories to read: which of the distinct roots, and where below it.
     private var waiting: [(root: FilePath, relative: FilePath)]
+    /// What ignore files say, by the directory's path.
+    private var ignores: [FilePath: Ignore] = [:]
+    private let clocks: any Clocks
 
-    package init(rules: [WatchRule]) {
+    package init(rules: [WatchRule], clocks: any Clocks) {
         self.rules = rules
+        self.clocks = clocks
         var roots: [FilePath] = []
         for rule in rules where !roots.contains(rule.path) { roots.append(rule.path) }
         waiting = roots.reversed().map { ($0, FilePath("")) }
@@ -39,11 +43,17 @@ package struct FolderSurvey: Sendable {
         var below: [FilePath] = []
         do {
             let stream = try FolderStream(directory, followsLink: relative.isEmpty)
+            if relative.isEmpty, let missing = try root.gate.missing(in: stream) {
+                piece.troubles.append("folder \(path.display) is absent: \(missing)")
+                piece.isFolderAway = true
+                return piece
+            }
+            let ignored = readIgnores(root, relative, stream, &piece)
             let device = try stream.look().device
             let fileSystem = fileSystems.identity(at: directory, device: device)
             while let more = try stream.next({ name, kind in
                 take(
-                    name, kind, stream, root, compiled, relative, (device, fileSystem), &piece, &below)
+                    name, kind, stream, root, compiled, relative, ignored, (device, fileSystem), &piece, &below)
             }) { _ = more }
         } catch {
             // A directory that went between the listing and its turn holds nothing.
@@ -56,13 +66,16 @@ package struct FolderSurvey: Sendable {
 
     private func take(
         _ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ stream: FolderStream, _ root: Root,
-        _ compiled: [Rule], _ relative: FilePath, _ device: (number: UInt64, system: FileSystemIdentity?),
+        _ compiled: [Rule], _ relative: FilePath, _ ignored: IgnoreChain,
+        _ device: (number: UInt64, system: FileSystemIdentity?),
         _ piece: inout Piece, _ below: inout [FilePath]
     ) {
         guard kind != .other else { return }
         let path = relative.appending(FilePath(fromKernel: name))
         if kind == .folder {
-            if root.isRecursive && !TemporaryNames.contains(name) { below.append(path) }
+            if root.isRecursive, !TemporaryNames.contains(name), !ignored.ignores(name, isFolder: true) {
+                below.append(path)
+            }
             return
         }
         if let asset = Self.caught(FilePath(fromKernel: name)) {
@@ -70,15 +83,20 @@ package struct FolderSurvey: Sendable {
             return
         }
         let winner = root.claimants.winner(for: name, in: relative, of: root, rules: compiled)
-        guard winner != nil || kind == .unknown else { return }
+        guard winner != nil || kind == .unknown, !ignored.ignores(name) || kind == .unknown else { return }
         do {
             guard let look = try stream.look(at: name) else { return }
             if look.isDirectory {
-                if root.isRecursive && !TemporaryNames.contains(name) { below.append(path) }
+                if root.isRecursive, !TemporaryNames.contains(name), !ignored.ignores(name, isFolder: true) {
+                    below.append(path)
+                }
                 return
             }
-            guard look.isRegular, let winner else { return }
+            guard look.isRegular, let winner, !ignored.ignores(name) else { return }
             let settings = compiled[winner].settings
+            // What the daemon leaves alone, or waits for, is nothing that was ever sent.
+            if settings.limits.objection(to: look, now: clocks.wall()) != nil { return }
+            if let marker = settings.marker, try !stream.has(marker.marker(of: FilePath(fromKernel: name))) { return }
             let system =
                 look.device == device.number
                 ? device.system : fileSystems.identity(at: root.path.appending(path), device: look.device)
@@ -88,6 +106,23 @@ package struct FolderSurvey: Sendable {
                     identity: StoredIdentity(look, folder: settings.name, relative: path, on: system),
                     settledBy: .quiet))
         } catch { piece.troubles.append("\(error)") }
+    }
+
+    private mutating func readIgnores(
+        _ root: Root, _ relative: FilePath, _ stream: FolderStream, _ piece: inout Piece
+    ) -> IgnoreChain {
+        let directory = root.path.appending(relative)
+        let (ignore, trouble) = Ignore.read(in: stream, named: directory)
+        if let trouble { piece.troubles.append(trouble) }
+        if ignore != .nothing { ignores[directory] = ignore }
+        var chain = IgnoreChain()
+        var (at, below): (FilePath, FilePath) = (relative, "")
+        while true {
+            if let ignore = ignores[root.path.appending(at)] { chain.add(ignore, below: below) }
+            if at.isEmpty { return chain }
+            below = at.name.appending(below)
+            at = at.parent
+        }
     }
 
     /// `.sluice-release-ID`, as the release names what it caught.
@@ -104,7 +139,7 @@ package struct FolderSurvey: Sendable {
         let roots = paths.map { path in
             let own = rules.indices.filter { rules[$0].path == path }
             let root = Root(
-                path: path, isRecursive: own.contains { rules[$0].recursive }, rules: own,
+                path: path, rules: own, of: compiled,
                 nextLook: MonotonicTime(nanoseconds: 0))
             // One that cannot be opened keeps its own path; the walk says so when it gets there.
             if let real = (try? FolderStream(path, followsLink: true))?.realPath { root.real = real }

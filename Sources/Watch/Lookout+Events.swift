@@ -19,7 +19,7 @@ extension Lookout {
                 guard try inotify.read({ take($0) }) else { return true }
             } catch {
                 // Not a matter of one folder: scans go on, as if there were no events.
-                log("reading events failed (\(error)); folders are scanned every \(pace.poll) instead")
+                notice("reading events failed (\(error)); folders are looked through from time to time instead")
                 loseEvents()
                 return true
             }
@@ -33,11 +33,10 @@ extension Lookout {
         for directories in watches.values {
             for directory in directories {
                 directory.watch = nil
-                unwatched[ObjectIdentifier(directory)] = directory
+                poll(directory)
             }
         }
         watches = [:]
-        nextPoll = now.advanced(by: pace.poll)
         scanAll()
     }
 
@@ -47,7 +46,7 @@ extension Lookout {
             let isNews = lastOverflow.map { now.since($0) > Self.burst } ?? true
             lastOverflow = now
             if isNews {
-                log(
+                notice(
                     "the kernel lost events (more than fs.inotify.max_queued_events at once); "
                         + "every folder is scanned again")
             }
@@ -76,7 +75,11 @@ extension Lookout {
             }
         } else if event.kind.contains(.isFolder) {
             takeFolder(event, in: directory)
+        } else if event.name == IgnoreRules.fileName {
+            // Read when the directory is visited, which looks at everything below anew.
+            enqueue(directory, .event)
         } else if !event.kind.isDisjoint(with: [.delete, .movedFrom]) {
+            if directory.isTop { lookAfterGate(directory.root, event.name) }
             settling.forget(Place(directory: directory, name: event.name))
         } else {
             let isClosed = !event.kind.isDisjoint(with: [.closeWrite, .movedTo])
@@ -84,8 +87,14 @@ extension Lookout {
         }
     }
 
+    /// A file that the folder must have is gone.
+    private func lookAfterGate(_ root: Root, _ name: FilePath) {
+        if root.requirements.contains(where: { $0.file?.components.first == name }) { root.nextLook = now }
+    }
+
     private func takeFolder(_ event: Inotify.Event, in directory: Directory) {
         let root = directory.root
+        if directory.isTop && !event.kind.isDisjoint(with: [.delete, .movedFrom]) { lookAfterGate(root, event.name) }
         if event.kind.contains(.delete) {
             if let child = directory.children[event.name] { remove(child) }
         } else if event.kind.contains(.movedFrom) {
@@ -95,7 +104,9 @@ extension Lookout {
             moving.append((event.cookie, child, now.advanced(by: Self.renameTime)))
         } else if event.kind.contains(.movedTo) || event.kind.contains(.create) {
             let moved = event.kind.contains(.movedTo) ? takeMoving(event.cookie, root) : nil
-            guard root.isRecursive, !TemporaryNames.contains(event.name) else {
+            guard root.isRecursive, !TemporaryNames.contains(event.name),
+                !directory.ignored.ignores(event.name, isFolder: true)
+            else {
                 if let moved { remove(moved) }
                 return
             }
@@ -130,11 +141,10 @@ extension Lookout {
     /// An event, or somebody, named a file.
     func hear(of name: FilePath, in directory: Directory, _ evidence: Settling<Place>.Evidence) {
         guard let relative = directory.relative else { return }
-        let winner = name.bytes.withUnsafeBufferPointer {
-            directory.root.claimants.winner(for: $0, in: relative, of: directory.root, rules: rules)
-        }
-        guard let rule = winner else { return }
+        noteMarker(name, in: directory)
+        guard let rule = taker(of: name, in: directory, at: relative) else { return }
         let place = Place(directory: directory, name: name)
+        if lacksMarker(place, rule, relative) { return }
         // It is not as the scan found it any more, or came after it: no old file.
         if !skipped.isEmpty { skipped[place] = nil }
         if settling.count >= pace.candidates && !settling.contains(place) {
@@ -147,6 +157,18 @@ extension Lookout {
         guard let look = try? FileLook(at: path), look.isRegular else { return settling.forget(place) }
         settling.note(
             place, evidence, group: rule, look: look, quietFor: rules[rule].settings.quietFor, at: clocks.monotonic())
+        quicken(directory)
+    }
+
+    /// The rule that takes a name of a directory; `nil` where none does, or where an ignore file says so.
+    func taker(of name: FilePath, in directory: Directory, at relative: FilePath) -> Int? {
+        name.bytes.withUnsafeBufferPointer { bytes in
+            let root = directory.root
+            guard let winner = root.claimants.winner(for: bytes, in: relative, of: root, rules: rules),
+                !directory.ignored.ignores(bytes)
+            else { return nil }
+            return winner
+        }
     }
 
     /// Somebody found that a file is changing still.

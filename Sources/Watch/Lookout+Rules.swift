@@ -1,17 +1,26 @@
 internal import Core
+internal import Linux
 
 // Other folders while it runs.
 
 extension Lookout {
-    /// A tree for each distinct path.
-    static func roots(of rules: [Rule], nextLook: MonotonicTime) -> [Root] {
+    /// A tree for each distinct path: those that this thread watches, and the others.
+    static func roots(
+        of rules: [Rule], ours: Set<FilePath>, nextLook: MonotonicTime
+    ) -> (ours: [Root], others: [Root]) {
         var paths: [FilePath] = []
         for rule in rules where !paths.contains(rule.settings.path) { paths.append(rule.settings.path) }
-        return paths.map { path in
-            let own = rules.indices.filter { rules[$0].settings.path == path }
-            return Root(
-                path: path, isRecursive: own.contains { rules[$0].settings.recursive }, rules: own, nextLook: nextLook)
+        let roots = paths.map { path in
+            Root(
+                path: path, rules: rules.indices.filter { rules[$0].settings.path == path }, of: rules,
+                nextLook: nextLook)
         }
+        let others = roots.filter { !ours.contains($0.path) }
+        if !others.isEmpty {
+            let mounts = MountTable()
+            for root in others { root.real = mounts.place(of: root.path).path }
+        }
+        return (roots.filter { ours.contains($0.path) }, others)
     }
 
     /// What decides which files of a tree are taken, and how they settle.
@@ -26,21 +35,22 @@ extension Lookout {
 
     /// Takes other rules. A tree on which everybody's claims are as before keeps its watches, its files that settle and
     /// what was found in it; one whose claims changed is scanned as if for the first time, with its watches in place.
-    func change(to new: [Rule]) {
+    func change(to new: [Rule], ours: Set<FilePath>) {
         let before = roots.map { (root: $0, claims: claims(on: $0)) }
         let oldNames = rules.map(\.settings.name)
-        let fresh = Self.roots(of: new, nextLook: now)
+        let fresh = Self.roots(of: new, ours: ours, nextLook: now)
+        others = fresh.others
         rules = new
-        roots = fresh.map { root in
+        roots = fresh.ours.map { root in
             guard
-                let old = before.first(where: { $0.root.path == root.path && $0.root.isRecursive == root.isRecursive })
+                let old = before.first(where: { $0.root.isLike(root) })
             else { return root }
             old.root.rules = root.rules
             return old.root
         }
         let kept = Set(roots.map { ObjectIdentifier($0) })
         for (root, _) in before where !kept.contains(ObjectIdentifier(root)) { leave(root) }
-        for root in roots { root.claimants = Claimant.all(for: root, among: roots, rules: rules) }
+        reclaim()
         for (root, old) in before where kept.contains(ObjectIdentifier(root)) && claims(on: root) != old {
             root.isFirst = true
             root.nextLook = now
@@ -74,16 +84,13 @@ extension Lookout {
 
     /// Asks anew whose the files are that are on their way.
     private func revise(_ oldNames: [String]) {
-        func taker(_ place: Place) -> Int? {
+        func winner(_ place: Place) -> Int? {
             guard !place.directory.isGone, let folder = place.directory.relative else { return nil }
-            let root = place.directory.root
-            return place.name.bytes.withUnsafeBufferPointer {
-                root.claimants.winner(for: $0, in: folder, of: root, rules: rules)
-            }
+            return taker(of: place.name, in: place.directory, at: folder)
         }
         func revised(_ file: Found) -> Found? {
             // Another folder's file is another file: the scan that the change brings finds it under its new name.
-            guard let rule = taker(file.place), rules[rule].settings.name == file.identity.folder else { return nil }
+            guard let rule = winner(file.place), rules[rule].settings.name == file.identity.folder else { return nil }
             var file = file
             file.rule = rule
             return file
@@ -91,10 +98,10 @@ extension Lookout {
         found = found.compactMap(revised)
         asked = asked?.map { $0.flatMap(revised) }
         skipped = skipped.filter { place, file in
-            taker(place).map { rules[$0].settings.name == file.folder && rules[$0].skipsExisting } ?? false
+            winner(place).map { rules[$0].settings.name == file.folder && rules[$0].skipsExisting } ?? false
         }
         ready = ready.filter { place, file in
-            taker(place).map { rules[$0].settings.name == file.folder } ?? false
+            winner(place).map { rules[$0].settings.name == file.folder } ?? false
         }
         settling.revise { place, group in
             // On its way from one name to another: whose it is, is asked again when its time comes.
@@ -103,7 +110,15 @@ extension Lookout {
                     ($0, rules[$0].settings.quietFor)
                 }
             }
-            return taker(place).map { ($0, rules[$0].settings.quietFor) }
+            return winner(place).map { ($0, rules[$0].settings.quietFor) }
         }
+    }
+}
+
+extension Root {
+    /// Is looked after in the same way.
+    fileprivate func isLike(_ other: Root) -> Bool {
+        path == other.path && isRecursive == other.isRecursive && isPolled == other.isPolled
+            && requirements == other.requirements
     }
 }

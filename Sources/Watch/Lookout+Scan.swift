@@ -9,19 +9,22 @@ final class Cursor {
     /// The path below the root, and the state of the tree that it was computed in.
     private(set) var relative: FilePath
     private var moves: Int
+    /// What the ignore files above its names say.
+    let ignored: IgnoreChain
     /// Of the directory; files nearly always share them.
     let device: UInt64
     let fileSystem: FileSystemIdentity?
 
     init(
         _ directory: Directory, _ origin: Origin, _ stream: FolderStream, relative: FilePath, moves: Int,
-        device: UInt64, fileSystem: FileSystemIdentity?
+        ignored: IgnoreChain, device: UInt64, fileSystem: FileSystemIdentity?
     ) {
         self.directory = directory
         self.origin = origin
         self.stream = stream
         self.relative = relative
         self.moves = moves
+        self.ignored = ignored
         self.device = device
         self.fileSystem = fileSystem
     }
@@ -105,30 +108,66 @@ extension Lookout {
         do {
             let stream = try FolderStream(path, followsLink: directory.isTop)
             let look = try stream.look()
-            if directory.isTop { arrive(root, stream) }
+            if directory.isTop {
+                if let missing = try root.gate.missing(in: stream) {
+                    leaveAbsent(root, missing)
+                    return endVisit(directory)
+                }
+                arrive(root, stream)
+            }
             watch(directory, stream, look, path)
-            directory.hasComplained = directory.hasComplained && directory.watch == nil
+            if directory.modified != look.modified { directory.isLively = true }
+            directory.modified = look.modified
+            var origin = origin
+            if readIgnore(directory, stream, path) { origin = max(origin, .reconcile) }
+            directory.hasComplained =
+                directory.hasComplained && (directory.watch == nil || directory.ignore == .unreadable)
             generation += 1
             cursor = Cursor(
-                directory, origin, stream, relative: relative, moves: moves, device: look.device,
-                fileSystem: fileSystems.identity(at: path, device: look.device))
+                directory, origin, stream, relative: relative, moves: moves, ignored: directory.ignored,
+                device: look.device, fileSystem: fileSystems.identity(at: path, device: look.device))
         } catch {
             miss(directory, path, error)
             endVisit(directory)
         }
     }
 
+    /// - Returns: Whether it says something else than before, so that everything below is to be looked at anew.
+    private func readIgnore(_ directory: Directory, _ stream: FolderStream, _ path: FilePath) -> Bool {
+        let (ignore, trouble) = Ignore.read(in: stream, named: path)
+        if let trouble, !directory.hasComplained {
+            directory.hasComplained = true
+            log(Remark(.warning, trouble))
+        }
+        defer { directory.ignore = ignore }
+        return ignore != directory.ignore
+    }
+
+    /// The folder is there, and is not the one that is meant: nothing in it is looked at, and nothing is concluded.
+    private func leaveAbsent(_ root: Root, _ missing: String) {
+        dissolve(root.top)
+        (root.top.device, root.top.inode, root.points) = (0, 0, nil)
+        root.nextLook = min(root.nextLook, now.advanced(by: pace.absent))
+        if root.condition != .absent(missing) {
+            notice("folder \(root.path.display) is absent: \(missing); looking again every \(words(pace.absent))")
+        }
+        root.condition = .absent(missing)
+    }
+
     /// The top of a tree could be opened.
     private func arrive(_ root: Root, _ stream: FolderStream) {
         switch root.condition {
-        case .absent, .failed: log("folder \(root.path.display) is there again")
+        case .absent, .failed: notice("folder \(root.path.display) is there again")
         case .unknown, .present: break
         }
         root.condition = .present
         if let real = stream.realPath, real != root.real {
             root.real = real
-            for root in roots { root.claimants = Claimant.all(for: root, among: roots, rules: rules) }
+            reclaim()
+            root.points = nil
         }
+        // Before the walk below it: what is mounted meanwhile is news.
+        if root.points == nil { root.points = MountTable().points(below: root.real) }
     }
 
     private func miss(_ directory: Directory, _ path: FilePath, _ error: SystemError) {
@@ -137,16 +176,18 @@ extension Lookout {
                 remove(directory)
             } else if !directory.hasComplained {
                 directory.hasComplained = true
-                log("cannot look into a directory (\(error)); its files are not seen until that is mended")
+                notice("cannot look into a directory (\(error)); its files are not seen until that is mended")
             }
             return
         }
         let root = directory.root
         dissolve(directory)
+        (root.top.device, root.top.inode, root.points) = (0, 0, nil)
         root.nextLook = min(root.nextLook, now.advanced(by: pace.absent))
         let condition: Root.Condition = error.isMissing ? .absent(error.reason) : .failed(error.reason)
         if root.condition != condition {
-            log("folder \(root.path.display) cannot be watched (\(error)); looking again every \(pace.absent)")
+            notice(
+                "folder \(root.path.display) cannot be watched (\(error)); looking again every \(words(pace.absent))")
         }
         root.condition = condition
     }
@@ -168,7 +209,7 @@ extension Lookout {
                 }
             }
         } catch {
-            log("cannot list a directory to its end (\(error)); it is tried again with the next scan")
+            notice("cannot list a directory to its end (\(error)); it is tried again with the next scan")
             close(isWhole: false)
         }
         return max(read, 1)
@@ -179,7 +220,10 @@ extension Lookout {
         guard let cursor else { return }
         self.cursor = nil
         if isWhole {
-            for child in cursor.directory.children.values where child.seen < generation { remove(child) }
+            for child in cursor.directory.children.values where child.seen < generation {
+                cursor.directory.isLively = true
+                remove(child)
+            }
         }
         endVisit(cursor.directory)
     }
@@ -190,11 +234,13 @@ extension Lookout {
         case .other: return
         case .folder: takeFolder(name, cursor)
         case .file, .unknown:
-            let winner = root.claimants.winner(for: name, in: cursor.relative, of: root, rules: rules)
+            if !awaited.isEmpty { noteMarker(FilePath(fromKernel: name), in: cursor.directory) }
+            var winner = root.claimants.winner(for: name, in: cursor.relative, of: root, rules: rules)
+            if winner != nil, cursor.ignored.ignores(name) { winner = nil }
             guard winner != nil || kind == .unknown else { return }
             let look: FileLook?
             do { look = try cursor.stream.look(at: name) } catch {
-                log("cannot look at a file (\(error)); it is tried again with the next scan")
+                notice("cannot look at a file (\(error)); it is tried again with the next scan")
                 return
             }
             guard let look else { return }
@@ -204,7 +250,9 @@ extension Lookout {
     }
 
     private func takeFolder(_ name: UnsafeBufferPointer<UInt8>, _ cursor: Cursor) {
-        guard cursor.directory.root.isRecursive, !TemporaryNames.contains(name) else { return }
+        guard cursor.directory.root.isRecursive, !TemporaryNames.contains(name),
+            !cursor.ignored.ignores(name, isFolder: true)
+        else { return }
         let name = FilePath(fromKernel: name)
         let isNew = cursor.directory.children[name] == nil
         let child = child(name, of: cursor.directory)
@@ -220,6 +268,13 @@ extension Lookout {
                     place, .found, group: rule, look: look, quietFor: rules[rule].settings.quietFor, at: now)
                 return
             }
+        }
+        // One that is still growing is found again, or heard of.
+        let limits = rules[rule].settings.limits
+        if limits != .none, limits.objection(to: look, now: clocks.wall()) != nil { return }
+        if rules[rule].settings.marker != nil {
+            let place = Place(directory: cursor.directory, name: FilePath(fromKernel: name))
+            if lacksMarker(place, rule, cursor.relative) { return }
         }
         let relative = cursor.relative(of: name)
         let fileSystem =
@@ -270,6 +325,7 @@ extension Lookout {
             settling.note(
                 file.place, file.evidence, group: file.rule, look: file.look,
                 quietFor: rules[file.rule].settings.quietFor, at: file.at)
+            quicken(file.directory)
         }
         asked = nil
     }

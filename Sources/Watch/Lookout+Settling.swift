@@ -6,6 +6,8 @@ internal import Linux
 extension Lookout {
     /// Between two tries to look at a file that cannot be looked at now.
     private static let again = Duration.milliseconds(100)
+    /// Between two looks at a file that waits for something else than its own rest.
+    private static let longestHold = Duration.seconds(600)
 
     func settle() {
         let due = settling.due(at: now, limit: max(0, pace.batch - ready.count))
@@ -20,19 +22,24 @@ extension Lookout {
             return settling.postpone(place, until: now.advanced(by: Self.again))
         }
         // Asked anew, because the directory may have another name by now.
-        let winner = place.name.bytes.withUnsafeBufferPointer {
-            directory.root.claimants.winner(for: $0, in: folder, of: directory.root, rules: rules)
-        }
-        guard let index = winner else { return settling.forget(place) }
+        guard let index = taker(of: place.name, in: directory, at: folder) else { return settling.forget(place) }
         let rule = rules[index].settings
         let relative = folder.appending(place.name)
         let path = directory.root.path.appending(relative)
         do {
-            let (look, writer) =
-                rule.writers == .lease ? try Lease.look(at: path) : (try FileLook(at: path), OpenWriter.unknown)
+            let (look, writer) = try question(path, rule)
             guard look.isRegular else { return settling.forget(place) }
-            guard let settledBy = settling.looked(at: place, look, writer: writer, at: clocks.monotonic()) else {
-                return
+            let isMarked = rule.marker.map { self.isMarked(place, $0, folder) }
+            let now = clocks.monotonic()
+            let settledBy = settling.looked(at: place, look, writer: writer, isMarked: isMarked, at: now) { unchanged in
+                hold(place, look, rule, isMarked, unchanged, now)
+            }
+            guard let settledBy else {
+                quicken(directory)
+                return report(place, path, rule, now)
+            }
+            if let objection = rule.limits.objection(to: look, now: clocks.wall()) {
+                return log(Remark(.info, "left alone: \(path.display): \(objection)"))
             }
             let fileSystem = fileSystems.identity(at: path, device: look.device)
             let file = SettledFile(
@@ -46,9 +53,71 @@ extension Lookout {
         } catch {
             // A name that is gone, or is a link by now, is nothing to talk about.
             if error.isMissing || error.isLink { return settling.forget(place) }
-            log("cannot look at a file (\(error)); trying again in \(pace.absent)")
+            notice("cannot look at a file (\(error)); trying again in \(words(pace.absent))")
             settling.postpone(place, until: now.advanced(by: pace.absent))
         }
+    }
+
+    /// A look, and whether somebody has the file open for writing, as far as the folder wants that to be known.
+    private func question(_ path: FilePath, _ rule: WatchRule) throws(SystemError) -> (FileLook, OpenWriter) {
+        if rule.writers == .skip { return (try FileLook(freshAt: path), .unknown) }
+        let (look, writer) = try Lease.look(at: path)
+        guard rule.writers == .proc, writer == .unknown, look.isRegular else { return (look, writer) }
+        let answer = openFiles.writer(of: look, seen: clocks.monotonic())
+        if answer.closed > 0, answer.writer == .unknown, !hasSaidClosed {
+            hasSaidClosed = true
+            log(
+                Remark(
+                    .warning,
+                    "settle.writers is proc, and \(answer.closed) processes of other users may not be looked into: "
+                        + "files wait for the longer quiet time instead. CAP_SYS_PTRACE would let it, CAP_LEASE would do "
+                        + "without (AmbientCapabilities= of the unit)"))
+        }
+        return (look, answer.writer)
+    }
+
+    /// What a file that is at rest has to wait for besides.
+    private func hold(
+        _ place: Place, _ look: FileLook, _ rule: WatchRule, _ isMarked: Bool?, _ unchanged: Duration,
+        _ now: MonotonicTime
+    ) -> (what: SettleHold, until: MonotonicTime)? {
+        let longest = min(Self.longestHold, rule.reportAfter)
+        if isMarked == false, let marker = rule.marker {
+            self.wait(for: marker, of: place)
+            // Where no event tells of it, the directory is looked through, which wakes this one.
+            return (.marker, now.advanced(by: longest))
+        }
+        let wait = rule.limits.wait(for: look, unchanged: unchanged, now: clocks.wall())
+        return wait > .zero ? (.age, now.advanced(by: min(wait, longest))) : nil
+    }
+
+    /// Says once that a file does not settle, and again when it is for another reason.
+    private func report(_ place: Place, _ path: FilePath, _ rule: WatchRule, _ now: MonotonicTime) {
+        guard settling.isToBeReported(place, after: rule.reportAfter, at: now), let candidate = settling[place],
+            candidate.waiting != .age
+        else { return }
+        let file = waitingFile(place, candidate, path)
+        log(
+            Remark(
+                .warning,
+                "\(path.display) has not settled for \(words(now.since(candidate.first))): \(file.fullExplanation)"))
+        hasNews = true
+    }
+
+    func waitingFile(_ place: Place, _ candidate: Settling<Place>.Candidate, _ path: FilePath) -> WaitingFile {
+        let reason: WaitingFile.Reason =
+            switch candidate.waiting {
+            case .quiet: .quiet
+            case .change: .change
+            case .writer: .writer
+            case .age: .age
+            case .marker:
+                rules[candidate.group].settings.marker.map { .marker($0.marker(of: place.name)) } ?? .quiet
+            }
+        return WaitingFile(
+            folder: rules[candidate.group].settings.name, path: path, size: candidate.look.size,
+            since: candidate.first, isGrowing: candidate.isGrowing, isBusy: candidate.isBusy, reason: reason,
+            rate: candidate.rate, isOverdue: candidate.reported != nil && candidate.reported != .age)
     }
 
     /// One delivery at a time; the next when that is taken.

@@ -26,7 +26,7 @@ extension Lookout {
     /// Forgets what is below a directory, and its watch.
     func dissolve(_ directory: Directory) {
         unwatch(directory)
-        unwatched[ObjectIdentifier(directory)] = nil
+        endPolling(directory)
         for child in directory.children.values {
             dissolve(child)
             child.isGone = true
@@ -45,38 +45,42 @@ extension Lookout {
         inotify?.ended()
     }
 
-    /// Sets a watch on a directory that was just opened, unless the one it has is still on that very directory.
+    /// Sets a watch on a directory that was just opened, unless the one it has is still on that very directory; and sees to
+    /// it that it is polled where a watch does not tell everything.
     func watch(_ directory: Directory, _ stream: FolderStream, _ look: FileLook, _ path: FilePath) {
-        if directory.watch != nil && directory.device == look.device && directory.inode == look.inode { return }
+        let isSame = directory.device == look.device && directory.inode == look.inode
+        if directory.watch != nil && isSame { return }
+        if !isSame || directory.isTop {
+            // One question for a whole tree: directories nearly always share a file system.
+            let parent = directory.parent.flatMap { $0.device == look.device ? $0 : nil }
+            directory.isSilent = parent?.isSilent ?? FileSystemKind.isSilent(stream)
+        }
         unwatch(directory)
         (directory.device, directory.inode) = (look.device, look.inode)
+        if directory.root.isPolled { return poll(directory) }
         do {
             guard let inotify else { return poll(directory) }
             let watch = try inotify.watch(stream, named: path)
             directory.watch = watch
             if watches[watch] == nil { inotify.began() }
             watches[watch, default: []].append(directory)
-            unwatched[ObjectIdentifier(directory)] = nil
-            if unwatched.isEmpty { hasSaidLimit = false }
+            if directory.isSilent { poll(directory) } else { endPolling(directory) }
+            if polled.isEmpty { hasSaidLimit = false }
         } catch {
             poll(directory)
             if error.isWatchLimit {
                 if hasSaidLimit { return }
                 hasSaidLimit = true
-                log(
+                notice(
                     "no watch for \(path.display): the limit on inotify watches is reached "
-                        + "(fs.inotify.max_user_watches is \(Inotify.watchLimit)); such directories are scanned every "
-                        + "\(pace.poll) instead. Raise it with `sysctl fs.inotify.max_user_watches=524288`")
+                        + "(fs.inotify.max_user_watches is \(Inotify.watchLimit)); such directories are looked through every "
+                        + "\(words(pace.poll)) to \(words(pace.pollMost)) instead. Raise it with "
+                        + "`sysctl fs.inotify.max_user_watches=524288`")
             } else if !directory.hasComplained {
                 directory.hasComplained = true
-                log("no watch for a directory (\(error)); it is scanned every \(pace.poll) instead")
+                notice("no watch for a directory (\(error)); it is looked through from time to time instead")
             }
         }
-    }
-
-    private func poll(_ directory: Directory) {
-        unwatched[ObjectIdentifier(directory)] = directory
-        if nextPoll == nil { nextPoll = now.advanced(by: pace.poll) }
     }
 
     /// Asks for a visit. A directory that waits for one already waits for the stronger reason.
@@ -106,6 +110,7 @@ extension Lookout {
 
     func endVisit(_ directory: Directory) {
         directory.root.visits -= 1
+        slacken(directory)
         hasNews = true
     }
 }

@@ -14,18 +14,24 @@ final class Lookout {
     let ask: ([StoredIdentity]) -> Void
     let deliver: (Mailbox.Delivery) -> Void
     let onRest: (() -> Void)?
-    let log: (String) -> Void
+    let log: (Remark) -> Void
+    /// Called when something was mounted or unmounted, before anything is looked at again.
+    let onMounts: (() -> Void)?
 
     let fileSystems = FileSystems()
     var roots: [Root]
+    /// Trees that another thread watches: they take files of ours where they lie in each other.
+    var others: [Root] = []
+    let openFiles: OpenFiles
     /// `nil` without `/proc`: mounts are then noticed by the next scan.
     let mounts = try? MountNews()
     /// `nil` when the kernel has no instance for us: everything is scanned from time to time then.
     var inotify: Inotify?
     /// The directories of a watch. Several where trees overlap: the kernel has one watch for a directory.
     var watches: [Int32: [Directory]] = [:]
-    var unwatched: [ObjectIdentifier: Directory] = [:]
-    var nextPoll: MonotonicTime?
+    /// Directories that are looked through from time to time, and when.
+    var polled: [ObjectIdentifier: Directory] = [:]
+    var polls = Deadlines<ObjectIdentifier>()
     var hasSaidLimit = false
     /// Directories that left one name and may turn up under another.
     var moving: [(cookie: UInt32, directory: Directory, until: MonotonicTime)] = []
@@ -49,6 +55,11 @@ final class Lookout {
     var skipped: [Place: SettledFile] = [:]
 
     var settling: Settling<Place>
+    /// Files that wait for the marker at a place.
+    var awaited: [Place: Set<Place>] = [:]
+    var lastMarkerSweep: MonotonicTime?
+    /// It was said that `/proc` does not show everything.
+    var hasSaidClosed = false
     /// Settled, and waiting to be taken. At most ``WatchPace/batch``.
     var ready: [(place: Place, file: SettledFile)] = []
     var outbox = Queue<Mailbox.Delivery>()
@@ -56,14 +67,17 @@ final class Lookout {
 
     var now: MonotonicTime
     var isStopped = false
+    private var hasMountNews = false
     /// Something that people can see has changed since the board was last written.
     var hasNews = true
     var lastPublished: MonotonicTime?
 
+    /// - Parameters:
+    ///   - ours: Paths of the trees that this thread watches.
     init(
-        rules: [Rule], pace: WatchPace, clocks: any Clocks, mailbox: Mailbox, bell: Bell,
+        rules: [Rule], ours: Set<FilePath>, pace: WatchPace, clocks: any Clocks, mailbox: Mailbox, bell: Bell,
         ask: @escaping ([StoredIdentity]) -> Void, deliver: @escaping (Mailbox.Delivery) -> Void,
-        onRest: (() -> Void)? = nil, log: @escaping (String) -> Void
+        onRest: (() -> Void)? = nil, onMounts: (() -> Void)? = nil, log: @escaping (Remark) -> Void
     ) {
         self.rules = rules
         self.pace = pace
@@ -73,28 +87,42 @@ final class Lookout {
         self.ask = ask
         self.deliver = deliver
         self.onRest = onRest
+        self.onMounts = onMounts
         self.log = log
+        openFiles = OpenFiles(clocks: clocks)
         settling = Settling(quiet: pace.quiet)
         let start = clocks.monotonic()
         now = start
-        roots = Self.roots(of: rules, nextLook: start)
-        for root in roots { root.claimants = Claimant.all(for: root, among: roots, rules: rules) }
+        (roots, others) = Self.roots(of: rules, ours: ours, nextLook: start)
+        reclaim()
         do { inotify = try Inotify(limit: pace.watches) } catch {
-            log(
-                "no events from the kernel (\(error)); folders are scanned every \(pace.poll) instead. "
-                    + "The limit is fs.inotify.max_user_instances, now \(Inotify.instanceLimit); raise it with "
-                    + "`sysctl fs.inotify.max_user_instances=512`")
+            notice(
+                "no events from the kernel (\(error)); folders are looked through every \(words(pace.poll)) to "
+                    + "\(words(pace.pollMost)) instead. The limit is fs.inotify.max_user_instances, now "
+                    + "\(Inotify.instanceLimit); raise it with `sysctl fs.inotify.max_user_instances=512`")
         }
+    }
+
+    func notice(_ text: String) { log(Remark(.notice, text)) }
+
+    /// Asks anew who may claim files where.
+    func reclaim() {
+        for root in roots { root.claimants = Claimant.all(for: root, among: roots + others, rules: rules) }
     }
 
     func run() {
         while true {
             now = clocks.monotonic()
+            mailbox.watchdog?.pass(now)
+            if hasMountNews { onMounts?() }
             takeOrders()
             if isStopped { break }
+            if hasMountNews { lookForMounts() }
+            hasMountNews = false
             if readNews() { passOnSkipped() }
             expireMoves()
             lookAtRoots()
+            visitPolled()
             settle()
             scan()
             askAboutFound()
@@ -109,16 +137,18 @@ final class Lookout {
             // Files to be skipped wait only for the events that are queued already.
             if !canScan && skipped.isEmpty {
                 let longest = nextDeadline.map { $0.since(clocks.monotonic()) }
-                if bell.wait(orNewsOf: inotify, mounts: mounts, longest: longest) { lookForMounts() }
+                mailbox.watchdog?.rest()
+                hasMountNews = bell.wait(orNewsOf: inotify, mounts: mounts, longest: longest)
             }
         }
+        mailbox.watchdog?.rest()
         // Parents and children hold each other.
         for root in roots { dissolve(root.top) }
     }
 
     private var nextDeadline: MonotonicTime? {
         var times = roots.map(\.nextLook) + moving.map(\.until)
-        if let nextPoll { times.append(nextPoll) }
+        if let poll = polls.first { times.append(poll.at) }
         // With a full tray the next delivery's end wakes us.
         if ready.count < pace.batch, let next = settling.next { times.append(next) }
         if hasNews, let lastPublished { times.append(lastPublished.advanced(by: Self.publishEvery)) }
@@ -131,8 +161,8 @@ final class Lookout {
             switch order {
             case .stop: isStopped = true
             case .rescan: scanAll()
-            case .change(let rules, let skipping):
-                change(to: rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) })
+            case .change(let rules, let skipping, let ours):
+                change(to: rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: ours)
             case .reconsider(let folder, let relative): reconsider(folder, relative)
             case .answered(let known): takeAnswer(known)
             case .delivered: isDelivering = false
@@ -146,20 +176,6 @@ final class Lookout {
             fileSystems.forget()
             root.nextLook = now.advanced(by: pace.reconcile)
             enqueue(root.top, root.isFirst ? .first : .reconcile)
-        }
-        if let due = nextPoll, due <= now {
-            nextPoll = unwatched.isEmpty ? nil : now.advanced(by: pace.poll)
-            for directory in unwatched.values { enqueue(directory, .poll) }
-        }
-    }
-
-    /// A folder that another directory stands in front of now, or no longer, is scanned. The others are left alone: on a
-    /// machine with containers something is mounted all the time.
-    private func lookForMounts() {
-        for root in roots {
-            // What cannot be looked at is found out by the scan.
-            let look = try? FileLook(at: root.real)
-            if look?.device != root.top.device || look?.inode != root.top.inode { root.nextLook = clocks.monotonic() }
         }
     }
 
@@ -203,8 +219,12 @@ final class Lookout {
             waiting.append((place, candidate))
         }
         waiting.sort { $0.candidate.first < $1.candidate.first }
-        var missing = [ObjectIdentifier: Int]()
-        for directory in unwatched.values { missing[ObjectIdentifier(directory.root), default: 0] += 1 }
+        var missing = [ObjectIdentifier: Int](), looked = [ObjectIdentifier: Int]()
+        for directory in polled.values {
+            let root = ObjectIdentifier(directory.root)
+            looked[root, default: 0] += 1
+            if directory.watch == nil && !directory.root.isPolled { missing[root, default: 0] += 1 }
+        }
         var states: [WatchState] = []
         var owners = [Root?](repeating: nil, count: rules.count)
         for root in roots { for rule in root.rules { owners[rule] = root } }
@@ -214,16 +234,13 @@ final class Lookout {
                 WatchState(
                     folder: rule.settings.name, path: rule.settings.path, condition: condition(of: root),
                     settling: counts[index], oldest: oldest[index],
-                    unwatched: missing[ObjectIdentifier(root)] ?? 0))
+                    unwatched: missing[ObjectIdentifier(root)] ?? 0, polled: looked[ObjectIdentifier(root)] ?? 0))
         }
         return Mailbox.Board(
             states: states,
             waiting: waiting.prefix(100).compactMap { place, candidate in
                 guard let path = place.directory.path else { return nil }
-                return WaitingFile(
-                    folder: rules[candidate.group].settings.name, path: path.appending(place.name),
-                    size: candidate.look.size, since: candidate.first, isGrowing: candidate.isGrowing,
-                    isBusy: candidate.isBusy)
+                return waitingFile(place, candidate, path.appending(place.name))
             }, overflows: overflows)
     }
 

@@ -7,8 +7,9 @@ final class Mailbox: Sendable {
     /// For the thread.
     enum Order: Sendable {
         case rescan
-        /// Other folders from now on; names of those whose first scan is to be reported as skipped.
-        case change([WatchRule], skipExisting: Set<String>)
+        /// Other folders from now on; names of those whose first scan is to be reported as skipped; paths of those that
+        /// this thread watches.
+        case change([WatchRule], skipExisting: Set<String>, ours: Set<FilePath>)
         case reconsider(folder: String, relative: FilePath)
         /// Which of the identities asked about are known.
         case answered([Bool])
@@ -38,8 +39,13 @@ final class Mailbox: Sendable {
     }
 
     private let content: Mutex<Content>
+    /// For a thread whose file system may not answer.
+    let watchdog: Watchdog?
 
-    init(states: [WatchState]) { content = Mutex(Content(board: Board(states: states))) }
+    init(states: [WatchState], watchdog: Watchdog? = nil) {
+        content = Mutex(Content(board: Board(states: states)))
+        self.watchdog = watchdog
+    }
 
     /// From now on orders wake the thread.
     func connect(_ bell: Bell) { content.withLock { $0.bell = bell } }

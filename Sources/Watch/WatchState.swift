@@ -18,8 +18,10 @@ package struct WatchState: Hashable, Sendable {
     package var settling: Int
     /// Since when the oldest of them has been waiting.
     package var oldest: MonotonicTime?
-    /// Directories without a watch; they are scanned from time to time.
+    /// Directories without a watch although one was wanted; they are looked through from time to time.
     package var unwatched: Int
+    /// Directories that are looked through from time to time, those among them.
+    package var polled = 0
 }
 
 /// A file that has not settled, for display.
@@ -34,6 +36,51 @@ package struct WaitingFile: Hashable, Sendable {
     package var isGrowing: Bool
     /// Somebody has it open for writing.
     package var isBusy: Bool
+    package var reason: Reason
+    /// Bytes a second, as far as two looks tell.
+    package var rate: Int64?
+    /// It has waited for longer than its folder expects.
+    package var isOverdue: Bool
+
+    package enum Reason: Hashable, Sendable {
+        /// It has not been quiet for long enough.
+        case quiet
+        case change
+        case writer
+        /// The marker of this name is not there.
+        case marker(FilePath)
+        /// It is younger than `min_age`.
+        case age
+    }
+
+    /// In words, for people.
+    package var explanation: String {
+        switch reason {
+        case .quiet: "it has not been quiet for long enough"
+        case .change: "it was seen to change"
+        case .writer: "somebody has it open for writing"
+        case .marker(let name): "\(name.display) is not there yet"
+        case .age: "it is younger than min_age"
+        }
+    }
+
+    /// With how fast it grows.
+    package var fullExplanation: String {
+        explanation + (rate.map { $0 > 0 ? ", and it grows by \($0) bytes/s" : "" } ?? "")
+    }
+}
+
+/// One sentence for the log.
+package struct Remark: Hashable, Sendable {
+    package enum Level: Hashable, Sendable { case info, notice, warning }
+
+    package var level: Level
+    package var text: String
+
+    package init(_ level: Level, _ text: String) {
+        self.level = level
+        self.text = text
+    }
 }
 
 /// How often the watcher looks by itself, and how much it takes on.
@@ -41,15 +88,19 @@ package struct WatchPace: Hashable, Sendable {
     package var quiet = QuietTimes()
     /// Between two full scans of a folder that events are seen from.
     package var reconcile: Duration = .seconds(3600)
-    /// Between two scans of directories that have no watch.
-    package var poll: Duration = .seconds(30)
+    /// Between two looks through a directory that events do not tell everything of, while something happens in it.
+    package var poll: Duration = .seconds(2)
+    /// The same while nothing does: twice as long each time, up to this, or longer for very many directories.
+    package var pollMost: Duration = .seconds(60)
+    /// A file system that takes longer than this for one answer is said not to answer.
+    package var patience: Duration = .seconds(15)
     /// Between two looks for a folder that is not there.
     package var absent: Duration = .seconds(10)
     /// Candidates at once. A scan leaves a fifth of them to events.
     package var candidates = 10_000
     /// Files handed on at once.
     package var batch = 512
-    /// The most directories to watch; the others are scanned every ``poll``.
+    /// The most directories to watch; the others are polled.
     package var watches = Int.max
 
     package init() {}

@@ -4,39 +4,53 @@ internal import Linux
 /// Notices which files of the configured folders are new and have stopped growing.
 ///
 /// Events of the kernel only say where to look; directory listings tell what is there, at the start, after events were
-/// lost, when a folder appears, and once an hour. One thread does all of it. It never waits for whoever takes the files:
+/// lost, when a folder appears, and once an hour. One thread does all of it, but for file systems that may not answer
+/// (``Crew``). It never waits for whoever takes the files:
 /// while that is busy, events are still read and scans pause.
 package final class Watcher: Sendable {
     /// Which of these are on record already, so that they need not settle again. As many answers as questions.
     package typealias Filter = @Sendable ([StoredIdentity]) async throws -> [Bool]
 
-    private let rules: [WatchRule]
-    private let skipExisting: Set<String>
     private let pace: WatchPace
     private let clocks: any Clocks
     private let isKnown: Filter
-    private let log: @Sendable (String) -> Void
-    private let mailbox: Mailbox
+    private let log: @Sendable (Remark) -> Void
+    private let crew: Crew
+    private let news = AsyncStream.makeStream(of: News.self)
+
+    /// What the watching threads and those who give orders have to say to ``run(onSettled:onSkipped:onScanned:onRest:)``.
+    private enum News: Sendable {
+        case hire([Crew.Member])
+        case stuck(FilePath, Bool)
+    }
+
+    private struct Question: Sendable {
+        let from: Mailbox
+        let identities: [StoredIdentity]
+    }
+    private struct Parcel: Sendable {
+        let from: Mailbox
+        let delivery: Mailbox.Delivery
+    }
 
     /// - Parameters:
     ///   - rules: In the order of the configuration: the first that takes a name gets the file.
     ///   - skipExisting: Names of folders whose first scan in this run is to be reported as skipped.
-    ///   - log: Called on the watching thread, one sentence at a time.
+    ///   - log: Called on a watching thread, one sentence at a time.
     package init(
         rules: [WatchRule], skipExisting: Set<String> = [], pace: WatchPace = WatchPace(), clocks: any Clocks,
-        isKnown: @escaping Filter, log: @escaping @Sendable (String) -> Void
+        isKnown: @escaping Filter, log: @escaping @Sendable (Remark) -> Void
     ) {
-        self.rules = rules
-        self.skipExisting = skipExisting
         self.pace = pace
         self.clocks = clocks
         self.isKnown = isKnown
         self.log = log
-        mailbox = Mailbox(
-            states: rules.map {
-                WatchState(
-                    folder: $0.name, path: $0.path, condition: .scanning, settling: 0, oldest: nil, unwatched: 0)
-            })
+        let tell = news.continuation
+        crew = Crew(rules: rules, skipping: skipExisting) { key in
+            Mailbox(
+                states: [],
+                watchdog: Watchdog(patience: pace.patience, clocks: clocks) { tell.yield(.stuck(key, $0)) })
+        }
     }
 
     /// Watches until the task is cancelled. To be called once.
@@ -46,7 +60,7 @@ package final class Watcher: Sendable {
     ///     returns. A file may come again while its last version is still on its way.
     ///   - onSkipped: Takes files that stood in a folder of `skipExisting` before anything happened to them.
     ///   - onScanned: The first scans of folders are over; all their skipped files were reported before.
-    ///   - onRest: Called on the watching thread when ``isAtRest`` has become true; without it that is never told.
+    ///   - onRest: Called on any thread when ``isAtRest`` may have become true; without it that is never told.
     /// - Throws: What a closure or the filter threw. The watcher has stopped then.
     package func run(
         onSettled: @escaping @Sendable ([SettledFile]) async throws -> Void,
@@ -56,80 +70,168 @@ package final class Watcher: Sendable {
     ) async throws {
         // Before the first lease: the signal's default is to end the process.
         Lease.ignoreSignal()
+        let (questions, ask) = AsyncStream.makeStream(of: Question.self)
+        let (parcels, send) = AsyncStream.makeStream(of: Parcel.self)
+        let others = Monitor(0)
+        let work: @Sendable (Crew.Member, Bell) -> Void = { [self] member, bell in
+            let skipping = crew.skipping
+            Lookout(
+                rules: crew.rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: member.ours,
+                pace: pace, clocks: clocks, mailbox: member.mailbox, bell: bell,
+                ask: { ask.yield(Question(from: member.mailbox, identities: $0)) },
+                deliver: { send.yield(Parcel(from: member.mailbox, delivery: $0)) }, onRest: onRest,
+                onMounts: member.key == nil ? { self.hire(self.crew.reassign()) } : nil, log: log
+            ).run()
+        }
+        hire(crew.reassign())
         let bell = try Bell()
-        mailbox.connect(bell)
-        let (questions, ask) = AsyncStream.makeStream(of: [StoredIdentity].self)
-        let (deliveries, deliver) = AsyncStream.makeStream(of: Mailbox.Delivery.self)
+        guard let common = crew.members.first(where: { $0.key == nil }) else { return }
+        common.mailbox.connect(bell)
         try await withThrowingTaskGroup(of: Void.self) { [self] group in
-            group.addTask { [self] in
-                try await onLongThread(named: "sluice-watch") { [self] in
-                    Lookout(
-                        rules: zip(rules, rules.map { skipExisting.contains($0.name) }).map(Rule.init), pace: pace,
-                        clocks: clocks, mailbox: mailbox, bell: bell, ask: { ask.yield($0) },
-                        deliver: { deliver.yield($0) }, onRest: onRest, log: log
-                    ).run()
-                }
+            group.addTask {
+                try await onLongThread(named: "sluice-watch") { work(common, bell) }
                 ask.finish()
-                deliver.finish()
+                send.finish()
+                self.news.continuation.finish()
             }
             group.addTask { [self] in
-                for await identities in questions { mailbox.post(.answered(try await isKnown(identities))) }
+                for await question in questions {
+                    question.from.post(.answered(try await isKnown(question.identities)))
+                }
             }
             group.addTask { [self] in
-                for await delivery in deliveries {
-                    switch delivery {
+                for await parcel in parcels {
+                    switch parcel.delivery {
                     case .settled(let files):
                         let known = try await isKnown(files.map(\.identity))
                         let new = zip(files, known).filter { !$0.1 }.map(\.0)
                         if !new.isEmpty { try await onSettled(new) }
                     case .skipped(let files): try await onSkipped(files)
-                    case .scanned(let folders): try await onScanned(folders)
+                    case .scanned(let folders):
+                        try await onScanned(folders)
+                        crew.noteScanned(folders)
                     }
-                    mailbox.post(.delivered)
+                    parcel.from.post(.delivered)
+                }
+            }
+            group.addTask { [self] in
+                for await item in news.stream {
+                    switch item {
+                    case .hire(let members): for member in members { begin(member, others, work) }
+                    case .stuck(let place, let isStuck):
+                        tell(place, isStuck)
+                        onRest?()
+                    }
                 }
             }
             do {
                 try await withTaskCancellationHandler {
                     while try await group.next() != nil {}
                 } onCancel: {
-                    mailbox.post(.stop)
+                    stop()
                 }
             } catch {
-                mailbox.post(.stop)
+                stop()
                 // A closure that gives up because we were cancelled did what it should.
                 if !Task.isCancelled { throw error }
             }
         }
+        // One that hangs in its file system is left behind: nobody takes from it any more.
+        try await blocking { _ = others.wait(atMost: .milliseconds(500)) { $0 == 0 ? () : nil } }
     }
 
+    /// Starts a thread that nobody waits for in the end, since it may never come back.
+    private func begin(
+        _ member: Crew.Member, _ others: Monitor<Int>, _ work: @escaping @Sendable (Crew.Member, Bell) -> Void
+    ) {
+        guard let key = member.key else { return }
+        do throws(SystemError) {
+            let bell = try Bell()
+            member.mailbox.connect(bell)
+            others.withLock { $0 += 1 }
+            do throws(SystemError) {
+                try startThread("sluice-watch+") {
+                    work(member, bell)
+                    others.change { $0 -= 1 }
+                }
+            } catch {
+                others.change { $0 -= 1 }
+                throw error
+            }
+        } catch {
+            crew.dismiss(key)
+            log(
+                Remark(
+                    .warning,
+                    "the folders on \(key.display) are not watched (\(error)); it is tried again when mounts change"))
+        }
+    }
+
+    private func hire(_ members: [Crew.Member]) { if !members.isEmpty { news.continuation.yield(.hire(members)) } }
+
+    private func tell(_ place: FilePath, _ isStuck: Bool) {
+        if isStuck {
+            log(
+                Remark(
+                    .warning,
+                    "\(place.display) has not answered for \(words(pace.patience)); the folders there wait, and only they"
+                ))
+        } else {
+            log(Remark(.notice, "\(place.display) answers again"))
+        }
+    }
+
+    private func stop() { for member in crew.members { member.mailbox.post(.stop) } }
+
     /// Scans every folder from the top.
-    package func rescan() { mailbox.post(.rescan) }
+    package func rescan() { for member in crew.members { member.mailbox.post(.rescan) } }
 
     /// Watches other folders from now on. What did not change is left alone: its watches, and the files that settle in it.
     /// The others are scanned from the top, so that nothing is missed in between.
     ///
     /// - Parameter skipExisting: Names of folders whose next first scan is to be reported as skipped.
     package func change(_ rules: [WatchRule], skipExisting: Set<String> = []) {
-        mailbox.post(.change(rules, skipExisting: skipExisting))
+        hire(crew.change(rules, skipping: skipExisting))
     }
 
     /// Lets a file settle again that was handed on and turned out to be changing still.
     ///
     /// It comes once more only if the filter does not know it: take it off the record first.
     package func reconsider(folder: String, relative: FilePath) {
-        mailbox.post(.reconsider(folder: folder, relative: relative))
+        for member in crew.members { member.mailbox.post(.reconsider(folder: folder, relative: relative)) }
     }
 
     /// Every folder was scanned or cannot be, everything that settled was taken, and what has not settled was seen to
     /// change or to be open for writing, so that nobody can say when it will.
-    package var isAtRest: Bool { mailbox.isAtRest }
+    package var isAtRest: Bool {
+        crew.members.allSatisfy { $0.mailbox.isAtRest || $0.mailbox.watchdog?.stuckFor != nil }
+    }
 
     /// One for each rule, in their order. At most a fifth of a second old.
-    package func states() -> [WatchState] { mailbox.board.states }
+    package func states() -> [WatchState] {
+        let members = crew.members
+        if members.count == 1 { return members[0].mailbox.board.states }
+        var states: [String: WatchState] = [:]
+        for member in members {
+            let stuck = member.mailbox.watchdog?.stuckFor
+            for var state in member.mailbox.board.states where member.ours.contains(state.path) {
+                if let stuck { state.condition = .failed("its file system has not answered for \(words(stuck))") }
+                states[state.folder] = state
+            }
+        }
+        return crew.rules.map { rule in
+            if let state = states[rule.name] { return state }
+            let member = members.first { $0.ours.contains(rule.path) }
+            guard let stuck = member?.mailbox.watchdog?.stuckFor else { return WatchState(rule, .scanning) }
+            return WatchState(rule, .failed("its file system has not answered for \(words(stuck))"))
+        }
+    }
 
     /// The files that have been waiting longest, at most 100.
-    package func settlingFiles() -> [WaitingFile] { mailbox.board.waiting }
+    package func settlingFiles() -> [WaitingFile] {
+        Array(crew.members.flatMap { $0.mailbox.board.waiting }.sorted { $0.since < $1.since }.prefix(100))
+    }
 
     /// How many times the kernel lost events since the start.
-    package func overflows() -> Int { mailbox.board.overflows }
+    package func overflows() -> Int { crew.members.reduce(0) { $0 + $1.mailbox.board.overflows } }
 }

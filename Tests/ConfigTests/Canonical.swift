@@ -44,6 +44,8 @@ struct Canonical {
         let keeping =
             (folder.keeping.time.map { ", for: \(Self.time($0))" } ?? "")
             + (folder.keeping.untilFree.map { ", until_free: \($0) B" } ?? "")
+        if let marker = watch.marker { settle.append("marker: \(Self.quoted(marker.source))") }
+        settle.append("report_after: \(Self.time(watch.reportAfter))")
         let after =
             switch folder.afterUpload {
             case .keep, .leave: "source: keep" + keeping
@@ -59,6 +61,17 @@ struct Canonical {
             "remote_name: \(Self.quoted(folder.name.source))", "metadata: \(Self.templates(folder.metadata))",
             "context: \(Self.templates(folder.context))",
         ]
+        keys.append("watch: \(watch.watching.rawValue)")
+        let required = watch.requirement
+        let require =
+            (required.file.map { ["file: \(Self.quoted($0))"] } ?? [])
+            + (required.mount.map { ["mount: \(Self.quoted($0))"] } ?? [])
+        if !require.isEmpty { keys.append("require: {\(require.joined(separator: ", "))}") }
+        let limits = watch.limits
+        if let size = limits.minSize { keys.append("min_size: \(Self.amount(size))") }
+        if let size = limits.maxSize { keys.append("max_size: \(Self.amount(size))") }
+        if let age = limits.minAge { keys.append("min_age: \(Self.time(age))") }
+        if let age = limits.maxAge { keys.append("max_age: \(Self.time(age))") }
         if let key = folder.key { keys.append("key: \(Self.quoted(key.source))") }
         keys += Self.overrides(folder.policy)
         lines.append("  - {\(keys.joined(separator: ", "))}")

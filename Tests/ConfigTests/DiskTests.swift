@@ -92,7 +92,7 @@ struct DiskTests {
             ])
     }
 
-    @Test("refuses a folder that is not there, with the remedy")
+    @Test("warns of a folder that is not there, with the remedy, and refuses what is none")
     func missingFolder() throws {
         _ = try write("file", "")
         let text = configuration(token: "{env: SLUICE_TOKEN}").replacing(
@@ -100,12 +100,18 @@ struct DiskTests {
             with: """
                 folders:
                 - {name: a, path: \(root)/none, upload_to: [nas]}
-                - {name: b, path: \(root)/file, upload_to: [nas]}
+                - {name: c, path: \(root)/nonee/deeper/still, upload_to: [nas]}
                 """)
+        let here = "is not there now, and is watched when it appears: mount what belongs there, or make it (mkdir -p)"
         #expect(
             problems(try write("sluice.yaml", text)) == [
-                "`\(root)/none` is not there; make it (mkdir -p), or mount what belongs there first",
-                "`\(root)/file` is no folder",
+                "warning: `\(root)/none` \(here)",
+                "warning: `\(root)/nonee/deeper/still` \(here). Of what it lies in, only `\(root)` is there: "
+                    + "look at how it is spelt",
+            ])
+        #expect(
+            problems(try write("sluice.yaml", text.replacing("/none,", with: "/file,"))) == [
+                "`\(root)/file` is no folder"
             ])
     }
 

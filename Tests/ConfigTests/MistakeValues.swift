@@ -112,7 +112,25 @@ extension MistakeTests {
             "45: folders[0].after_upload.to: takes an absolute path that may hold placeholders"),
         Mistake(
             "folders: [{settle: {marker: x}, name: a, path: /a, upload_to: []}]",
-            "21: folders[0].settle.marker: `marker` is not supported by this version"),
+            "29: folders[0].settle.marker: takes a name with `{name}` or `{stem}` in it, like `\"{name}.done\"`"),
+        Mistake(
+            "folders: [{settle: {marker: 'a/{name}'}, name: a, path: /a, upload_to: []}]",
+            "29: folders[0].settle.marker: takes a name with `{name}`"),
+        Mistake(
+            "folders: [{require: {file: ../x}, name: a, path: /a, upload_to: []}]",
+            "28: folders[0].require.file: takes a name or a path below the folder"),
+        Mistake(
+            "folders: [{require: {mount: /b}, name: a, path: /a, upload_to: []}]",
+            "29: folders[0].require.mount: `/a` does not lie below `/b`"),
+        Mistake(
+            "folders: [{max_size: 1 B, min_size: 2 B, name: a, path: /a, upload_to: []}]",
+            "22: folders[0].max_size: is less than `min_size`: no file would be taken"),
+        Mistake(
+            "folders: [{max_age: 1h, min_age: 1h, name: a, path: /a, upload_to: []}]",
+            "21: folders[0].max_age: is no more than `min_age`: no file would be taken"),
+        Mistake(
+            "folders: [{watch: inotify, name: a, path: /a, upload_to: []}]",
+            "19: folders[0].watch: takes `auto` or `poll`, not `inotify`"),
         Mistake(
             "folders: [{metadata: {a b: x}, name: a, path: /a, upload_to: []}]",
             "23: folders[0].metadata.a b: takes a name of 1 to 64 printable ASCII characters"),

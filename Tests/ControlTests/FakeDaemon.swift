@@ -138,5 +138,10 @@ extension StatusView {
         ],
         staging: StagingView(
             path: "/var/lib/sluice/staging", used: 1_000_000, free: 300_000_000_000, cap: 200_000_000_000, hold: nil),
-        warnings: ["staging is on a memory file system"], seq: 41)
+        warnings: ["staging is on a memory file system"], seq: 41,
+        settling: [
+            SettlingView(
+                folder: "front", path: "/srv/front/long.mp4", size: 48_000_000, since: "2026-11-20T07:58:00.000Z",
+                reason: "somebody has it open for writing", rate: 1_250_000, overdue: false)
+        ], overflows: 0)
 }

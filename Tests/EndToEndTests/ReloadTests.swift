@@ -132,7 +132,6 @@ struct ReloadTests {
             ("folders: [", "\(file):1:"), ("", "\(file): says nothing"), (String(good.prefix(good.count / 2)), file),
             (good + "bogus: 1\n", "bogus: no setting is called `bogus`"),
             (good.replacing("upload_to: [nas]", with: "upload_to: [nsa]"), "did you mean `nas`?"),
-            (good.replacing("/drop", with: "/nowhere"), "is not there"),
             (good.replacing("/state\n", with: "/state2\n"), "state: cannot change"),
             (good.replacing("control.sock", with: "other.sock"), "control.socket: cannot change"),
             (good.replacing("{path: ", with: "{path: /tmp"), "staging.path: cannot change"),

@@ -99,8 +99,8 @@ final class Scene: Sendable {
                 return identities.map { known($0) ?? record.contains($0) }
             },
             log: { [self] line in
-                note { $0.log.append(line) }
-                onLog(line)
+                note { $0.log.append(line.text) }
+                onLog(line.text)
             })
         let running = Task {
             try await watcher.run(
@@ -144,6 +144,7 @@ extension WatchPace {
         pace.quiet.busyFirst = .milliseconds(20)
         pace.quiet.busyMost = .milliseconds(80)
         pace.poll = .milliseconds(100)
+        pace.pollMost = .milliseconds(400)
         pace.absent = .milliseconds(50)
         return pace
     }

@@ -15,6 +15,9 @@ struct sluice_look {
 /// statx(2) of `path` relative to `folder`, not following a final symbolic link. An empty path looks at `folder` itself.
 int sluice_statx(int folder, const char *path, struct sluice_look *look);
 
+/// As sluice_statx, and a network file system asks its server (AT_STATX_FORCE_SYNC).
+int sluice_statx_fresh(int folder, const char *path, struct sluice_look *look);
+
 int64_t sluice_copy_file_range(int in, int out, size_t count);
 /// ioctl FICLONE: makes `out` share the blocks of `in`.
 int sluice_clone(int out, int in);
@@ -32,6 +35,8 @@ int sluice_read_lease(int file, int take);
 /// Bytes and type of the file system that holds `path`.
 struct sluice_space { int64_t total, free_to_us, files_free; int64_t type; };
 int sluice_statfs(const char *path, struct sluice_space *space);
+/// `f_type` of the file system that holds an open file (fstatfs(2)).
+int sluice_file_system_type(int file, int64_t *type);
 int sluice_eventfd(void);
 int sluice_set_thread_name(const char *name);
 /// getrandom(2), whole or an error.

@@ -1,0 +1,44 @@
+/// Which files of a folder are taken, by size and age.
+package struct FileLimits: Hashable, Sendable {
+    /// Bytes.
+    package var minSize: Int64?
+    package var maxSize: Int64?
+    package var minAge: Duration?
+    package var maxAge: Duration?
+
+    package init(
+        minSize: Int64? = nil, maxSize: Int64? = nil, minAge: Duration? = nil, maxAge: Duration? = nil
+    ) {
+        self.minSize = minSize
+        self.maxSize = maxSize
+        self.minAge = minAge
+        self.maxAge = maxAge
+    }
+
+    package static let none = FileLimits()
+
+    /// Why a file is left alone, for people; `nil` when it is not.
+    ///
+    /// Nothing of it is written down: a clock that was wrong has done no harm when it is right again, for every scan asks
+    /// anew. A time in the future is no age at all.
+    package func objection(to look: FileLook, now: WallTime) -> String? {
+        if let minSize, look.size < minSize { return "its \(look.size) bytes are less than min_size" }
+        if let maxSize, look.size > maxSize { return "its \(look.size) bytes are more than max_size" }
+        if let maxAge, Self.age(look, now) > maxAge { return "it was last written longer ago than max_age" }
+        return nil
+    }
+
+    /// How long a file has still to wait for its `min_age`; nothing or less when it is old enough.
+    ///
+    /// - Parameter unchanged: For how long it was seen not to change, by a clock that cannot be set: a file from the future,
+    ///   or of a clock that was set back, waits no longer than the age by that one.
+    package func wait(for look: FileLook, unchanged: Duration, now: WallTime) -> Duration {
+        guard let minAge else { return .zero }
+        return minAge - max(Self.age(look, now), unchanged)
+    }
+
+    /// Since its content was last written.
+    private static func age(_ look: FileLook, _ now: WallTime) -> Duration {
+        .milliseconds(now.milliseconds) - .nanoseconds(look.modified)
+    }
+}

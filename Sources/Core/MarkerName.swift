@@ -1,0 +1,60 @@
+/// The name of a file that says that another one is finished: `{name}.done`, `{stem}.ok`.
+package struct MarkerName: Hashable, Sendable {
+    package enum Part: String, Hashable, Sendable, CaseIterable {
+        /// The whole name of the file.
+        case name
+        /// Its name without the last extension.
+        case stem
+    }
+
+    package let part: Part
+    private let before: [UInt8]
+    private let after: [UInt8]
+    /// As it was written.
+    package let source: String
+
+    /// - Returns: `nil` unless the text names one part, once, and something besides.
+    package init?(_ text: String) {
+        guard let part = Part.allCases.first(where: { text.utf8Occurrences(of: "{\($0.rawValue)}").count == 1 }),
+            let range = text.utf8Occurrences(of: "{\(part.rawValue)}").first
+        else { return nil }
+        let bytes = Array(text.utf8)
+        before = Array(bytes[..<range.lowerBound])
+        after = Array(bytes[range.upperBound...])
+        let rest = before + after
+        let forbidden = [UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "/"), 0]
+        guard !rest.isEmpty, !rest.contains(where: { forbidden.contains($0) }) else { return nil }
+        self.part = part
+        source = text
+    }
+
+    /// The marker of a file of this name.
+    package func marker(of name: FilePath) -> FilePath {
+        FilePath(bytes: before + (part == .name ? name : name.stem).bytes + after)
+    }
+
+    /// Whether a name is that of a marker, of whichever file.
+    package func isMarker(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard name.count > before.count + after.count else { return false }
+        for index in before.indices where name[index] != before[index] { return false }
+        let start = name.count - after.count
+        for index in after.indices where name[start + index] != after[index] { return false }
+        return true
+    }
+
+    /// The name of the file that a marker belongs to; `nil` where that says only how it begins.
+    package func file(of marker: FilePath) -> FilePath? {
+        guard part == .name, marker.bytes.withUnsafeBufferPointer(isMarker) else { return nil }
+        return FilePath(bytes: marker.bytes.dropFirst(before.count).dropLast(after.count))
+    }
+}
+
+extension String {
+    fileprivate func utf8Occurrences(of text: String) -> [Range<Int>] {
+        let (bytes, wanted) = (Array(utf8), Array(text.utf8))
+        guard bytes.count >= wanted.count else { return [] }
+        return (0...(bytes.count - wanted.count)).compactMap {
+            bytes[$0..<($0 + wanted.count)].elementsEqual(wanted) ? $0..<($0 + wanted.count) : nil
+        }
+    }
+}

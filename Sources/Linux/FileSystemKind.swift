@@ -1,0 +1,56 @@
+internal import CLinux
+internal import Core
+internal import Glibc
+
+/// What kind of file system something lies on, as far as it matters to whoever watches it.
+package enum FileSystemKind {
+    /// `f_type` of those on which every change passes this kernel, and so is told by events (statfs(2), linux/magic.h).
+    private static let telling: Set<Int64> = [
+        0xEF53,  // ext2, ext3, ext4
+        0x5846_5342,  // XFS
+        0x9123_683E,  // Btrfs
+        0x0102_1994, 0x8584_58F6,  // tmpfs, ramfs
+        0x794C_7630,  // overlay
+        0x4D44, 0x2011_BAB0,  // FAT, exFAT
+        0xF2F5_2010,  // F2FS
+        0x2FC1_2FC1,  // ZFS
+        0xCA45_1A4E,  // bcachefs
+        0x7366_746E,  // ntfs3
+        0x3153_464A, 0x5265_4973, 0x3434,  // JFS, ReiserFS, NILFS
+        0x2405_1905, 0x72B6,  // UBIFS, JFFS2
+        0x482B, 0x4244,  // HFS+, HFS
+        0x9660, 0x1501_3346,  // ISO 9660, UDF
+        0x7371_7368, 0xE0F5_E1E2,  // squashfs, EROFS
+    ]
+
+    /// As mountinfo names them: those, and what the kernel makes up. None of them waits for somebody else's machine or
+    /// program.
+    private static let own: Set<String> = [
+        "ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "overlay", "vfat", "msdos", "exfat", "f2fs", "zfs",
+        "bcachefs", "ntfs3", "jfs", "reiserfs", "nilfs2", "ubifs", "jffs2", "hfsplus", "hfs", "iso9660", "udf",
+        "squashfs", "erofs", "rootfs", "devtmpfs", "devpts", "proc", "sysfs", "cgroup", "cgroup2", "securityfs",
+        "debugfs", "tracefs", "mqueue", "hugetlbfs", "bpf", "pstore", "configfs", "efivarfs", "binfmt_misc", "nsfs",
+        "fusectl", "selinuxfs", "rpc_pipefs",
+    ]
+
+    /// Whether others may change files there without the kernel hearing of it. Unknown types count as such.
+    package static func isSilent(_ folder: FolderStream) -> Bool {
+        var type: Int64 = 0
+        // What does not say what it is, is not relied on either.
+        guard sluice_file_system_type(folder.number, &type) == 0 else { return true }
+        return !telling.contains(type)
+    }
+
+    /// Whether a call may wait for a server or a program that is gone.
+    static func isSlow(_ type: String) -> Bool { !own.contains(type) }
+
+    /// Types whose leases tell of this machine alone, and refuse where there is no writer: they say so with `EAGAIN` when
+    /// the server has granted them nothing (nfs4_setlease and cifs_setlease of the kernel).
+    static let leasingElsewhere: Set<Int64> = [0x6969, 0xFE53_4D42, 0xFF53_4D42, 0x517B, 0x0102_1997, 0x00C3_6400]
+
+    /// - Parameter file: An open file.
+    static func leasesElsewhere(_ file: CInt) -> Bool {
+        var type: Int64 = 0
+        return sluice_file_system_type(file, &type) == 0 && leasingElsewhere.contains(type)
+    }
+}

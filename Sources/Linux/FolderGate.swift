@@ -1,0 +1,101 @@
+package import Core
+internal import Glibc
+
+/// Tells a folder that is there from one that only looks so, because its disk is not mounted.
+///
+/// Used by one thread.
+package final class FolderGate {
+    private let path: FilePath
+    private let requirements: [FolderRequirement]
+    private let table: FilePath
+    private var points: [FilePath: MountPoint] = [:]
+
+    /// - Parameters:
+    ///   - requirements: All of them have to be met.
+    ///   - table: fstab(5), which says what is to be mounted where nobody else says.
+    package init(_ path: FilePath, _ requirements: [FolderRequirement], table: FilePath = "/etc/fstab") {
+        self.path = path
+        self.requirements = requirements
+        self.table = table
+    }
+
+    /// What is missing, in words; `nil` when nothing is.
+    ///
+    /// - Parameter folder: The folder, open.
+    package func missing(in folder: FolderStream) throws(SystemError) -> String? {
+        for requirement in requirements {
+            if let missing = try mount(requirement, folder) { return missing }
+            if let file = requirement.file, try !folder.has(file) {
+                return
+                    "\(file.display) is missing (require.file): what belongs there is not mounted, or was never marked"
+            }
+        }
+        return nil
+    }
+
+    /// As above, for a folder that is not open. One that cannot be opened is missing.
+    package func missing() -> String? {
+        do throws(SystemError) { return try missing(in: FolderStream(path, followsLink: true)) } catch {
+            return error.reason
+        }
+    }
+
+    private func mount(_ requirement: FolderRequirement, _ folder: FolderStream) throws(SystemError) -> String? {
+        let expected = requirement.mount == nil ? self.expected(folder) : nil
+        guard let point = requirement.mount ?? expected, point != "/" else { return nil }
+        let mount = points[point] ?? MountPoint(point)
+        points[point] = mount
+        if try mount.holds(folder) { return nil }
+        return "nothing is mounted at \(point.display) "
+            + (expected == nil
+                ? "(require.mount)"
+                : "(\(table.display) names it; if that is as it should be, say `require: {mount: /}`)")
+    }
+
+    private func expected(_ folder: FolderStream) -> FilePath? {
+        MountPoint.expected(among: [path.normalised, folder.realPath ?? path.normalised], table: table)
+    }
+}
+
+extension FolderStream {
+    /// Whether something has this name below the folder, whatever it is.
+    package func has(_ relative: FilePath) throws(SystemError) -> Bool {
+        do {
+            try systemCall("faccessat", on: relative.display) {
+                relative.withCString { faccessat(number, $0, F_OK, CInt(AT_SYMLINK_NOFOLLOW)) }
+            }
+            return true
+        } catch {
+            if error.isMissing { return false }
+            throw error
+        }
+    }
+
+    /// The content of a small file in the folder; `nil` when it is not there. No link is followed.
+    ///
+    /// - Throws: `EFBIG` for a larger one, `EINVAL` for what is no regular file.
+    package func read(_ name: FilePath, limit: Int) throws(SystemError) -> [UInt8]? {
+        let file: Descriptor
+        do {
+            let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+            file = Descriptor(
+                adopting: try systemCall("open", on: name.display) {
+                    name.withCString { openat(number, $0, flags) }
+                })
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw error
+        }
+        guard try FileLook(of: file, named: name).isRegular else {
+            throw SystemError(call: "read", subject: name.display, code: EINVAL)
+        }
+        var content: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let got = try file.read(into: &buffer, named: name)
+            if got == 0 { return content }
+            content += buffer[..<got]
+            if content.count > limit { throw SystemError(call: "read", subject: name.display, code: EFBIG) }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package import Core
+internal import Glibc
+
+/// All mounts, as they are at one moment.
+package struct MountTable: Sendable {
+    private let mounts: [Mount]
+    private let covering: [FilePath: Mount]
+
+    /// - Parameter text: As `/proc/self/mountinfo` has it. Where there is none, every path is its own origin.
+    package init(_ text: [UInt8]? = try? Files.read("/proc/self/mountinfo", limit: 16 << 20)) {
+        mounts = text.map { Mount.parse($0) } ?? []
+        // Of two at one point the later one covers the earlier.
+        covering = Dictionary(mounts.map { ($0.point, $0) }, uniquingKeysWith: { $1 })
+    }
+
+    /// Where a path leads, with links followed as far as it exists. Nothing is asked of a file system that may not answer:
+    /// at its mount point the way ends, and the rest is taken as it is written.
+    ///
+    /// - Parameter path: Absolute.
+    /// - Returns: `slow` is where such a file system is mounted, if the way leads onto one.
+    package func place(of path: FilePath) -> (path: FilePath, slow: FilePath?) {
+        var way = Array(path.components.reversed())
+        var here: FilePath = "/"
+        var links = 0
+        while let step = way.popLast() {
+            if step == "." { continue }
+            if step == ".." {
+                here = here.parent.isEmpty ? "/" : here.parent
+                continue
+            }
+            let next = here.appending(step)
+            if let mount = covering[next], FileSystemKind.isSlow(mount.type) {
+                return (way.reversed().reduce(next) { $0.appending($1) }, next)
+            }
+            // Whatever the reason: what cannot be looked at is taken as it is written.
+            guard let look = try? FileLook(at: next) else {
+                return (way.reversed().reduce(next) { $0.appending($1) }, nil)
+            }
+            guard look.mode & 0o170000 == 0o120000, links < 40, let target = Files.linkTarget(next) else {
+                here = next
+                continue
+            }
+            links += 1
+            if target.isAbsolute { here = "/" }
+            way += target.components.reversed()
+        }
+        return (here, nil)
+    }
+
+    /// Whether something is mounted below a place that may not answer.
+    package func hasSlow(below path: FilePath) -> Bool {
+        mounts.contains { FileSystemKind.isSlow($0.type) && $0.point.relative(to: path) != nil }
+    }
+
+    /// What is mounted below a place, each with a value that changes when something else is.
+    package func points(below path: FilePath) -> [FilePath: UInt64] {
+        var points: [FilePath: UInt64] = [:]
+        for mount in mounts {
+            if let relative = mount.point.relative(to: path) { points[relative] = mount.number &* 31 &+ mount.device }
+        }
+        return points
+    }
+
+    /// The same path for a place however it is reached: a bind mount shows one folder at two.
+    ///
+    /// - Parameter path: Without symbolic links.
+    package func origin(of path: FilePath) -> FilePath {
+        var nearest: Mount?
+        // Of two at one point the later one covers the earlier.
+        for mount in mounts where path == mount.point || path.relative(to: mount.point) != nil {
+            if mount.point.bytes.count >= nearest?.point.bytes.count ?? 0 { nearest = mount }
+        }
+        guard let nearest else { return path }
+        let inside = path == nearest.point ? nearest.root : nearest.root.joined(path.relative(to: nearest.point))
+        let widest = mounts.filter {
+            $0.device == nearest.device && (inside == $0.root || inside.relative(to: $0.root) != nil)
+        }.min { $0.root.bytes.count < $1.root.bytes.count }
+        guard let widest, widest.number != nearest.number else { return path }
+        return inside == widest.root ? widest.point : widest.point.joined(inside.relative(to: widest.root))
+    }
+}
+
+extension FilePath {
+    fileprivate func joined(_ relative: FilePath?) -> FilePath { relative.map { appending($0) } ?? self }
+}
+
+extension Files {
+    /// What a symbolic link says (readlink(2)); `nil` when it is none or gone.
+    static func linkTarget(_ path: FilePath) -> FilePath? {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = path.withCString { path in
+            buffer.withUnsafeMutableBytes { buffer in
+                buffer.baseAddress.map { readlink(path, $0.assumingMemoryBound(to: CChar.self), buffer.count) } ?? -1
+            }
+        }
+        return count > 0 ? FilePath(bytes: buffer[..<count]) : nil
+    }
+}

@@ -1,0 +1,91 @@
+package import Core
+internal import Glibc
+
+/// Looks through the descriptors of all processes for one that a file is open for writing by (proc_pid_fd(5)).
+///
+/// Sees no descriptor of another user's process without `CAP_SYS_PTRACE`, none on another machine, and no memory that a
+/// file was mapped into before it was closed. Used by one thread.
+package final class OpenFiles {
+    package struct Answer {
+        package var writer: OpenWriter
+        /// Processes that could not be looked into.
+        package var closed: Int
+    }
+
+    private struct File: Hashable {
+        let device: UInt64
+        let inode: UInt64
+    }
+
+    private let root: FilePath
+    private let clocks: any Clocks
+    private var taken: MonotonicTime?
+    private var written: Set<File> = []
+    private var closed = 0
+    private var isWhole = false
+
+    /// One walk through all processes answers every question of so long.
+    private static let freshness = Duration.milliseconds(250)
+    /// The most descriptors that one walk looks at.
+    private static let most = 200_000
+
+    /// - Parameter root: Where the processes are; for tests another place.
+    package init(clocks: any Clocks, root: FilePath = "/proc") {
+        self.clocks = clocks
+        self.root = root
+    }
+
+    /// - Parameter look: Of before the question.
+    package func writer(of look: FileLook, seen: MonotonicTime) -> Answer {
+        // A walk that began before the look says nothing about a writer that came between.
+        if taken.map({ $0 < seen || clocks.monotonic().since($0) > Self.freshness }) ?? true { walk() }
+        if written.contains(File(device: look.device, inode: look.inode)) {
+            return Answer(writer: .somebody, closed: closed)
+        }
+        return Answer(writer: isWhole && closed == 0 ? .unseen : .unknown, closed: closed)
+    }
+
+    private func walk() {
+        taken = clocks.monotonic()
+        written = []
+        closed = 0
+        isWhole = false
+        var left = Self.most
+        // Without /proc nobody is seen, and nothing is said.
+        guard let processes = try? Files.names(in: root) else { return }
+        for process in processes where process.bytes.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
+            look(into: root.appending(process), &left)
+            if left <= 0 { return }
+        }
+        isWhole = true
+    }
+
+    private func look(into process: FilePath, _ left: inout Int) {
+        let folder = process.appending("fd")
+        do {
+            for name in try Files.names(in: folder) {
+                left -= 1
+                if left <= 0 { return }
+                // Closed meanwhile, or something that is no file.
+                guard let look = FileLook.behind(folder.appending(name)), look.isRegular,
+                    isForWriting(process.appending("fdinfo").appending(name))
+                else { continue }
+                written.insert(File(device: look.device, inode: look.inode))
+            }
+        } catch {
+            // One that has ended has nothing open.
+            if !error.isMissing && error.code != ESRCH { closed += 1 }
+        }
+    }
+
+    /// `flags:	02100001`: the octal flags of open(2) (proc_pid_fdinfo(5)).
+    private func isForWriting(_ info: FilePath) -> Bool {
+        guard let text = try? Files.read(info, limit: 64 << 10) else { return false }
+        for line in text.split(separator: UInt8(ascii: "\n")) where line.starts(with: Array("flags:".utf8)) {
+            let digits = line.dropFirst(6).filter { $0 >= 0x30 && $0 <= 0x37 }
+            guard let flags = CInt(String(decoding: digits, as: UTF8.self), radix: 8) else { return true }
+            return flags & O_ACCMODE != O_RDONLY
+        }
+        return false
+    }
+}

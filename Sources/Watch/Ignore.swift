@@ -1,0 +1,64 @@
+internal import Core
+internal import Linux
+
+/// What the ignore file of one directory says.
+enum Ignore: Equatable {
+    case nothing
+    case rules(IgnoreRules)
+    /// It is there and cannot be read: better nothing is taken than what somebody wanted to keep here.
+    case unreadable
+
+    /// - Returns: With what went wrong, in words.
+    static func read(in folder: FolderStream, named path: FilePath) -> (ignore: Ignore, trouble: String?) {
+        let file = path.appending(IgnoreRules.fileName)
+        do {
+            guard let content = try folder.read(IgnoreRules.fileName, limit: IgnoreRules.mostBytes) else {
+                return (.nothing, nil)
+            }
+            let rules = IgnoreRules(content)
+            return (rules.isEmpty ? .nothing : .rules(rules), nil)
+        } catch {
+            let why = error.isLink ? "it is a symbolic link" : error.reason
+            return (
+                .unreadable,
+                "cannot read \(file.display) (\(why)); nothing is taken from its directory and below until that is mended"
+            )
+        }
+    }
+}
+
+/// The ignore files that have a say about the names of one directory.
+struct IgnoreChain {
+    /// The nearest first, each with the path from its directory to this one.
+    private var links: [(rules: IgnoreRules, below: FilePath)] = []
+    private var isClosed = false
+
+    /// - Parameter below: The path from that directory to this one.
+    mutating func add(_ ignore: Ignore, below: FilePath) {
+        switch ignore {
+        case .nothing: break
+        case .rules(let rules): links.append((rules, below))
+        case .unreadable: isClosed = true
+        }
+    }
+
+    func ignores(_ name: UnsafeBufferPointer<UInt8>, isFolder: Bool = false) -> Bool {
+        if isClosed { return true }
+        for (rules, below) in links {
+            let verdict: Bool?
+            if below.isEmpty {
+                verdict = rules.verdict(on: name, isFolder: isFolder)
+            } else {
+                verdict = (below.bytes + [UInt8(ascii: "/")] + Array(name)).withUnsafeBufferPointer {
+                    rules.verdict(on: $0, isFolder: isFolder)
+                }
+            }
+            if let verdict { return verdict }
+        }
+        return false
+    }
+
+    func ignores(_ name: FilePath, isFolder: Bool = false) -> Bool {
+        name.bytes.withUnsafeBufferPointer { ignores($0, isFolder: isFolder) }
+    }
+}

@@ -1,0 +1,56 @@
+internal import Core
+internal import Linux
+
+// Files that say of others that they are finished (`settle.marker`).
+
+extension Lookout {
+    /// A name was seen. When it is a marker, those that wait for it are looked at now.
+    func noteMarker(_ name: FilePath, in directory: Directory) {
+        let place = Place(directory: directory, name: name)
+        if !awaited.isEmpty, let waiting = awaited.removeValue(forKey: place) {
+            for file in waiting { settling.postpone(file, until: now) }
+        }
+        for index in directory.root.rules {
+            guard let marker = rules[index].settings.marker, name.bytes.withUnsafeBufferPointer(marker.isMarker) else {
+                continue
+            }
+            // Of files without their markers only so many are kept; the others are looked for when theirs comes.
+            guard isFullOfWaiting else { continue }
+            if let file = marker.file(of: name) {
+                if !settling.contains(Place(directory: directory, name: file)) { hear(of: file, in: directory, .heard) }
+            } else {
+                enqueue(directory, .reconcile)
+            }
+        }
+    }
+
+    /// Whether a file is not worth keeping in mind before its marker comes: there are many such.
+    func lacksMarker(_ place: Place, _ rule: Int, _ relative: FilePath) -> Bool {
+        guard isFullOfWaiting, let marker = rules[rule].settings.marker, !settling.contains(place) else { return false }
+        return !isMarked(place, marker, relative)
+    }
+
+    private var isFullOfWaiting: Bool {
+        let most = max(1, pace.candidates / 4)
+        guard awaited.count >= most else { return false }
+        // Files that went without their markers have left their entries.
+        if lastMarkerSweep.map({ now.since($0) > .seconds(10) }) ?? true {
+            lastMarkerSweep = now
+            awaited = awaited.filter { $0.value.contains { settling.contains($0) } }
+        }
+        return awaited.count >= most
+    }
+
+    /// Whether the marker of a file is there.
+    func isMarked(_ place: Place, _ marker: MarkerName, _ relative: FilePath) -> Bool {
+        let name = marker.marker(of: place.name)
+        let path = place.directory.root.path.appending(relative).appending(name)
+        // One that cannot be looked at is not there.
+        return (try? FileLook.ifPresent(at: path)) != nil
+    }
+
+    /// Remembers whom to wake when the marker comes.
+    func wait(for marker: MarkerName, of place: Place) {
+        awaited[Place(directory: place.directory, name: marker.marker(of: place.name)), default: []].insert(place)
+    }
+}

@@ -1,0 +1,75 @@
+internal import Core
+internal import Linux
+internal import Synchronization
+
+/// Notices that a thread does not come back from its file system.
+///
+/// No timer runs while the thread sleeps, and none is set for each of its turns.
+final class Watchdog: Sendable {
+    private struct State {
+        /// When the turn began that is under way.
+        var since: MonotonicTime?
+        var alarm: Alarms.ID?
+        var isStuck = false
+    }
+
+    private let state = Mutex(State())
+    private let patience: Duration
+    private let clocks: any Clocks
+    private let tell: @Sendable (_ isStuck: Bool) -> Void
+
+    /// - Parameter tell: Called on any thread, and not to wait.
+    init(patience: Duration, clocks: any Clocks, tell: @escaping @Sendable (_ isStuck: Bool) -> Void) {
+        self.patience = patience
+        self.clocks = clocks
+        self.tell = tell
+    }
+
+    /// For how long the file system has not answered; `nil` while it does.
+    var stuckFor: Duration? {
+        state.withLock { state in
+            guard state.isStuck, let since = state.since else { return nil }
+            return clocks.monotonic().since(since)
+        }
+    }
+
+    /// A turn begins.
+    func pass(_ now: MonotonicTime) {
+        let (wasStuck, isNew) = state.withLock { state in
+            let was = state.isStuck
+            state.since = now
+            state.isStuck = false
+            return (was, state.alarm == nil)
+        }
+        if wasStuck { tell(false) }
+        if isNew { set(after: patience) }
+    }
+
+    /// The thread is about to sleep, or to end.
+    func rest() {
+        let (wasStuck, alarm) = state.withLock { state in
+            defer { state = State() }
+            return (state.isStuck, state.alarm)
+        }
+        if let alarm { Alarms.shared.cancel(alarm) }
+        if wasStuck { tell(false) }
+    }
+
+    private func set(after delay: Duration) {
+        let alarm = Alarms.shared.set(after: delay) { [weak self] in self?.look() }
+        state.withLock { $0.alarm = alarm }
+    }
+
+    private func look() {
+        let (left, isNews) = state.withLock { state -> (Duration?, Bool) in
+            state.alarm = nil
+            guard let since = state.since, !state.isStuck else { return (nil, false) }
+            let left = patience - clocks.monotonic().since(since)
+            if left > .zero { return (left, false) }
+            state.isStuck = true
+            return (nil, true)
+        }
+        if isNews { tell(true) }
+        if let left { set(after: left) }
+    }
+}
