@@ -48,7 +48,7 @@ let package = Package(
 
         // The file's journey.
         room("Media", ["Core", "Linux"]),
-        room("Watch", ["Core", "Linux"]),
+        room("Watch", ["Core", "Linux", "Media"]),
         room("Staging", ["Core", "Linux", "Digests"]),
         room("Destinations", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
         room("Receiver", ["Core", "Linux", "Digests", "WebServer"]),
