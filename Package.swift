@@ -71,7 +71,7 @@ let package = Package(
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
         // Only tests and figures import it.
-        room("TestKit", ["Core", "Linux"]),
+        room("TestKit", ["Core", "Linux", "CLinux"]),
 
         // Figures, one line each; `make bench`.
         .executableTarget(

@@ -1,11 +1,14 @@
 #include "CLinux.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btrfs.h>
+#include <linux/magic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 // Newer than the headers of Debian 12; numbers and layout from include/uapi/linux/stat.h and fs.h.
@@ -51,6 +54,16 @@ int sluice_file_system_uuid(const char *path, uint8_t *uuid) {
     memset(&answer, 0, sizeof answer);
     int result = ioctl(opened, GET_FILE_SYSTEM_UUID, &answer);
     int code = errno;
+    struct statfs system;
+    struct btrfs_ioctl_fs_info_args btrfs;
+    memset(&btrfs, 0, sizeof btrfs);
+    // Btrfs answers its own question only, on every kernel.
+    if (result != 0 && fstatfs(opened, &system) == 0 && system.f_type == BTRFS_SUPER_MAGIC &&
+        ioctl(opened, BTRFS_IOC_FS_INFO, &btrfs) == 0) {
+        memcpy(answer.uuid, btrfs.fsid, 16);
+        answer.length = 16;
+        result = 0;
+    }
     close(opened);
     if (result == 0 && answer.length != 16) {
         result = -1;

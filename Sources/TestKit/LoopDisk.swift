@@ -10,12 +10,38 @@ package final class LoopDisk: Sendable {
         /// Mounted with `noauto_da_alloc`: the kernel then writes nothing early for programs that forgot to sync.
         case ext4
         case xfs
+        /// Its power cannot be cut.
+        case btrfs
+
+        /// Those whose power can be cut.
+        package static let allCases: [Kind] = [.ext4, .xfs]
 
         /// The smallest that its mkfs makes gladly.
-        fileprivate var smallest: Int64 { self == .ext4 ? 64 << 20 : 320 << 20 }
+        fileprivate var smallest: Int64 {
+            switch self {
+            case .ext4: 64 << 20
+            case .xfs: 320 << 20
+            case .btrfs: 128 << 20
+            }
+        }
         fileprivate var options: String { self == .ext4 ? "loop,noauto_da_alloc" : "loop" }
         fileprivate var make: [String] {
-            self == .ext4 ? ["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"] : ["-q", "-f"]
+            switch self {
+            case .ext4: ["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"]
+            case .xfs: ["-q", "-f", "-m", "reflink=1"]
+            case .btrfs: ["-q", "-f"]
+            }
+        }
+        /// Debian's package is unpacked where the machine has no such program.
+        fileprivate func program() throws -> String {
+            if self != .btrfs
+                || ["/usr/sbin", "/sbin", "/usr/bin"].contains(where: {
+                    (try? FileLook(at: FilePath("\($0)/mkfs.btrfs"))) != nil
+                })
+            {
+                return "mkfs.\(rawValue)"
+            }
+            return try Tools.debian(["btrfs-progs"]).appending("sbin/mkfs.btrfs").display
         }
     }
 
@@ -33,7 +59,7 @@ package final class LoopDisk: Sendable {
         path = folder.path.appending("disk")
         try Files.makeFolders(path)
         try Descriptor.open(image, for: .creating).setSize(max(size, kind.smallest), named: image)
-        try await run("mkfs.\(kind.rawValue)", kind.make + [image.display])
+        try await run(kind.program(), kind.make + [image.display])
         try await mount()
     }
 
@@ -65,12 +91,17 @@ package final class LoopDisk: Sendable {
 
     /// Mounts it again, which replays its journal.
     package func remount() async throws {
+        try await unmount()
+        try await mount()
+    }
+
+    /// Takes it away as an operator would: nobody may use it any more.
+    package func unmount() async throws {
         try await eventually("nobody uses the disk \(path)", every: .milliseconds(20)) {
             if path.withCString({ umount2($0, 0) }) == 0 { return true }
             guard errno == EBUSY else { throw SystemError(call: "umount", subject: path.display, code: errno) }
             return false
         }
-        try await mount()
     }
 
     /// Lets nobody write (`true`), or everybody again.
@@ -78,7 +109,8 @@ package final class LoopDisk: Sendable {
         try await run("mount", ["-o", "remount,\(isReadOnly ? "ro" : "rw")", path.display])
     }
 
-    private func mount() async throws {
+    /// Puts it back, behind whichever loop device is free.
+    package func mount() async throws {
         try await run("mount", ["-t", kind.rawValue, "-o", kind.options, image.display, path.display])
     }
 

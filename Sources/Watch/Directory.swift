@@ -31,6 +31,8 @@ final class Directory {
     var pollAt: MonotonicTime?
     /// Something new was seen in it since the last look through it.
     var isLively = false
+    /// Files in it that lack their markers were not kept in mind.
+    var hasUnmarked = false
     /// Its own modification time at the last visit.
     var modified: Int64?
 

@@ -73,11 +73,11 @@ extension Lookout {
             if directory.isTop && !event.kind.isDisjoint(with: [.moveSelf, .deleteSelf, .unmount]) {
                 directory.root.nextLook = now
             }
-        } else if event.kind.contains(.isFolder) {
-            takeFolder(event, in: directory)
         } else if event.name == IgnoreRules.fileName {
             // Read when the directory is visited, which looks at everything below anew.
             enqueue(directory, .event)
+        } else if event.kind.contains(.isFolder) {
+            takeFolder(event, in: directory)
         } else if !event.kind.isDisjoint(with: [.delete, .movedFrom]) {
             if directory.isTop { lookAfterGate(directory.root, event.name) }
             settling.forget(Place(directory: directory, name: event.name))
@@ -141,10 +141,9 @@ extension Lookout {
     /// An event, or somebody, named a file.
     func hear(of name: FilePath, in directory: Directory, _ evidence: Settling<Place>.Evidence) {
         guard let relative = directory.relative else { return }
-        noteMarker(name, in: directory)
+        hearMarker(name, in: directory)
         guard let rule = taker(of: name, in: directory, at: relative) else { return }
         let place = Place(directory: directory, name: name)
-        if lacksMarker(place, rule, relative) { return }
         // It is not as the scan found it any more, or came after it: no old file.
         if !skipped.isEmpty { skipped[place] = nil }
         if settling.count >= pace.candidates && !settling.contains(place) {
@@ -155,6 +154,7 @@ extension Lookout {
         let path = directory.root.path.appending(relative).appending(name)
         // Gone again, or out of reach, which a scan will say.
         guard let look = try? FileLook(at: path), look.isRegular else { return settling.forget(place) }
+        guard isWorthWaiting(place, rule, relative) else { return }
         settling.note(
             place, evidence, group: rule, look: look, quietFor: rules[rule].settings.quietFor, at: clocks.monotonic())
         quicken(directory)

@@ -4,18 +4,22 @@ internal import Linux
 // Files that say of others that they are finished (`settle.marker`).
 
 extension Lookout {
-    /// A name was seen. When it is a marker, those that wait for it are looked at now.
+    /// A name was seen by a scan. When it is a marker, those that wait for it are looked at now.
     func noteMarker(_ name: FilePath, in directory: Directory) {
-        let place = Place(directory: directory, name: name)
-        if !awaited.isEmpty, let waiting = awaited.removeValue(forKey: place) {
-            for file in waiting { settling.postpone(file, until: now) }
-        }
+        guard !awaited.isEmpty,
+            let waiting = awaited.removeValue(forKey: Place(directory: directory, name: name))
+        else { return }
+        for file in waiting { settling.postpone(file, until: now) }
+    }
+
+    /// An event named a file. When it is the marker of one that was not kept in mind, that one is looked for.
+    func hearMarker(_ name: FilePath, in directory: Directory) {
+        noteMarker(name, in: directory)
+        guard directory.hasUnmarked else { return }
         for index in directory.root.rules {
             guard let marker = rules[index].settings.marker, name.bytes.withUnsafeBufferPointer(marker.isMarker) else {
                 continue
             }
-            // Of files without their markers only so many are kept; the others are looked for when theirs comes.
-            guard isFullOfWaiting else { continue }
             if let file = marker.file(of: name) {
                 if !settling.contains(Place(directory: directory, name: file)) { hear(of: file, in: directory, .heard) }
             } else {
@@ -24,10 +28,18 @@ extension Lookout {
         }
     }
 
-    /// Whether a file is not worth keeping in mind before its marker comes: there are many such.
-    func lacksMarker(_ place: Place, _ rule: Int, _ relative: FilePath) -> Bool {
-        guard isFullOfWaiting, let marker = rules[rule].settings.marker, !settling.contains(place) else { return false }
-        return !isMarked(place, marker, relative)
+    /// Whether a file is worth keeping in mind now. Of those without their markers only so many are: the others would take
+    /// the room of files that can settle.
+    func isWorthWaiting(_ place: Place, _ rule: Int, _ relative: FilePath) -> Bool {
+        guard let marker = rules[rule].settings.marker, !settling.contains(place),
+            !isMarked(place, marker, relative)
+        else { return true }
+        if isFullOfWaiting {
+            place.directory.hasUnmarked = true
+            return false
+        }
+        wait(for: marker, of: place)
+        return true
     }
 
     private var isFullOfWaiting: Bool {

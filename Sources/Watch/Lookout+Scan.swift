@@ -272,10 +272,6 @@ extension Lookout {
         // One that is still growing is found again, or heard of.
         let limits = rules[rule].settings.limits
         if limits != .none, limits.objection(to: look, now: clocks.wall()) != nil { return }
-        if rules[rule].settings.marker != nil {
-            let place = Place(directory: cursor.directory, name: FilePath(fromKernel: name))
-            if lacksMarker(place, rule, cursor.relative) { return }
-        }
         let relative = cursor.relative(of: name)
         let fileSystem =
             look.device == cursor.device
@@ -321,7 +317,9 @@ extension Lookout {
     func takeAnswer(_ known: [Bool]) {
         for case (let file?, false) in zip(asked ?? [], known) {
             // An event may have come first, and knows more.
-            guard !file.directory.isGone, !settling.contains(file.place) else { continue }
+            guard !file.directory.isGone, !settling.contains(file.place),
+                isWorthWaiting(file.place, file.rule, file.directory.relative ?? file.identity.relative.parent)
+            else { continue }
             settling.note(
                 file.place, file.evidence, group: file.rule, look: file.look,
                 quietFor: rules[file.rule].settings.quietFor, at: file.at)

@@ -118,7 +118,7 @@ final class Scene: Sendable {
                         $0.known.formUnion(files.map(\.identity))
                     }
                 },
-                onScanned: { [self] folders in note { $0.scanned += folders } })
+                onScanned: { [self] folders in note { $0.scanned += folders } }, onRest: {})
         }
         do {
             let there = rules.map(\.name).filter { !absent.contains($0) }.sorted()

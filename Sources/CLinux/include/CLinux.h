@@ -63,7 +63,8 @@ int sluice_statx_following(const char *path, struct sluice_look *look);
 uint64_t sluice_mount_number(int folder, const char *path);
 /// The number of the mount that holds `path`, which no later mount gets; 0 when the kernel does not tell (before 6.8).
 uint64_t sluice_unique_mount_number(const char *path);
-/// The 16 bytes of the UUID of the file system that holds `path` (FS_IOC_GETFSUUID, Linux 6.9).
+/// The 16 bytes of the UUID of the file system that holds `path` (FS_IOC_GETFSUUID, Linux 6.9; Btrfs's
+/// own question on any).
 int sluice_file_system_uuid(const char *path, uint8_t *uuid);
 uint64_t sluice_device_number(uint32_t major, uint32_t minor);
 

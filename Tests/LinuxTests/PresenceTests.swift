@@ -1,0 +1,129 @@
+import Core
+import Glibc
+import TestKit
+import Testing
+
+@testable import Linux
+
+/// What tells a folder that is there from one that only looks so.
+@Suite("A folder's presence")
+struct PresenceTests {
+    let folder = TemporaryFolder()
+    var path: FilePath { folder.path.appending("card") }
+
+    init() throws { try Files.makeFolders(path) }
+
+    private func missing(_ requirement: FolderRequirement, fstab: String = "") throws -> String? {
+        let table = try folder.write("fstab", Array(fstab.utf8))
+        return FolderGate(path, [requirement], table: table).missing()
+    }
+
+    @Test("the file that it must have is missing, or there, whatever it is")
+    func file() throws {
+        let requirement = FolderRequirement(file: "DCIM/.sluice-here")
+        #expect(try missing(requirement)?.hasPrefix("DCIM/.sluice-here is missing (require.file)") == true)
+        try Files.makeFolders(path.appending("DCIM/.sluice-here"))
+        #expect(try missing(requirement) == nil)
+        #expect(try missing(FolderRequirement()) == nil)
+    }
+
+    @Test("a folder that cannot be opened is missing")
+    func gone() throws {
+        #expect(FolderGate(folder.path.appending("none"), []).missing() == "No such file or directory")
+    }
+
+    @Test("nothing is mounted where something should be, as is said or as fstab has it")
+    func mount() throws {
+        let point = path.display
+        #expect(try missing(FolderRequirement(mount: path)) == "nothing is mounted at \(point) (require.mount)")
+        let fstab = "UUID=1 \(point) vfat noauto 0 0\n"
+        #expect(try missing(FolderRequirement(), fstab: fstab)?.contains("nothing is mounted at \(point) (") == true)
+        #expect(try missing(FolderRequirement(mount: "/"), fstab: fstab) == nil)
+    }
+
+    @Test("what is mounted there, or below it, will do", .enabled(if: SmallDisk.isPossible))
+    func mounted() throws {
+        let disk = try SmallDisk(at: path)
+        #expect(try missing(FolderRequirement(mount: path)) == nil)
+        try Files.makeFolders(path.appending("in"))
+        #expect(FolderGate(path.appending("in"), [FolderRequirement(mount: path)]).missing() == nil)
+        withExtendedLifetime(disk) {}
+    }
+
+    static let table = """
+        28 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+        40 28 0:50 / ROOT/nas rw - nfs4 nas:/export rw
+        41 28 0:51 / ROOT/phone rw - fuse.sshfs phone:/ rw
+        42 28 0:52 / ROOT/disk rw - ext4 /dev/sda1 rw
+        """
+
+    private var mounts: MountTable {
+        MountTable(Array(Self.table.replacing("ROOT", with: Files.real(folder.path)?.display ?? "").utf8))
+    }
+
+    @Test("a way that leads onto a server is told without asking it, through links too")
+    func slow() throws {
+        let root = try #require(Files.real(folder.path))
+        try Files.makeFolders(root.appending("a"))
+        #expect(makeLink(to: "../nas/cam", at: root.appending("a/link")))
+        #expect(makeLink(to: root.appending("a/link"), at: root.appending("again")))
+        #expect(makeLink(to: "loop", at: root.appending("loop")))
+        let nas = root.appending("nas")
+        #expect(mounts.place(of: nas).slow == nas)
+        #expect(mounts.place(of: nas.appending("x/y")) == (nas.appending("x/y"), nas))
+        #expect(mounts.place(of: root.appending("again/day")) == (nas.appending("cam/day"), nas))
+        #expect(mounts.place(of: root.appending("disk/x")) == (root.appending("disk/x"), nil))
+        #expect(mounts.place(of: root.appending("a/../phone/b")).slow == root.appending("phone"))
+        #expect(mounts.place(of: root.appending("loop/x")).slow == nil)
+        #expect(mounts.hasSlow(below: root))
+        #expect(!mounts.hasSlow(below: root.appending("a")))
+        #expect(Set(mounts.points(below: root).keys) == ["nas", "phone", "disk"])
+    }
+
+    @Test("memory and disks of this machine tell of changes, and what nobody knows does not")
+    func silent() throws {
+        #expect(!FileSystemKind.isSilent(try FolderStream(path)))
+        #expect(FileSystemKind.isSilent(try FolderStream("/proc")))
+    }
+}
+
+@Suite("Open files of all processes")
+struct OpenFilesTests {
+    let folder = TemporaryFolder()
+
+    private func answer(_ path: FilePath, root: FilePath = "/proc") throws -> OpenFiles.Answer {
+        let clocks = SystemClocks()
+        return OpenFiles(clocks: clocks, root: root).writer(of: try FileLook(at: path), seen: clocks.monotonic())
+    }
+
+    @Test("one that is open for writing is seen, one that is only read is not")
+    func writers() throws {
+        let path = try folder.write("a", noise(10))
+        let reader = try Descriptor.open(path, for: .reading)
+        let before = try answer(path)
+        // Other users' processes are closed to whoever is not root.
+        #expect(before.writer == (before.closed == 0 ? .unseen : .unknown))
+        let writer = try Descriptor.open(path, for: .updating)
+        #expect(try answer(path).writer == .somebody)
+        try writer.close(named: path)
+        #expect(try answer(path).writer != .somebody)
+        try reader.close(named: path)
+    }
+
+    @Test("a process that may not be looked into leaves it open who writes")
+    func closed() throws {
+        let path = try folder.write("a", noise(10))
+        // What is no folder cannot be listed, as one that is forbidden.
+        try Files.makeFolders(folder.path.appending("proc/12"))
+        #expect(makeLink(to: "fd", at: folder.path.appending("proc/12/fd")))
+        let answer = try answer(path, root: folder.path.appending("proc"))
+        #expect(answer.closed == 1)
+        #expect(answer.writer == .unknown)
+    }
+
+    @Test("where there is no /proc, nobody knows")
+    func none() throws {
+        let path = try folder.write("a", noise(10))
+        #expect(try answer(path, root: folder.path.appending("none")).writer == .unknown)
+    }
+}

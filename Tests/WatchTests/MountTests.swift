@@ -1,0 +1,212 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+import Watch
+
+/// Disks that come and go.
+@Suite("Watching what is mounted", .serialized, .timeLimit(.minutes(Patience.minutes(3))))
+struct MountTests {
+    let folder = TemporaryFolder()
+    let scene = Scene()
+    var watched: FilePath { folder.path.appending("in") }
+
+    init() throws { try Files.makeFolders(watched) }
+
+    func rule(_ name: String = "cam", at path: FilePath = "in", _ requirement: FolderRequirement = FolderRequirement())
+        -> WatchRule
+    {
+        var rule = WatchRule(name: name, path: folder.path.appending(path))
+        rule.requirement = requirement
+        return rule
+    }
+
+    /// So that only news of mounts can be the reason that something is seen in time.
+    private static var patient: WatchPace {
+        var pace = WatchPace.quick
+        pace.absent = .seconds(3600)
+        return pace
+    }
+
+    func state(_ watcher: Watcher, _ isIt: (WatchState.Condition) -> Bool) async throws {
+        try await eventually("the folder is in its state") { isIt(watcher.states()[0].condition) }
+    }
+
+    private static func isAbsent(_ condition: WatchState.Condition) -> Bool {
+        if case .absent = condition { true } else { false }
+    }
+
+    @Test("without the file that it must have a folder is absent: nothing of it is read, and it counts at once again")
+    func requiredFile() async throws {
+        try folder.write("in/a.mp4", [1])
+        try await scene.watch([rule("cam", FolderRequirement(file: ".sluice-here"))], absent: ["cam"]) { watcher in
+            try await state(watcher, Self.isAbsent)
+            #expect(watcher.settlingFiles().isEmpty)
+            try folder.write("in/b.mp4", [1])
+            try folder.write("in/.sluice-here", [])
+            try await scene.settled("a.mp4", "b.mp4")
+            try Files.remove(watched.appending(".sluice-here"))
+            try await state(watcher, Self.isAbsent)
+            try folder.write("in/c.mp4", [1])
+            watcher.rescan()
+            try await scene.wait("both are said") { $0.log.count { $0.contains(".sluice-here is missing") } == 2 }
+            #expect(scene.names == ["a.mp4", "b.mp4"])
+            try folder.write("in/.sluice-here", [])
+            try await scene.settled("a.mp4", "b.mp4", "c.mp4")
+        }
+    }
+
+    @Test("a disk that is mounted over the folder, goes and comes back", .enabled(if: SmallDisk.isPossible))
+    func mountedOver() async throws {
+        try await scene.watch([rule()], pace: Self.patient) { watcher in
+            try folder.write("in/under.mp4", [1])
+            try await scene.settled("under.mp4")
+            do {
+                let disk = try SmallDisk(at: watched)
+                try folder.write("in/day/on.mp4", [1])
+                try await scene.settled("under.mp4", "day/on.mp4")
+                try folder.write("in/day/later.mp4", [1])
+                try await scene.settled("under.mp4", "day/on.mp4", "day/later.mp4")
+                withExtendedLifetime(disk) {}
+            }
+            // Unmounted: the folder underneath shows again, and is watched.
+            try folder.write("in/again.mp4", [1])
+            try await scene.settled("under.mp4", "day/on.mp4", "day/later.mp4", "again.mp4")
+            #expect(watcher.states()[0].condition == .watching || watcher.states()[0].condition == .scanning)
+        }
+    }
+
+    @Test(
+        "a folder of a disk is absent while that is not mounted, whatever stands in its place",
+        .enabled(if: SmallDisk.isPossible))
+    func requiredMount() async throws {
+        try folder.write("in/not-ours.mp4", [1])
+        let rules = [rule("cam", FolderRequirement(mount: watched))]
+        try await scene.watch(rules, pace: Self.patient, absent: ["cam"]) { watcher in
+            try await state(watcher, Self.isAbsent)
+            for round in 1...2 {
+                do {
+                    let disk = try SmallDisk(at: watched)
+                    try folder.write(FilePath("in/\(round).mp4"), [1])
+                    try await scene.wait("round \(round)") { $0.settled.count == round }
+                    withExtendedLifetime(disk) {}
+                }
+                try await state(watcher, Self.isAbsent)
+            }
+            #expect(scene.names == ["1.mp4", "2.mp4"])
+        }
+    }
+
+    @Test("a disk below the folder is seen when it comes, and when it goes", .enabled(if: SmallDisk.isPossible))
+    func mountedBelow() async throws {
+        try Files.makeFolders(watched.appending("cards/sd"))
+        try folder.write("in/cards/sd/under.mp4", [1])
+        try await scene.watch([rule()], pace: Self.patient) { _ in
+            try await scene.settled("cards/sd/under.mp4")
+            do {
+                let disk = try SmallDisk(at: watched.appending("cards/sd"))
+                try folder.write("in/cards/sd/DCIM/on.mp4", [1])
+                try await scene.settled("cards/sd/under.mp4", "cards/sd/DCIM/on.mp4")
+                withExtendedLifetime(disk) {}
+            }
+            try folder.write("in/cards/sd/again.mp4", [1])
+            try await scene.settled("cards/sd/under.mp4", "cards/sd/DCIM/on.mp4", "cards/sd/again.mp4")
+        }
+    }
+
+    @Test(
+        "disks that were mounted in another order, with other device numbers, bring nothing twice",
+        .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value }, arguments: [LoopDisk.Kind.ext4, .xfs, .btrfs])
+    func otherOrder(_ kind: LoopDisk.Kind) async throws {
+        let disks = [try await LoopDisk(kind), try await LoopDisk(kind)]
+        let rules = disks.indices.map { WatchRule(name: "disk\($0)", path: disks[$0].path) }
+        for disk in disks {
+            for name in ["a.mp4", "day/b.mp4"] {
+                let path = disk.path.appending(FilePath(name))
+                try Files.makeFolders(path.parent)
+                let file = try Descriptor.open(path, for: .creating)
+                try file.write(noise(1000), named: path)
+                try file.close(named: path)
+            }
+        }
+        let before = try disks.map { try FileLook(at: $0.path).device }
+        let first = Scene()
+        do {
+            try await first.watch(rules) { watcher in
+                try await first.wait("all") { $0.settled.count == 4 }
+                // While it watches: every disk goes, and comes back in the other order.
+                for disk in disks { try await disk.unmount() }
+                for disk in disks.reversed() { try await disk.mount() }
+                let path = disks[0].path.appending("new.mp4")
+                let file = try Descriptor.open(path, for: .creating)
+                try file.close(named: path)
+                try await first.wait("the new one, and nothing else") { $0.settled.contains { $0.path == path } }
+                try await eventually("everything was scanned again") {
+                    watcher.isAtRest || watcher.states().allSatisfy { $0.condition == .watching && $0.settling == 0 }
+                }
+                #expect(first.heard.settled.count == 5, "\(first.heard.settled.map(\.identity))")
+            }
+        }
+        // And over a restart.
+        for disk in disks { try await disk.unmount() }
+        for disk in disks { try await disk.mount() }
+        for disk in disks.reversed() { try await disk.unmount() }
+        for disk in disks.reversed() { try await disk.mount() }
+        let after = try disks.map { try FileLook(at: $0.path).device }
+        if kind != .btrfs { #expect(after != before) }
+        let second = Scene()
+        let known = first.heard.known
+        second.note { $0.known = known }
+        try await second.watch(rules) { _ in
+            let path = disks[1].path.appending("last.mp4")
+            let file = try Descriptor.open(path, for: .creating)
+            try file.close(named: path)
+            try await second.settled("last.mp4")
+            try await second.wait("every old file was asked about") { $0.asked >= 6 }
+        }
+    }
+
+    // MARK: - Servers that do not answer
+
+    @Test(
+        "a server that does not answer keeps only its own folders waiting, and is told of",
+        .enabled(if: DeadDisk.isPossible))
+    func deadServer() async throws {
+        let dead = try DeadDisk(at: folder.path.appending("nas"))
+        var pace = WatchPace.quick
+        pace.patience = .milliseconds(300)
+        let rules = [rule(), rule("nas", at: "nas/cam")]
+        try await scene.watch(rules, pace: pace, absent: ["nas"]) { watcher in
+            try folder.write("in/a.mp4", [1])
+            try await scene.settled("a.mp4")
+            try await eventually("its folder is said not to answer") {
+                if case .failed(let text) = watcher.states()[1].condition {
+                    text.contains("has not answered")
+                } else {
+                    false
+                }
+            }
+            #expect(scene.heard.log.count { $0.contains("has not answered") } == 1)
+            // Nobody waits for it either.
+            try await eventually("everything is at rest") { watcher.isAtRest }
+            watcher.change([rules[0], rules[1], rule("more", at: "more")])
+            try folder.write("more/b.mp4", [1])
+            try await scene.settled("a.mp4", "b.mp4")
+            dead.release()
+            try await scene.wait("it answers again") { $0.log.contains { $0.contains("answers again") } }
+            try folder.write("nas/cam/c.mp4", [1])
+            try await scene.settled("a.mp4", "b.mp4", "c.mp4")
+        }
+    }
+
+    @Test("a watcher that is told to stop does not wait for a server that is gone", .enabled(if: DeadDisk.isPossible))
+    func stopWithDeadServer() async throws {
+        let dead = try DeadDisk(at: folder.path.appending("in/nas"))
+        try await scene.watch([rule("all"), rule("other", at: "other")], absent: ["all", "other"]) { _ in
+            try folder.write("other/a.mp4", [1])
+            try await scene.settled("a.mp4")
+        }
+        withExtendedLifetime(dead) {}
+    }
+}

@@ -1,0 +1,110 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+import Watch
+
+/// Folders of which no event tells.
+@Suite("Polling", .timeLimit(.minutes(Patience.minutes(2))))
+struct PollingTests {
+    let folder = TemporaryFolder()
+    let scene = Scene()
+    var watched: FilePath { folder.path.appending("in") }
+
+    init() throws { try Files.makeFolders(watched) }
+
+    func rule(_ name: String = "cam", at path: FilePath = "in") -> WatchRule {
+        var rule = WatchRule(name: name, path: folder.path.appending(path))
+        rule.watching = .poll
+        return rule
+    }
+
+    @Test("files, directories, renames and what grows are found without a single event")
+    func everything() async throws {
+        try Files.makeFolders(watched.appending("old/deep"))
+        try await scene.watch([rule()]) { watcher in
+            #expect(watcher.states()[0].polled >= 1)
+            #expect(watcher.states()[0].unwatched == 0)
+            try folder.write("in/a.mp4", [1])
+            try folder.write("in/old/deep/b.mp4", [1])
+            try folder.write("in/new/deeper/still/c.mp4", [1])
+            try await scene.settled("a.mp4", "old/deep/b.mp4", "new/deeper/still/c.mp4")
+            // A second version of one that is known, and a file that is written to.
+            let path = watched.appending("slow.mp4")
+            let file = try Descriptor.open(path, for: .creating)
+            try await eventually("its writer is seen") {
+                watcher.settlingFiles().contains { $0.path == path && $0.isBusy }
+            }
+            try file.write(noise(100), named: path)
+            try file.close(named: path)
+            try folder.write("in/a.mp4", [1, 2])
+            try await scene.wait("both") { $0.settled.count == 5 }
+            #expect(scene.heard.settled.allSatisfy { $0.settledBy == .quiet })
+            #expect(scene.heard.settled.first { $0.relative == "slow.mp4" }?.look.size == 100)
+        }
+    }
+
+    @Test("a folder that rests is looked through more and more seldom, and often again when something happens")
+    func pace() async throws {
+        var pace = WatchPace.quick
+        pace.poll = .milliseconds(10)
+        pace.pollMost = .seconds(3600)
+        try folder.write("in/known", [1])
+        // Each look through asks about the one file that nobody has on record.
+        try await scene.watch([rule()], pace: pace, known: { $0.relative == "known" ? true : nil }) { _ in
+            let clock = ContinuousClock()
+            let start = clock.now
+            try await eventually("it was looked through eight times") { scene.heard.asked >= 8 }
+            // 10 ms, and twice as long each time: the eighth look comes after a second at least, and not after a tenth of one.
+            #expect(start.duration(to: clock.now) > .seconds(1))
+        }
+    }
+
+    @Test("a folder that changes its way of being watched misses nothing and brings nothing twice")
+    func change() async throws {
+        try await scene.watch([rule()]) { watcher in
+            try folder.write("in/1.mp4", [1])
+            try await scene.settled("1.mp4")
+            var events = rule()
+            events.watching = .auto
+            watcher.change([events])
+            try folder.write("in/2.mp4", [1])
+            try await eventually("events tell of it") { watcher.states().first?.polled == 0 }
+            try folder.write("in/3.mp4", [1])
+            try await scene.settled("1.mp4", "2.mp4", "3.mp4")
+            watcher.change([rule()])
+            try folder.write("in/4.mp4", [1])
+            try await scene.settled("1.mp4", "2.mp4", "3.mp4", "4.mp4")
+        }
+    }
+
+    @Test("a required file that goes is noticed by looking")
+    func required() async throws {
+        var rule = rule()
+        rule.requirement = FolderRequirement(file: ".here")
+        try folder.write("in/.here", [])
+        try await scene.watch([rule]) { watcher in
+            try folder.write("in/1.mp4", [1])
+            try await scene.settled("1.mp4")
+            try Files.remove(watched.appending(".here"))
+            try await eventually("it is absent") {
+                if case .absent = watcher.states()[0].condition { true } else { false }
+            }
+        }
+    }
+
+    @Test("no watch to be had at all: everything is polled, and the remedy is said once")
+    func noWatch() async throws {
+        var pace = WatchPace.quick
+        pace.watches = 0
+        var rule = rule()
+        rule.watching = .auto
+        try await scene.watch([rule], pace: pace) { watcher in
+            try folder.write("in/x/a.mp4", [1])
+            try await scene.settled("x/a.mp4")
+            #expect(scene.heard.log.count { $0.contains("sysctl fs.inotify.max_user_watches=") } == 1)
+            #expect(watcher.states()[0].unwatched == watcher.states()[0].polled)
+        }
+    }
+}

@@ -1,0 +1,241 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+import Watch
+
+/// Which files a folder takes, and what they wait for.
+@Suite("Watching by the rules of a folder", .timeLimit(.minutes(Patience.minutes(2))))
+struct RuleTests {
+    let folder = TemporaryFolder()
+    let scene = Scene()
+    var watched: FilePath { folder.path.appending("in") }
+
+    init() throws { try Files.makeFolders(watched) }
+
+    func rule(_ change: (inout WatchRule) -> Void = { _ in }) -> WatchRule {
+        var rule = WatchRule(name: "cam", path: watched)
+        change(&rule)
+        return rule
+    }
+
+    // MARK: - Ignore files
+
+    @Test("an ignore file counts for its directory and below, at the start and for what comes, and is never taken")
+    func ignored() async throws {
+        try folder.write("in/.sluiceignore", Array("*.log\n/only-here.mp4\nproxy/\n".utf8))
+        try folder.write("in/day/.sluiceignore", Array("!keep.log\n*.jpg\n".utf8))
+        @Sendable func fill(_ run: String) throws {
+            for name in [
+                "a.mp4", "a.log", "only-here.mp4", "proxy/b.mp4", "day/keep.log", "day/x.jpg", "day/only-here.mp4",
+                "day/deep/c.mp4", "day/deep/d.jpg", "day/proxy/e.mp4",
+            ] { try folder.write(FilePath("in/\(run)\(name)"), [1]) }
+        }
+        try fill("")
+        try await scene.watch([rule { $0.include = ["*", ".*"] }]) { _ in
+            let first = ["a.mp4", "day/keep.log", "day/only-here.mp4", "day/deep/c.mp4"]
+            try await scene.settled(first)
+            // The same by events. In their directory nothing is tied to the top.
+            try fill("late/")
+            try folder.write("in/last.mp4", [1])
+            try await scene.settled(
+                first + [
+                    "late/a.mp4", "late/only-here.mp4", "late/day/only-here.mp4", "late/day/x.jpg",
+                    "late/day/deep/c.mp4", "late/day/deep/d.jpg", "last.mp4",
+                ])
+        }
+    }
+
+    @Test("a changed ignore file counts at once, in both directions")
+    func ignoreChanges() async throws {
+        try folder.write("in/.sluiceignore", Array("*.jpg\n".utf8))
+        try folder.write("in/day/a.jpg", [1])
+        try folder.write("in/day/a.mp4", [1])
+        try await scene.watch([rule()]) { _ in
+            try await scene.settled("day/a.mp4")
+            try folder.write("in/new", Array("*.mp4\n".utf8))
+            try Files.rename(watched.appending("new"), to: watched.appending(".sluiceignore"))
+            // `new` may have settled before it got its other name.
+            try await scene.wait("the picture") { $0.settled.contains { $0.relative == "day/a.jpg" } }
+            try folder.write("in/day/b.mp4", [1])
+            try folder.write("in/day/b.jpg", [1])
+            try await scene.wait("the next picture") { $0.settled.contains { $0.relative == "day/b.jpg" } }
+            #expect(!scene.names.contains("day/b.mp4"))
+            try Files.remove(watched.appending(".sluiceignore"))
+            try await scene.wait("the film") { $0.settled.contains { $0.relative == "day/b.mp4" } }
+        }
+    }
+
+    @Test("an ignore file that cannot be read closes its directory, and that is said once")
+    func unreadableIgnore() async throws {
+        try Files.makeFolders(watched.appending("day/.sluiceignore"))
+        try folder.write("in/day/x/a.mp4", [1])
+        try folder.write("in/b.mp4", [1])
+        try await scene.watch([rule()]) { watcher in
+            try await scene.settled("b.mp4")
+            try folder.write("in/day/c.mp4", [1])
+            watcher.rescan()
+            try folder.write("in/d.mp4", [1])
+            try await scene.settled("b.mp4", "d.mp4")
+            #expect(scene.heard.log.filter { $0.contains("cannot read") }.count == 1)
+            #expect(rmdir(watched.appending("day/.sluiceignore").display) == 0)
+            try await scene.settled("b.mp4", "d.mp4", "day/c.mp4", "day/x/a.mp4")
+        }
+    }
+
+    @Test("a survey of the folders sees what the watcher would take, and nothing else")
+    func survey() throws {
+        try folder.write("in/.sluiceignore", Array("*.log\nproxy/\n".utf8))
+        for name in ["a.mp4", "a.mp4.ok", "b.mp4", "x.log", "x.log.ok", "proxy/c.mp4", "proxy/c.mp4.ok", "d.mp4.ok"] {
+            try folder.write(FilePath("in/\(name)"), [1])
+        }
+        try folder.write("in/large.mp4", noise(100))
+        try folder.write("in/large.mp4.ok", [])
+        let rule = rule {
+            $0.marker = MarkerName("{name}.ok")
+            $0.limits = FileLimits(maxSize: 50)
+        }
+        var survey = FolderSurvey(rules: [rule], clocks: SystemClocks())
+        var names: [String] = []
+        while let piece = survey.next() { names += piece.files.map(\.relative.display) }
+        #expect(names == ["a.mp4"])
+        var away = FolderSurvey(
+            rules: [self.rule { $0.requirement = FolderRequirement(file: ".here") }], clocks: SystemClocks())
+        let piece = away.next()
+        #expect(piece?.isFolderAway == true)
+        #expect(piece?.files.isEmpty == true)
+    }
+
+    // MARK: - Sizes and ages
+
+    @Test("sizes are judged when a file is finished, and what is left alone is taken once it fits")
+    func sizes() async throws {
+        try folder.write("in/old-small", noise(9))
+        try folder.write("in/old-good", noise(10))
+        try await scene.watch([rule { $0.limits = FileLimits(minSize: 10, maxSize: 20) }]) { watcher in
+            try folder.write("in/small", noise(9))
+            try folder.write("in/large", noise(21))
+            // Longer than it may be on its way, and right in the end.
+            let path = watched.appending("cut")
+            let file = try Descriptor.open(path, for: .creating)
+            try file.write(noise(100), named: path)
+            try await eventually("it is seen") { watcher.settlingFiles().contains { $0.path == path } }
+            try file.setSize(15, named: path)
+            try file.close(named: path)
+            try await scene.settled("old-good", "cut")
+            try await scene.wait("both are said to be left alone") {
+                $0.log.filter { $0.contains("left alone") }.count == 2
+            }
+            #expect(scene.heard.log.contains { $0.contains("/small: its 9 bytes are less than min_size") })
+            try folder.write("in/small", noise(12))
+            try await scene.settled("old-good", "cut", "small")
+        }
+    }
+
+    @Test("old files are left alone, and young ones wait for their age, by whichever clock")
+    func ages() async throws {
+        @Sendable func setTime(_ path: FilePath, _ secondsAgo: Int64) throws {
+            let file = try Descriptor.open(path, for: .updating)
+            let now = SystemClocks().wall().milliseconds / 1000
+            try file.setModified((now - secondsAgo) * 1_000_000_000, named: path)
+        }
+        try setTime(try folder.write("in/ancient", [1]), 100_000)
+        try setTime(try folder.write("in/old", [1]), 5_000)
+        try setTime(try folder.write("in/future", [1]), -100_000)
+        let limits = FileLimits(minAge: .milliseconds(600), maxAge: .seconds(50_000))
+        try await scene.watch([rule { $0.limits = limits }]) { watcher in
+            let path = try folder.write("in/young", [1])
+            try await eventually("it waits for its age") {
+                watcher.settlingFiles().contains { $0.path == path && $0.reason == .age }
+            }
+            try await scene.settled("old", "future", "young")
+            let moved = try folder.write("out/ancient too", [1])
+            try setTime(moved, 100_000)
+            try Files.rename(moved, to: watched.appending("ancient too"))
+            try await scene.wait("it is left alone") { $0.log.contains { $0.contains("longer ago than max_age") } }
+            #expect(scene.names.count == 3)
+        }
+    }
+
+    // MARK: - Markers
+
+    @Test(
+        "a file waits for its marker, which may come before, after, by rename, or be there at the start",
+        arguments: ["{name}.done", ".{name}.ok", "{stem}.md5"])
+    func markers(_ pattern: String) async throws {
+        let marker = try #require(MarkerName(pattern))
+        @Sendable func mark(_ name: FilePath) -> FilePath { FilePath("in").appending(marker.marker(of: name)) }
+        try folder.write("in/old.mp4", noise(10))
+        try folder.write(mark("old.mp4"), [])
+        try folder.write("in/lonely.mp4", noise(10))
+        try await scene.watch([rule { $0.marker = marker }]) { watcher in
+            try await scene.settled("old.mp4")
+            #expect(scene.heard.settled.first?.settledBy == .marker)
+            try folder.write(mark("first.mp4"), [])
+            try folder.write("in/first.mp4", noise(10))
+            try folder.write("in/second.mp4", noise(10))
+            try await eventually("both that have none wait for it") {
+                watcher.settlingFiles().filter { if case .marker = $0.reason { true } else { false } }.count == 2
+            }
+            try await scene.settled("old.mp4", "first.mp4")
+            try folder.write("marker", [])
+            try Files.rename(folder.path.appending("marker"), to: folder.path.appending(mark("second.mp4")))
+            try await scene.settled("old.mp4", "first.mp4", "second.mp4")
+            try folder.write(mark("lonely.mp4"), [])
+            try await scene.settled("old.mp4", "first.mp4", "second.mp4", "lonely.mp4")
+        }
+    }
+
+    @Test("a thousand files without their markers keep no other file waiting", arguments: ["{name}.ok", "{stem}.ok"])
+    func manyWithoutMarker(_ pattern: String) async throws {
+        var pace = WatchPace.quick
+        pace.candidates = 40
+        for number in 0..<200 { try folder.write(FilePath("in/m/\(number).mp4"), [1]) }
+        let waiting = rule {
+            $0.include = ["m/*"]
+            $0.marker = MarkerName(pattern)
+        }
+        var other = WatchRule(name: "other", path: watched)
+        other.exclude = ["m/*"]
+        let scene = scene
+        try await scene.watch([waiting, other], pace: pace) { _ in
+            for number in 0..<100 { try folder.write(FilePath("in/o/\(number).mp4"), [1]) }
+            try await scene.wait("the others") { $0.settled.filter { $0.folder == "other" }.count == 100 }
+            #expect(scene.heard.settled.count == 100)
+            let marker = try #require(MarkerName(pattern))
+            for number in 0..<200 {
+                try folder.write(FilePath("in/m").appending(marker.marker(of: FilePath("\(number).mp4"))), [])
+            }
+            try await scene.wait("all") { $0.settled.count == 300 }
+        }
+    }
+
+    // MARK: - What does not settle
+
+    @Test("a file that does not settle is said once, shown with its speed, and said again for another reason")
+    func overdue() async throws {
+        let path = watched.appending("long.mp4")
+        let marked = rule {
+            $0.reportAfter = .milliseconds(300)
+            $0.marker = MarkerName("{name}.ok")
+        }
+        try await scene.watch([marked]) { watcher in
+            let file = try Descriptor.open(path, for: .creating)
+            try await eventually("it is late, and its speed is known") {
+                try file.write(noise(1000), named: path)
+                return watcher.settlingFiles().contains {
+                    $0.path == path && $0.isOverdue && $0.reason == .writer && ($0.rate ?? 0) > 0
+                }
+            }
+            let said = scene.heard.log.filter { $0.contains("long.mp4 has not settled for") }
+            #expect(said.count == 1)
+            #expect(said.first?.contains("somebody has it open for writing") == true)
+            try file.close(named: path)
+            try await scene.wait("the other reason") { $0.log.contains { $0.contains("long.mp4.ok is not there yet") } }
+            #expect(scene.heard.log.filter { $0.contains("has not settled") }.count == 2)
+            try folder.write("in/long.mp4.ok", [])
+            try await scene.settled("long.mp4")
+        }
+    }
+}
