@@ -47,7 +47,8 @@ let package = Package(
         room("Credentials", ["Core", "Linux"]),
 
         // The file's journey.
-        room("Watch", ["Core", "Linux"]),
+        room("Media", ["Core", "Linux"]),
+        room("Watch", ["Core", "Linux", "Media"]),
         room("Staging", ["Core", "Linux", "Digests"]),
         room("Destinations", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
         room("Receiver", ["Core", "Linux", "Digests", "WebServer"]),
@@ -55,7 +56,10 @@ let package = Package(
         // The only place that sees every room.
         room(
             "Daemon",
-            ["Core", "Linux", "Config", "Store", "Transport", "Watch", "Staging", "Destinations", "Credentials"]),
+            [
+                "Core", "Linux", "Config", "Store", "Transport", "Media", "Watch", "Staging", "Destinations",
+                "Credentials",
+            ]),
         room("Control", ["Core", "Linux", "Daemon", "WebServer", "Transport"]),
         // The command line; the executable is its `main` alone, so that tests reach everything else.
         room(
@@ -87,6 +91,7 @@ let package = Package(
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("TransportTests", ["Transport", "Core", "Linux"]),
         tests("WatchTests", ["Watch", "Linux", "Core"]),
+        tests("MediaTests", ["Core", "Linux", "Media"]),
         tests("StoreTests", ["Core", "Store"]),
         // What many rows cost, in steps and plans.
         tests("ScaleTests", ["Benchmarks", "Core", "Linux", "Store"]),

@@ -56,6 +56,7 @@ extension SettingsReading {
             settle.take("report_after", as: .duration(.seconds(1) ... .seconds(365 * 86_400)))?.value
             ?? watch.reportAfter
         watch.limits = limits(fields)
+        readContainer(settle, &watch)
         let after = fields.fields("after_upload", .afterUpload)
         let settings = FolderSettings(
             watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after), keeping: keeping(after),
@@ -86,6 +87,20 @@ extension SettingsReading {
                     + "`/` for nothing", "mount")
         }
         return FolderRequirement(file: fields.take("file", as: .pathBelow)?.value, mount: mount)
+    }
+
+    private func readContainer(_ settle: Fields, _ watch: inout WatchRule) {
+        watch.container = settle.take("container", as: .choice)?.value ?? .skip
+        for key in ["broken", "broken_after"] where watch.container == .skip && settle.has(key) {
+            settle.error("belongs to `container: check`; add that, or take this out", key)
+        }
+        watch.broken = settle.take("broken", as: .choice)?.value ?? .upload
+        watch.brokenAfter =
+            settle.take("broken_after", as: .duration(.seconds(1) ... .seconds(365 * 86_400)))?.value
+            ?? watch.brokenAfter
+        if watch.broken == .wait, settle.has("broken_after") {
+            settle.error("belongs to `broken: upload`; take it out, or set that", "broken_after")
+        }
     }
 
     private func limits(_ fields: Fields) -> FileLimits {

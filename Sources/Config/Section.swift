@@ -35,7 +35,8 @@ struct Section: Sendable {
             "mount": "`mount` stands under `require`",
         ])
     static let settle = Section(
-        path: "folders[].settle", keys: ["quiet_for", "writers", "marker", "report_after"], later: ["container"])
+        path: "folders[].settle",
+        keys: ["quiet_for", "writers", "marker", "report_after", "container", "broken", "broken_after"])
     static let require = Section(path: "folders[].require", keys: ["file", "mount"])
     static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to", "for", "until_free"])
     static let group = Section(path: "folders[].group", keys: ["by", "wait", "sidecars"])

@@ -13,6 +13,10 @@ package struct WatchRule: Hashable, Sendable {
         /// By polling alone.
         case poll
     }
+    /// Whether the headers of a recording have to say that it is whole.
+    package enum ContainerCheck: String, Hashable, Sendable, CaseIterable { case check, skip }
+    /// What becomes of a recording that stays unfinished.
+    package enum Broken: String, Hashable, Sendable, CaseIterable { case wait, upload }
     package enum Existing: String, Hashable, Sendable, CaseIterable { case upload, skip }
 
     package var name: String
@@ -34,6 +38,10 @@ package struct WatchRule: Hashable, Sendable {
     /// A file that has not settled for so long is reported.
     package var reportAfter = Duration.seconds(3600)
     package var limits = FileLimits()
+    package var container = ContainerCheck.skip
+    package var broken = Broken.upload
+    /// For how long a recording that is not whole has to be unchanged before ``broken`` counts.
+    package var brokenAfter = Duration.seconds(3600)
 
     package init(
         name: String, path: FilePath, recursive: Bool = true, include: [String] = [], exclude: [String] = [],

@@ -90,6 +90,10 @@ package enum SettledBy: String, Hashable, Sendable, Codable {
     case closed
     /// Quiet for the longer time; no close was seen.
     case quiet
+    /// Its headers say that it is whole, and it had passed one of the rungs above.
+    case container
+    /// As one of those above, but its headers say that it is not whole, and nothing has happened to it for very long.
+    case broken
     /// Handed in by a person (`sluice add`).
     case added
 }

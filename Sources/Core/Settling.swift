@@ -31,6 +31,10 @@ package enum SettleHold: Hashable, Sendable {
     case marker
     /// Its `min_age`.
     case age
+    /// The answer whether its container is whole.
+    case checking
+    /// The rest of its container.
+    case container
 }
 
 /// Decides when files have stopped changing.
@@ -59,7 +63,7 @@ package struct Settling<Place: Hashable> {
         case change
         /// Somebody has it open for writing.
         case writer
-        case marker, age
+        case marker, age, checking, container
     }
 
     /// A file that has not settled.
@@ -92,6 +96,8 @@ package struct Settling<Place: Hashable> {
             switch hold {
             case .marker: return .marker
             case .age: return .age
+            case .checking: return .checking
+            case .container: return .container
             case nil: return isGrowing ? .change : .quiet
             }
         }

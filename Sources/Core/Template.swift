@@ -7,10 +7,11 @@ package struct Template: Hashable, Sendable {
         case placeholder(String, format: String?)
     }
 
-    /// What a template may name. Times are local, of the source's mtime (`recorded`: the same until media is read).
+    /// What a template may name. Times are local, of the source's mtime; `recorded` is when recording began.
     package static let placeholders: [String] = [
         "folder", "relative", "name", "stem", "ext", "dir", "id", "size", "sha256",
-        "year", "month", "day", "hour", "minute", "second", "modified", "recorded",
+        "year", "month", "day", "hour", "minute", "second", "modified", "recorded", "duration", "width", "height",
+        "camera",
     ]
 
     package let source: String

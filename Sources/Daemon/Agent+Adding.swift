@@ -38,7 +38,7 @@ extension Agent {
         let to = request.to.filter { named.insert($0).inserted }
         let arrival = intake.arrival(
             of: file, folder, to: to.isEmpty ? folder.uploadTo : to, key: request.key,
-            context: request.context, again: request.again)
+            context: request.context, again: request.again, facts: await intake.facts(of: file))
         guard let outcome = try await house.store.record([arrival]).first else { return [] }
         house.stagerBell.ring()
         switch outcome {

@@ -65,7 +65,8 @@ extension Agent: Operations {
         let attempts = try await house.store.failures(row.upload.id).map {
             AttemptView(generation: $0.generation, attempt: $0.attempt, error: ErrorView($0.failure))
         }
-        return UploadDetail(upload: await view(row), attempts: attempts)
+        let media = MediaView(try await house.store.mediaFacts(of: row.asset.id))
+        return UploadDetail(upload: await view(row), attempts: attempts, media: media)
     }
 
     // MARK: Hold and let go

@@ -19,12 +19,12 @@ struct Intake: Sendable {
         for file in empty {
             house.log.info("skipped an empty file", ["folder": file.folder, "path": file.path.display])
         }
-        let arrivals = wanted.compactMap { file in
-            house.folder(file.folder).map { folder in
-                var arrival = arrival(of: file, folder, to: folder.uploadTo)
-                if isUnit { (arrival.unit, arrival.joins) = (0, leader) }
-                return arrival
-            }
+        var arrivals: [Arrival] = []
+        for file in wanted {
+            guard let folder = house.folder(file.folder) else { continue }
+            var arrival = arrival(of: file, folder, to: folder.uploadTo, facts: await facts(of: file))
+            if isUnit { (arrival.unit, arrival.joins) = (0, leader) }
+            arrivals.append(arrival)
         }
         if arrivals.isEmpty { return }
         let outcomes = try await insist { try await house.store.record(arrivals) }
@@ -53,10 +53,11 @@ struct Intake: Sendable {
     /// - Parameter destinations: Names; those that the folder names, unless a person said others.
     func arrival(
         of file: SettledFile, _ folder: FolderSettings, to destinations: [String], key: String? = nil,
-        context: [String: String] = [:], again: Bool = false
+        context: [String: String] = [:], again: Bool = false, facts: MediaFacts = MediaFacts()
     ) -> Arrival {
-        let naming = Naming(
+        var naming = Naming(
             folder: file.folder, relative: file.relative, size: file.look.size, modified: file.look.modified)
+        naming.facts = facts
         let orders = destinations.map { destination in
             Arrival.Order(
                 destination: destination, name: naming.remoteName(folder.name),
@@ -65,7 +66,8 @@ struct Intake: Sendable {
                 metadata: folder.metadata.mapValues { naming.text($0) })
         }
         return Arrival(
-            file: file, action: folder.afterUpload, priority: folder.priority, orders: orders, again: again)
+            file: file, action: naming.settled(folder.afterUpload), priority: folder.priority, orders: orders,
+            again: again)
     }
 
     private func tell(_ arrival: Arrival, _ outcome: ArrivalOutcome) {

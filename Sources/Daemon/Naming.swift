@@ -11,6 +11,8 @@ struct Naming: Sendable {
     let modified: Int64
     var sha256: [UInt8]?
     var id: String?
+    /// What the recording says of itself, where it was read.
+    var facts = MediaFacts()
 
     init(folder: String, relative: FilePath, size: Int64, modified: Int64, sha256: [UInt8]? = nil, id: String? = nil) {
         self.folder = folder
@@ -41,11 +43,37 @@ struct Naming: Sendable {
             case "hour": Array(padded(time.hour, 2).utf8)
             case "minute": Array(padded(time.minute, 2).utf8)
             case "second": Array(padded(time.second, 2).utf8)
-            case "modified", "recorded": Array(time.formatted(format ?? "%Y-%m-%dT%H:%M:%S").utf8)
+            case "modified": Array(time.formatted(format ?? Self.momentFormat).utf8)
+            case _ where Template.mediaFacts.contains(name): fact(name, format)
             // `Template` refuses every other word when it is read.
             default: []
             }
         }
+    }
+
+    private static let momentFormat = "%Y-%m-%dT%H:%M:%S"
+
+    /// A fact of the recording, fit for a part of a path. Without one its place is empty; for the time the file's stands in.
+    private func fact(_ name: String, _ format: String?) -> [UInt8] {
+        let text: String? =
+            switch name {
+            case "recorded":
+                LocalTime(facts.recorded ?? WallTime(milliseconds: modified / 1_000_000)).formatted(
+                    format ?? Self.momentFormat)
+            case "duration": facts.lasting
+            case "width": facts.width.map { "\($0)" }
+            case "height": facts.height.map { "\($0)" }
+            // A stranger's text: it makes no folder, climbs nowhere and hides nothing.
+            case "camera": facts.camera.map { String($0.replacing("/", with: "_").drop { $0 == "." }) }
+            // The list is longer than this switch: an empty place.
+            default: nil
+            }
+        return Array((text ?? "").utf8)
+    }
+
+    /// A move's target with the facts of the recording in it, which are not asked for again.
+    func settled(_ action: SourceAction) -> SourceAction {
+        if case .move(let template) = action { .move(to: template.fillingMediaFacts(fact)) } else { action }
     }
 
     /// A template's result as text; bytes that are none are shown escaped.

@@ -76,7 +76,9 @@ extension Rebuild {
         _ file: SettledFile, _ copy: Int64, _ sha256: [UInt8], _ origin: Origin, _ folder: FolderSettings
     ) async throws -> Restored {
         let told = origin.uploads.filter { house.destinations[$0.destination] != nil }
-        var arrival = intake.arrival(of: file, folder, to: told.isEmpty ? folder.uploadTo : told.map(\.destination))
+        var arrival = intake.arrival(
+            of: file, folder, to: told.isEmpty ? folder.uploadTo : told.map(\.destination),
+            facts: await intake.facts(of: file, at: house.staging.path(FilePath("\(copy)"))))
         for index in arrival.orders.indices {
             guard let upload = told.first(where: { $0.destination == arrival.orders[index].destination }) else {
                 continue

@@ -217,9 +217,10 @@ package final class Rebuild: Sendable {
 
     private func restored(_ file: SettledFile, copy: Int64?, _ sha256: [UInt8]?) async throws -> Restored {
         let folder = house.folder(file.folder)
+        let facts = await intake.facts(of: file)
         // `take` has asked for the folder before.
         var arrival =
-            folder.map { intake.arrival(of: file, $0, to: $0.uploadTo) }
+            folder.map { intake.arrival(of: file, $0, to: $0.uploadTo, facts: facts) }
             ?? Arrival(file: file, action: .keep, priority: 0, orders: [])
         let staged = sha256.map { StagedFile(path: file.path, size: file.look.size, sha256: $0) }
         var uploads: [Restored.Upload] = []

@@ -8,7 +8,7 @@ internal import Synchronization
 /// Has every recorded asset copied into staging: two copies at a time, small ones in batches that share one sync of
 /// the folder and one transaction.
 actor Stager {
-    private let house: House
+    let house: House
     /// Tells `Watch` that a file has to settle again.
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var underWay: Set<Int64> = []
@@ -259,13 +259,14 @@ actor Stager {
             if let first = copied.first { try await handle(error, first.asset) }
             return
         }
+        let facts = await facts(of: copied.map(\.asset))
         let repeats = Set(
             try await house.store.staged(
                 copied.map {
                     Store.Copied(
                         asset: $0.asset.id, sha256: $0.copy.sha256,
                         skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip)
-                }))
+                }, facts: facts))
         CrashPoint.reached("staged")
         blockedUntil = nil
         clearTrouble()

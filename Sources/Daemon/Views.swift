@@ -93,9 +93,33 @@ package struct AttemptView: Codable, Sendable, Hashable {
     package var error: ErrorView
 }
 
+/// What a recording says of itself.
+package struct MediaView: Codable, Sendable, Hashable {
+    package var recordedAt: String?
+    /// Seconds.
+    package var duration: Double?
+    /// Pixels as shown.
+    package var width: Int?
+    package var height: Int?
+    package var make: String?
+    package var model: String?
+    /// Make and model as one.
+    package var camera: String?
+
+    init?(_ facts: MediaFacts) {
+        guard !facts.isEmpty else { return nil }
+        recordedAt = facts.recorded?.description
+        duration = facts.duration.map { Double($0) / 1000 }
+        (width, height) = (facts.width, facts.height)
+        (make, model, camera) = (facts.make, facts.model, facts.camera)
+    }
+}
+
 package struct UploadDetail: Codable, Sendable, Hashable {
     package var upload: UploadView
     package var attempts: [AttemptView]
+    /// Once staged, where the recording says anything.
+    package var media: MediaView?
 }
 
 package struct Counts: Codable, Sendable, Hashable {

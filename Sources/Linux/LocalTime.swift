@@ -29,3 +29,20 @@ package struct LocalTime: Hashable, Sendable {
     /// `2026-11-20`.
     package var date: String { "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))" }
 }
+
+extension CivilTime {
+    /// The moment at which a clock in this machine's time zone shows this time (mktime(3)). Of an hour that the clocks
+    /// show twice, one of the two.
+    package var localMoment: WallTime {
+        var parts = tm()
+        parts.tm_year = CInt(year - 1900)
+        parts.tm_mon = CInt(month - 1)
+        parts.tm_mday = CInt(day)
+        parts.tm_hour = CInt(hour)
+        parts.tm_min = CInt(minute)
+        parts.tm_sec = CInt(second)
+        // Whether the clocks were changed by then is for the zone's rules to say.
+        parts.tm_isdst = -1
+        return WallTime(milliseconds: Int64(mktime(&parts)) * 1000)
+    }
+}

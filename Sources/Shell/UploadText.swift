@@ -93,6 +93,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
                     separator: ", ")
         ),
         ("priority", upload.priority == 0 ? nil : String(upload.priority)),
+        ("recorded", time(detail.media?.recordedAt)), ("recording", detail.media.flatMap(mediaText)),
         ("sha256", upload.sha256), ("settled by", upload.settledBy), ("remote", upload.remote.flatMap(remoteText)),
         ("remote copy", upload.remoteDelete.map { "deletion \($0)" }),
         ("source", "\(upload.sourceAction): \(printable(upload.sourceState))"), ("created", time(upload.createdAt)),
@@ -105,6 +106,15 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         shown += detail.attempts.map { "  \($0.generation).\($0.attempt)  \(errorText($0.error, now))" }
     }
     return shown
+}
+
+/// Length, size of the picture and camera.
+private func mediaText(_ media: MediaView) -> String? {
+    var parts: [String] = []
+    if let duration = media.duration { parts.append(Units.duration(Int64(duration.rounded()))) }
+    if let width = media.width, let height = media.height { parts.append("\(width) × \(height)") }
+    if let camera = media.camera { parts.append(printable(camera)) }
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
 }
 
 private func progressText(_ upload: UploadView) -> String {

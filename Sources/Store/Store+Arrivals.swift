@@ -197,10 +197,11 @@ extension Store {
 
     /// The copies are in place: their uploads may go. One transaction for all.
     ///
+    /// - Parameter facts: What they say of themselves, by their assets.
     /// - Returns: The assets whose content was already uploaded from the same path, or from any where duplicates are
     ///   skipped: their uploads are completed without sending, their sources kept.
     @discardableResult
-    package func staged(_ copies: [Copied]) async throws -> [Int64] {
+    package func staged(_ copies: [Copied], facts: [Int64: MediaFacts] = [:]) async throws -> [Int64] {
         try await change { connection in
             var repeats: [Int64] = []
             for copy in copies {
@@ -208,6 +209,7 @@ extension Store {
                     "UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3 WHERE id = ?1 AND state = 'arrived'",
                     [.integer(copy.asset), .blob(copy.sha256), .integer(self.clocks.wall().milliseconds)])
                 guard connection.changes > 0, let asset = try self.asset(copy.asset) else { continue }
+                if let facts = facts[copy.asset] { try self.note(facts, of: copy.asset, connection) }
                 for upload in try self.uploads(of: copy.asset) where upload.state == .staging {
                     try self.move(upload, by: .staged)
                 }

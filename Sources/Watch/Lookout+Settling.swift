@@ -32,7 +32,7 @@ extension Lookout {
             let isMarked = rule.marker.map { self.isMarked(place, $0, folder) }
             let now = clocks.monotonic()
             let settledBy = settling.looked(at: place, look, writer: writer, isMarked: isMarked, at: now) { unchanged in
-                hold(place, look, rule, isMarked, unchanged, now)
+                hold(place, path, look, rule, isMarked, unchanged, now)
             }
             guard let settledBy else {
                 quicken(directory)
@@ -45,7 +45,7 @@ extension Lookout {
             let file = SettledFile(
                 folder: rule.name, root: rule.path, relative: relative, look: look,
                 identity: StoredIdentity(look, folder: rule.name, relative: relative, on: fileSystem),
-                settledBy: settledBy)
+                settledBy: rung(place, path, settledBy, rule))
             // A file may settle twice before anybody takes it, when a scan and an event both told of it. The last counts:
             // within one batch nobody could tell that the other is known by then.
             if let index = ready.firstIndex(where: { $0.place == place }) { ready.remove(at: index) }
@@ -78,7 +78,7 @@ extension Lookout {
 
     /// What a file that is at rest has to wait for besides.
     private func hold(
-        _ place: Place, _ look: FileLook, _ rule: WatchRule, _ isMarked: Bool?, _ unchanged: Duration,
+        _ place: Place, _ path: FilePath, _ look: FileLook, _ rule: WatchRule, _ isMarked: Bool?, _ unchanged: Duration,
         _ now: MonotonicTime
     ) -> (what: SettleHold, until: MonotonicTime)? {
         let longest = min(Self.longestHold, rule.reportAfter)
@@ -88,13 +88,14 @@ extension Lookout {
             return (.marker, now.advanced(by: longest))
         }
         let wait = rule.limits.wait(for: look, unchanged: unchanged, now: clocks.wall())
-        return wait > .zero ? (.age, now.advanced(by: min(wait, longest))) : nil
+        if wait > .zero { return (.age, now.advanced(by: min(wait, longest))) }
+        return containerHold(place, path, look, rule, unchanged, now)
     }
 
     /// Says once that a file does not settle, and again when it is for another reason.
     private func report(_ place: Place, _ path: FilePath, _ rule: WatchRule, _ now: MonotonicTime) {
         guard settling.isToBeReported(place, after: rule.reportAfter, at: now), let candidate = settling[place],
-            candidate.waiting != .age
+            candidate.waiting != .age, candidate.waiting != .checking
         else { return }
         let file = waitingFile(place, candidate, path)
         log(
@@ -111,6 +112,8 @@ extension Lookout {
             case .change: .change
             case .writer: .writer
             case .age: .age
+            case .checking: .checking
+            case .container: .container(flaw(of: place) ?? "was not whole")
             case .marker:
                 rules[candidate.group].settings.marker.map { .marker($0.marker(of: place.name)) } ?? .quiet
             }

@@ -55,6 +55,7 @@ final class Lookout {
     var skipped: [Place: SettledFile] = [:]
 
     var settling: Settling<Place>
+    var containers = ContainerChecks()
     /// Files that wait for the marker at a place.
     var awaited: [Place: Set<Place>] = [:]
     var lastMarkerSweep: MonotonicTime?
@@ -165,6 +166,7 @@ final class Lookout {
                 change(to: rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: ours)
             case .reconsider(let folder, let relative): reconsider(folder, relative)
             case .answered(let known): takeAnswer(known)
+            case .checked(let number, let verdict): takeVerdict(number, verdict)
             case .delivered: isDelivering = false
             }
         }
@@ -190,7 +192,7 @@ final class Lookout {
             case .present: !root.isFirst && root.visits == 0 && root.nextLook > now
             }
         }
-        return areScanned && settling.all.values.allSatisfy { $0.isGrowing || $0.isBusy }
+        return areScanned && settling.all.values.allSatisfy { $0.isGrowing || $0.isBusy || $0.hold == .container }
     }
 
     /// Everything is to be looked at again.

@@ -1,5 +1,6 @@
 internal import Core
 internal import Linux
+internal import Media
 internal import Synchronization
 
 /// What the watching thread and everybody else say to each other.
@@ -13,6 +14,8 @@ final class Mailbox: Sendable {
         case reconsider(folder: String, relative: FilePath)
         /// Which of the identities asked about are known.
         case answered([Bool])
+        /// Whether a container is whole, by the number of the question; `nil` when it cannot be read.
+        case checked(Int, Container.Verdict?)
         /// The last delivery is taken.
         case delivered
         case stop

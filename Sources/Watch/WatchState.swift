@@ -51,6 +51,10 @@ package struct WaitingFile: Hashable, Sendable {
         case marker(FilePath)
         /// It is younger than `min_age`.
         case age
+        /// Its headers are being read.
+        case checking
+        /// Its headers say that something is missing: what, in words that follow the file's name.
+        case container(String)
     }
 
     /// In words, for people.
@@ -61,6 +65,8 @@ package struct WaitingFile: Hashable, Sendable {
         case .writer: "somebody has it open for writing"
         case .marker(let name): "\(name.display) is not there yet"
         case .age: "it is younger than min_age"
+        case .checking: "its container is being looked at"
+        case .container(let flaw): "it is not whole: it \(flaw)"
         }
     }
 

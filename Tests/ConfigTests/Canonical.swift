@@ -41,11 +41,15 @@ struct Canonical {
         let watch = folder.watch
         var settle = ["writers: \(watch.writers.rawValue)"]
         if let quiet = watch.quietFor { settle.append("quiet_for: \(Self.time(quiet))") }
-        if let marker = watch.marker { settle.append("marker: \(Self.quoted(marker.source))") }
-        settle.append("report_after: \(Self.time(watch.reportAfter))")
         let keeping =
             (folder.keeping.time.map { ", for: \(Self.time($0))" } ?? "")
             + (folder.keeping.untilFree.map { ", until_free: \($0) B" } ?? "")
+        if let marker = watch.marker { settle.append("marker: \(Self.quoted(marker.source))") }
+        settle.append("report_after: \(Self.time(watch.reportAfter))")
+        if watch.container == .check {
+            settle += ["container: check", "broken: \(watch.broken.rawValue)"]
+            if watch.broken == .upload { settle.append("broken_after: \(Self.time(watch.brokenAfter))") }
+        }
         let after =
             switch folder.afterUpload {
             case .keep, .leave: "source: keep" + keeping

@@ -54,7 +54,7 @@ struct MistakeTests {
         "that is a key of a later version is told apart from one that nobody knows",
         arguments: [
             ("folders: [{name: a, path: /a, KEY: 1}]", Section.folder), ("policy: {KEY: 1}", .policy),
-            ("folders: [{name: a, path: /a, settle: {KEY: 1}}]", .settle), ("control: {KEY: 1}", .control),
+            ("control: {KEY: 1}", .control),
             ("destinations: {a: {type: tus, KEY: 1}}", .destination), ("KEY: 1", .root),
         ] as [(String, Section)])
     func later(_ yaml: String, _ section: Section) {

@@ -66,6 +66,42 @@ struct NamingTests {
     }
 
     @Test(
+        "fills in what the recording says of itself",
+        arguments: [
+            ("{recorded:%Y}", "2024"), ("{duration}_{width}x{height}", "1m05s_64x48"), ("{camera}", "Acme _5{"),
+            ("{modified:%Y}", "2026"),
+        ])
+    func facts(_ template: String, _ expected: String) throws {
+        var naming = naming
+        naming.facts = MediaFacts(
+            recorded: WallTime(milliseconds: 1_714_558_830_000), duration: 65_400, width: 64, height: 48, make: "Acme",
+            model: "/5{")
+        #expect(naming.fill(try Template(template)) == Array(expected.utf8))
+        // The target of a move keeps them, and leaves the rest for the day of the move.
+        let target = try Template("/done/\(template)/{id}{{/{modified:%m}")
+        guard case .move(let settled) = naming.settled(.move(to: target)) else { throw NotSettled() }
+        #expect(!settled.namesMediaFacts)
+        var later = naming
+        later.facts = MediaFacts()
+        #expect(later.fill(settled) == naming.fill(target))
+    }
+
+    private struct NotSettled: Error {}
+
+    @Test("without facts, the file's time stands for the recording's and the others are empty")
+    func noFacts() throws {
+        let template = try Template("{recorded:%Y-%m}|{duration}{width}{height}{camera}|{modified:%Y-%m}")
+        #expect(naming.fill(template) == Array("2026-11||2026-11".utf8))
+    }
+
+    @Test("a camera's name climbs nowhere")
+    func climbing() throws {
+        var naming = naming
+        naming.facts = MediaFacts(model: "../..")
+        #expect(naming.target(try Template("/done/{camera}/{id}")) == "/done/_../7")
+    }
+
+    @Test(
         "a remote name is relative and climbs nowhere, whatever made it",
         arguments: [
             ("/{folder}//x/./{name}", "cam/x/a"), ("../../{name}", "a"), ("{dir}/{name}", "a"), ("{dir}", "a"),

@@ -161,12 +161,19 @@ struct TextTests {
             at: "2026-11-20T07:59:00.000Z")
         let upload = UploadView.sample(state: "failed", error: error)
         let attempts = [AttemptView(generation: 1, attempt: 2, error: error)]
-        let lines = detailLines(UploadDetail(upload: upload, attempts: attempts), screenOf(120), now: now)
+        let media = MediaView(
+            MediaFacts(
+                recorded: WallTime(milliseconds: 1_714_558_830_000), duration: 65_400, width: 1920, height: 1080,
+                make: "Acme", model: "5"))
+        let lines = detailLines(
+            UploadDetail(upload: upload, attempts: attempts, media: media), screenOf(120), now: now)
         let at = Units.moment(error.at, now: now)
         #expect(lines.contains("error         \(at)  permanent http_413 (HTTP 413): too \\x1b[31mlarge (final)"))
         #expect(lines.last == "  1.2  \(at)  permanent http_413 (HTTP 413): too \\x1b[31mlarge (final)")
         #expect(lines.contains("sha256        " + String(repeating: "ab", count: 32)))
         #expect(lines.contains("settled by    lease"))
+        #expect(lines.contains("recording     1m 05s, 1920 × 1080, Acme 5"))
+        #expect(lines.contains("recorded      " + Units.moment("2024-05-01T10:20:30.000Z", now: now)))
         #expect(lines.contains("context       Camera_Name=door"))
         #expect(lines.contains("source        delete: pending"))
     }

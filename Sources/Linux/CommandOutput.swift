@@ -1,11 +1,10 @@
 internal import Core
 internal import Glibc
-internal import Linux
 
 /// What a program prints, taken without a shell.
-enum CommandOutput {
-    struct Problem: Error, CustomStringConvertible {
-        let description: String
+package enum CommandOutput {
+    package struct Problem: Error, CustomStringConvertible {
+        package let description: String
         init(_ description: String) { self.description = description }
     }
 
@@ -15,7 +14,11 @@ enum CommandOutput {
     /// - Parameters:
     ///   - words: The program, looked up in `PATH` when it has no slash, and its arguments.
     ///   - environment: All of it, as `NAME=value`.
-    static func read(_ words: [String], _ environment: [String], limit: Int, _ patience: Duration) throws -> [UInt8] {
+    ///   - limit: Bytes that it may print.
+    ///   - patience: How long it may take; it is killed then, with everything in its group.
+    package static func read(
+        _ words: [String], _ environment: [String], limit: Int, _ patience: Duration
+    ) throws -> [UInt8] {
         guard let program = words.first, !program.isEmpty else { throw Problem("no program is named") }
         var ends: [CInt] = [0, 0]
         guard pipe(&ends) == 0 else { throw Problem("no pipe: \(String(cString: strerror(errno)))") }

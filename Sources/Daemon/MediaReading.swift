@@ -1,0 +1,74 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Media
+internal import Staging
+internal import Store
+
+/// Reads what recordings say of themselves: our own readers, and `ffprobe` for other formats where it is installed.
+///
+/// That it cannot be read is no error: there is just nothing to tell.
+struct MediaReading: Sendable {
+    private let probe: FFProbe?
+
+    init(probe: FFProbe? = FFProbe.installed()) { self.probe = probe }
+
+    /// Waits for the disk on this thread.
+    ///
+    /// - Parameters:
+    ///   - path: Where the bytes are.
+    ///   - name: The source's name. Only what it calls a recording or a picture is opened.
+    func facts(at path: FilePath, named name: FilePath) -> MediaFacts {
+        guard Self.isPromising(name) else { return MediaFacts() }
+        guard let pieces = try? Pieces(path: path), let facts = try? Facts.of(pieces, named: name) else {
+            return MediaFacts()
+        }
+        return facts.isEmpty ? probe?.facts(of: path) ?? facts : facts
+    }
+
+    private static func isPromising(_ name: FilePath) -> Bool {
+        let type = MediaType.of(name)
+        return ["video/", "audio/", "image/"].contains { type.hasPrefix($0) } || type == "application/mxf"
+    }
+}
+
+extension Intake {
+    /// What the names and other texts of a file's uploads need to know of the recording: read only where a template of
+    /// its folder names such a fact, and before anything is written down, since a name does not change afterwards.
+    ///
+    /// - Parameter path: Where the bytes are; the source by default.
+    func facts(of file: SettledFile, at path: FilePath? = nil) async -> MediaFacts {
+        guard house.folder(file.folder)?.namesMediaFacts == true else { return MediaFacts() }
+        let (reading, path) = (house.mediaReading, path ?? file.path)
+        // It throws nothing.
+        return (try? await blocking { reading.facts(at: path, named: file.relative.name) }) ?? MediaFacts()
+    }
+}
+
+extension Stager {
+    /// What staged copies say of themselves, by their assets. Those that are uploaded from where they stand are read there.
+    func facts(of assets: [AssetRecord]) async -> [Int64: MediaFacts] {
+        let (reading, staging) = (house.mediaReading, house.staging)
+        let found = try? await blocking { () -> [Int64: MediaFacts] in
+            var found: [Int64: MediaFacts] = [:]
+            for asset in assets {
+                let copy = staging.path(asset.stagedName)
+                let place = (try? FileLook.ifPresent(at: copy)) == nil ? asset.path : copy
+                found[asset.id] = reading.facts(at: place, named: asset.identity.relative.name)
+            }
+            return found
+        }
+        // It throws nothing.
+        return found ?? [:]
+    }
+}
+
+extension FolderSettings {
+    /// One of its templates can only be filled when the recording was read.
+    fileprivate var namesMediaFacts: Bool {
+        var templates = [name] + metadata.values + context.values
+        if let key { templates.append(key) }
+        if case .move(let target) = afterUpload { templates.append(target) }
+        return templates.contains(where: \.namesMediaFacts)
+    }
+}

@@ -1,0 +1,172 @@
+internal import Core
+
+// Facts of MP4 and QuickTime files: ISO/IEC 14496-12, 8.2 to 8.4, and the QuickTime File Format's chapters on user data
+// and metadata.
+
+extension BoxFile {
+    /// Longer texts are no name of a camera.
+    private static let longest = 256
+
+    static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+        var boxes = Boxes(pieces, from: 0, to: pieces.size)
+        guard let movie = try boxes.find(["moov"]) else { return }
+        var parts = movie.inside(of: pieces)
+        var said = Said()
+        while let part = try parts.find(["mvhd", "trak", "mvex", "udta", "meta"]) {
+            switch part.type {
+            case "mvhd": try readHeader(part, &facts, &said, pieces)
+            case "trak": if facts.width == nil { try readTrack(part, &facts, pieces) }
+            case "mvex":
+                var inside = part.inside(of: pieces)
+                if let total = try inside.find(["mehd"]) { try readTotal(total, &said, pieces) }
+            case "udta": try readUserData(part, &said, pieces)
+            default: try readMetadata(part, &said, pieces)
+            }
+        }
+        // The metadata's time knows the zone; the header's is often local time that claims to be UTC.
+        if let recorded = said.recorded { facts.recorded = recorded }
+        facts.duration = facts.duration ?? Facts.milliseconds(said.fragments, scale: said.scale)
+        facts.make = said.make
+        facts.model = said.model
+    }
+
+    /// What stands in more than one place, the better place first.
+    private struct Said {
+        var scale: UInt64 = 0
+        /// The length of all fragments, in units of ``scale``.
+        var fragments: UInt64 = 0
+        var recorded: WallTime?
+        var make: String?
+        var model: String?
+    }
+
+    /// `mvhd`: seconds since 1904 in UTC, units a second, and how many of them. Version 1 has 64-bit times.
+    private static func readHeader(
+        _ box: Box, _ facts: inout MediaFacts, _ said: inout Said, _ pieces: Pieces
+    ) throws(Pieces.Stop) {
+        guard box.end - box.content >= 32, let fields = try pieces.all(at: box.content, 32) else { return }
+        let isLong = fields.byte(0) == 1
+        let created = isLong ? fields.big(4, 8) : fields.big(4, 4)
+        said.scale = isLong ? fields.big(20, 4) : fields.big(12, 4)
+        let length = isLong ? fields.big(24, 8) : fields.big(16, 4)
+        // From 1904 to 1970. A camera that knows no time writes 0 there, or the beginning of its own count.
+        let epoch: UInt64 = 2_082_844_800
+        if created > epoch, created - epoch < 1 << 34 {
+            facts.recorded = WallTime(milliseconds: Int64(created - epoch) * 1000)
+        }
+        // All ones: unknown.
+        if length != (isLong ? UInt64.max : UInt64(UInt32.max)) {
+            facts.duration = Facts.milliseconds(length, scale: said.scale)
+        }
+    }
+
+    private static func readTotal(_ box: Box, _ said: inout Said, _ pieces: Pieces) throws(Pieces.Stop) {
+        let fields = Fields(try pieces.bytes(at: box.content, Int(min(12, box.end - box.content))))
+        said.fragments = fields.byte(0) == 1 ? fields.big(4, 8) : fields.big(4, 4)
+    }
+
+    /// The size of a track's picture from `tkhd`, when its handler says video.
+    private static func readTrack(_ track: Box, _ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+        var parts = track.inside(of: pieces)
+        var size: (width: Int, height: Int)?
+        var isVideo = false
+        while let part = try parts.find(["tkhd", "mdia"]) {
+            if part.type == "mdia" {
+                var inside = part.inside(of: pieces)
+                guard let handler = try inside.find(["hdlr"]), handler.end - handler.content >= 12 else { continue }
+                isVideo = try pieces.all(at: handler.content, 12)?.word(8) == "vide"
+            } else {
+                size = try pictureSize(part, pieces)
+            }
+        }
+        guard isVideo, let size else { return }
+        facts.width = size.width
+        facts.height = size.height
+    }
+
+    private static func pictureSize(_ box: Box, _ pieces: Pieces) throws(Pieces.Stop) -> (width: Int, height: Int)? {
+        let isLong = try pieces.bytes(at: box.content, 1).first == 1
+        // The matrix stands 36 bytes before the size, which is the end of the box.
+        let matrix = box.content + (isLong ? 52 : 40)
+        guard matrix + 44 <= box.end, let fields = try pieces.all(at: matrix, 44) else { return nil }
+        guard let width = Facts.pixels(fields.big(36, 4) >> 16), let height = Facts.pixels(fields.big(40, 4) >> 16)
+        else { return nil }
+        // The matrix is a b u, c d v, x y w. A picture turned by a quarter has no a and no d.
+        let isTurned = fields.big(0, 4) == 0 && fields.big(16, 4) == 0 && fields.big(4, 4) != 0
+        return isTurned ? (height, width) : (width, height)
+    }
+
+    /// `udta`: QuickTime's `©mak` and `©mod`, each text with its length and language, or a `meta` like the one beside it.
+    private static func readUserData(_ box: Box, _ said: inout Said, _ pieces: Pieces) throws(Pieces.Stop) {
+        var parts = box.inside(of: pieces)
+        while let part = try parts.find(["©mak", "©mod", "meta"]) {
+            if part.type == "meta" {
+                try readMetadata(part, &said, pieces)
+                continue
+            }
+            let count = Int(min(Int64(longest), part.end - part.content))
+            let fields = Fields(try pieces.bytes(at: part.content, count))
+            let text = Facts.text(fields.slice(4, Int(fields.big(0, 2))))
+            if part.type == "©mak" { said.make = said.make ?? text } else { said.model = said.model ?? text }
+        }
+    }
+
+    /// `meta` with the handler `mdta`: `keys` names, `ilst` has the values, each under the number of its name.
+    private static func readMetadata(_ box: Box, _ said: inout Said, _ pieces: Pieces) throws(Pieces.Stop) {
+        // ISO's has a version before its boxes, QuickTime's has none; the first box is `hdlr` in both.
+        let isPlain = try pieces.all(at: box.content, 8)?.word(4) == "hdlr"
+        var parts = box.inside(of: pieces, skipping: isPlain ? 0 : 4)
+        var names: [UInt32: String] = [:]
+        while let part = try parts.find(["keys", "ilst"]) {
+            if part.type == "keys" {
+                names = try metadataNames(part, pieces)
+            } else {
+                var items = part.inside(of: pieces)
+                // The item's name is a number, which is no word.
+                while let (number, value) = try metadataItem(&items, pieces, in: part) {
+                    guard let name = names[number] else { continue }
+                    take(name, value, &said)
+                }
+            }
+        }
+    }
+
+    private static func take(_ name: String, _ value: ArraySlice<UInt8>, _ said: inout Said) {
+        switch name {
+        case "com.apple.quicktime.creationdate": said.recorded = Facts.moment(value) ?? said.recorded
+        case "com.apple.quicktime.make": said.make = Facts.text(value) ?? said.make
+        case "com.apple.quicktime.model": said.model = Facts.text(value) ?? said.model
+        default: break
+        }
+    }
+
+    /// `keys`: a count, then size, namespace and name of each.
+    private static func metadataNames(_ box: Box, _ pieces: Pieces) throws(Pieces.Stop) -> [UInt32: String] {
+        var names: [UInt32: String] = [:]
+        var offset = box.content + 8
+        var number: UInt32 = 1
+        while offset + 8 <= box.end, number <= 1000, let head = try pieces.all(at: offset, 8) {
+            let size = Int64(head.big(0, 4))
+            guard size >= 8, size <= box.end - offset else { break }
+            if head.word(4) == "mdta" {
+                let name = try pieces.bytes(at: offset + 8, Int(min(Int64(longest), size - 8)))
+                names[number] = String(decoding: name, as: UTF8.self)
+            }
+            offset += size
+            number += 1
+        }
+        return names
+    }
+
+    /// The next item of an `ilst` and its text: a box named by a number, with a `data` box in it.
+    private static func metadataItem(
+        _ items: inout Boxes, _ pieces: Pieces, in list: Box
+    ) throws(Pieces.Stop) -> (UInt32, ArraySlice<UInt8>)? {
+        guard let item = try items.numbered() else { return nil }
+        var inside = item.inside(of: pieces)
+        guard let data = try inside.find(["data"]), data.end - data.content > 8 else { return (item.type.value, []) }
+        // Type and country stand before the text.
+        let count = Int(min(Int64(longest), data.end - data.content - 8))
+        return (item.type.value, try pieces.bytes(at: data.content + 8, count))
+    }
+}

@@ -1,0 +1,57 @@
+/// MP4, QuickTime and their family (ISO/IEC 14496-12; QuickTime File Format): the whole file is boxes.
+enum BoxFile {
+    /// What may stand first besides `ftyp`, in older QuickTime files and in pieces of a stream. Others could be any text.
+    private static let openings: Set<Word> = ["moov", "mdat", "wide", "free", "skip", "pnot"]
+
+    static func begins(_ head: Fields, size: Int64) -> Bool {
+        let type = head.word(4)
+        if type == "ftyp" || type == "styp" { return true }
+        let length = head.big(0, 4)
+        return openings.contains(type) && (length <= 1 || (length >= 8 && length <= UInt64(max(0, size))))
+    }
+
+    /// Whole: the boxes cover the file exactly, the one that explains the others is there, and so is what it explains.
+    ///
+    /// A recorder writes `moov` last, or goes back and puts it first when it is done; one that writes fragments ends
+    /// each with its `mdat`. Stills (HEIF) have `meta` in the place of `moov`; pieces of a stream, which begin with
+    /// `styp`, have neither.
+    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+        var boxes = Boxes(pieces, from: 0, to: pieces.size)
+        var first: Word?
+        var hasMovie = false
+        var isExplained = false
+        var hasData = false
+        var isFragmented = false
+        var awaitsData = false
+        walk: while true {
+            switch try boxes.step() {
+            case .end: break walk
+            case .broken(let reason): return .notWhole(.mp4, reason: reason)
+            case .box(let box):
+                first = first ?? box.type
+                switch box.type {
+                case "moov":
+                    hasMovie = true
+                    isExplained = true
+                    var inside = box.inside(of: pieces)
+                    isFragmented = try inside.find(["mvex"]) != nil
+                case "meta": isExplained = true
+                case "moof":
+                    hasData = true
+                    awaitsData = true
+                    if first == "styp" { isExplained = true }
+                case "mdat":
+                    hasData = true
+                    awaitsData = false
+                default: break
+                }
+            }
+        }
+        if awaitsData { return .notWhole(.mp4, reason: "has no data for its last fragment") }
+        if !isExplained { return .notWhole(.mp4, reason: "has no 'moov' yet, which a recorder writes at the end") }
+        if hasMovie && !hasData {
+            return .notWhole(.mp4, reason: isFragmented ? "has no fragment yet" : "has no 'mdat' yet")
+        }
+        return .whole(.mp4)
+    }
+}

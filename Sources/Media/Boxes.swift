@@ -1,0 +1,78 @@
+/// A part of an MP4 or QuickTime file: four letters, and what they stand for up to `end` (ISO/IEC 14496-12, 4.2).
+struct Box {
+    let type: Word
+    /// Where its header begins, its content begins, and what comes next begins.
+    let start: Int64
+    let content: Int64
+    let end: Int64
+    /// Its size field is 0: it takes what is left.
+    let isOpenEnded: Bool
+
+    /// The boxes inside it, from `skipping` bytes behind the start of its content.
+    func inside(of pieces: Pieces, skipping: Int64 = 0) -> Boxes {
+        Boxes(pieces, from: content + skipping, to: end)
+    }
+}
+
+/// The boxes of a stretch of a file, one after the other, by their headers alone.
+struct Boxes {
+    enum Step {
+        case box(Box)
+        /// The last box ended exactly where the stretch ends.
+        case end
+        /// What stands there is no box, or one that does not fit.
+        case broken(String)
+    }
+
+    private let pieces: Pieces
+    private var next: Int64
+    private let end: Int64
+
+    init(_ pieces: Pieces, from start: Int64, to end: Int64) {
+        self.pieces = pieces
+        next = start
+        self.end = end
+    }
+
+    mutating func step() throws(Pieces.Stop) -> Step { try step(isNumbered: false) }
+
+    /// The next box of a list whose boxes have numbers in the place of a name; `nil` where none follows.
+    mutating func numbered() throws(Pieces.Stop) -> Box? {
+        if case .box(let box) = try step(isNumbered: true) { return box }
+        return nil
+    }
+
+    private mutating func step(isNumbered: Bool) throws(Pieces.Stop) -> Step {
+        if next == end { return .end }
+        guard next < end, let head = try pieces.all(at: next, 8), end - next >= 8 else {
+            return .broken("ends in the middle of a box's header, at byte \(next)")
+        }
+        let type = head.word(4)
+        guard isNumbered || type.isPlain else { return .broken("has no box at byte \(next)") }
+        var content = next + 8
+        var size = head.big(0, 4)
+        if size == 1 {
+            guard let long = try pieces.all(at: content, 8), end - content >= 8 else {
+                return .broken("ends in the middle of a box's header, at byte \(next)")
+            }
+            size = long.big(0, 8)
+            content += 8
+        }
+        let isOpenEnded = head.big(0, 4) == 0
+        if isOpenEnded { size = UInt64(end - next) }
+        guard size >= UInt64(content - next) else { return .broken("has no box at byte \(next)") }
+        guard size <= UInt64(end - next) else {
+            return .broken("ends \(size - UInt64(end - next)) bytes before its box '\(type)' does")
+        }
+        let box = Box(
+            type: type, start: next, content: content, end: next + Int64(size), isOpenEnded: isOpenEnded)
+        next = box.end
+        return .box(box)
+    }
+
+    /// The next of these boxes; `nil` when there is none, or what follows is no box. For who looks for facts.
+    mutating func find(_ types: Set<Word>) throws(Pieces.Stop) -> Box? {
+        while case .box(let box) = try step() { if types.contains(box.type) { return box } }
+        return nil
+    }
+}

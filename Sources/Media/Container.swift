@@ -1,0 +1,71 @@
+package import Core
+package import Linux
+
+/// The containers whose end can be told from their headers.
+package enum Container: String, Hashable, Sendable, CaseIterable {
+    case mp4
+    case matroska
+    case transportStream = "mpeg-ts"
+    case avi
+    case jpeg
+
+    /// What the headers say of a file.
+    package enum Verdict: Hashable, Sendable {
+        /// Finished, as far as this container can tell: `docs/media.md` says how far that is, for each.
+        case whole(Container)
+        /// Still written, or broken off; what is missing, in words that follow the file's name.
+        case notWhole(Container, reason: String)
+        /// Nothing is known for or against it.
+        case unknownFormat
+        /// A container that has more parts than may be looked at.
+        case tooLong(Container)
+    }
+
+    /// What the headers say: a bounded number of short reads, whatever stands in the file.
+    ///
+    /// - Parameter name: The file's name. It only decides whether a file that begins with zeros should have been a
+    ///   container.
+    /// - Throws: What the reader threw.
+    package static func verdict(of pieces: Pieces, named name: FilePath) throws(SystemError) -> Verdict {
+        var container: Container?
+        do throws(Pieces.Stop) {
+            container = try recognised(pieces, name)
+            switch container {
+            case .mp4: return try BoxFile.verdict(pieces)
+            case .matroska: return try Matroska.verdict(pieces)
+            case .transportStream: return try TransportStream.verdict(pieces)
+            case .avi: return try RIFF.verdict(pieces)
+            case .jpeg: return try JPEG.verdict(pieces)
+            case nil: return .unknownFormat
+            }
+        } catch {
+            switch error {
+            case .unreadable(let error): throw error
+            case .enough: return container.map { .tooLong($0) } ?? .unknownFormat
+            }
+        }
+    }
+
+    /// By what the file begins with. Its name counts only where the beginning was never written.
+    static func recognised(_ pieces: Pieces, _ name: FilePath) throws(Pieces.Stop) -> Container? {
+        let head = Fields(try pieces.bytes(at: 0, 16))
+        if BoxFile.begins(head, size: pieces.size) { return .mp4 }
+        if head.big(0, 4) == Matroska.header { return .matroska }
+        if head.word(0) == "RIFF", head.word(8) == "AVI " { return .avi }
+        if head.big(0, 3) == 0xFFD8FF { return .jpeg }
+        if try TransportStream.packet(of: pieces) != nil { return .transportStream }
+        if head.count > 0, head.slice(0, 16).allSatisfy({ $0 == 0 }) { return byEnding(name) }
+        return nil
+    }
+
+    private static func byEnding(_ name: FilePath) -> Container? {
+        switch name.fileExtension?.text?.lowercased() {
+        case "mp4", "m4v", "mov", "lrv", "insv", "3gp": .mp4
+        case "mkv", "webm": .matroska
+        case "ts", "mts", "m2ts": .transportStream
+        case "avi": .avi
+        case "jpg", "jpeg": .jpeg
+        default: nil
+        }
+    }
+}

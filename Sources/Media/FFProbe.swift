@@ -1,0 +1,79 @@
+package import Core
+internal import FoundationEssentials
+internal import Glibc
+internal import Linux
+
+/// ffmpeg's `ffprobe`, asked about formats that no reader of ours knows. Used where it is installed, and never needed.
+package struct FFProbe: Sendable {
+    private let program: FilePath
+    private let patience: Duration
+    /// Bytes that it may print.
+    private static let limit = 256 << 10
+
+    /// - Parameter patience: It is killed after this long.
+    package init(program: FilePath, patience: Duration = .seconds(20)) {
+        self.program = program
+        self.patience = patience
+    }
+
+    /// The first of that name in the folders of `PATH`; `nil` when there is none.
+    package static func installed(path: String? = getenv("PATH").map { String(cString: $0) }) -> FFProbe? {
+        for folder in (path ?? "").split(separator: ":") where folder.hasPrefix("/") {
+            let program = FilePath(String(folder)).appending("ffprobe")
+            if program.withCString({ access($0, X_OK) }) == 0 { return FFProbe(program: program) }
+        }
+        return nil
+    }
+
+    /// What it says of a file; empty when it says nothing, takes too long or fails. Waits on this thread.
+    ///
+    /// It sees the file alone: no protocol but `file` is allowed to it, so that no playlist can lead it elsewhere on the
+    /// net.
+    package func facts(of path: FilePath) -> MediaFacts {
+        // The program takes text. Staged copies have plain names, and a path in other bytes is left out.
+        guard let path = path.text, path.hasPrefix("/") else { return MediaFacts() }
+        let words = [
+            program.display, "-v", "error", "-protocol_whitelist", "file", "-print_format", "json", "-show_entries",
+            "format=duration:format_tags=creation_time,make,model:stream=codec_type,width,height", "file:" + path,
+        ]
+        // A file that is no recording fails it, which is no error here.
+        guard let answer = try? CommandOutput.read(words, ["LC_ALL=C"], limit: Self.limit, patience) else {
+            return MediaFacts()
+        }
+        return Self.facts(from: answer)
+    }
+
+    static func facts(from answer: [UInt8]) -> MediaFacts {
+        // What it prints is another program's word: what cannot be read says nothing.
+        guard (try? checkJSON(answer)) != nil, let answer = try? JSONDecoder().decode(Answer.self, from: Data(answer))
+        else { return MediaFacts() }
+        var facts = MediaFacts()
+        if let seconds = answer.format?.duration.flatMap({ Double($0) }), seconds > 0, seconds <= 366 * 86_400 {
+            facts.duration = Int64(seconds * 1000)
+        }
+        let tags = answer.format?.tags ?? [:]
+        facts.recorded = tags["creation_time"].flatMap { Facts.moment($0.utf8) }
+        facts.make = tags["make"].flatMap { Facts.text($0.utf8) }
+        facts.model = tags["model"].flatMap { Facts.text($0.utf8) }
+        if let video = answer.streams?.first(where: { $0.codec_type == "video" }) {
+            facts.width = video.width.flatMap { Facts.pixels(UInt64(max(0, $0))) }
+            facts.height = video.height.flatMap { Facts.pixels(UInt64(max(0, $0))) }
+        }
+        return facts
+    }
+
+    /// Its own names.
+    private struct Answer: Decodable {
+        struct Format: Decodable {
+            var duration: String?
+            var tags: [String: String]?
+        }
+        struct Stream: Decodable {
+            var codec_type: String?
+            var width: Int?
+            var height: Int?
+        }
+        var format: Format?
+        var streams: [Stream]?
+    }
+}

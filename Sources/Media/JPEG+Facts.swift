@@ -1,0 +1,101 @@
+internal import Core
+
+// Facts of JPEG pictures: the frame header (ITU-T T.81, B.2.2) and Exif 2.32, sections 4.6.2 to 4.6.5.
+
+extension JPEG {
+    static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+        var segments = Segments(pieces: pieces)
+        var isTurned = false
+        while let segment = try segments.next(), segment.marker != 0xDA {
+            switch segment.marker {
+            // SOFn; the three that are left out are other tables in the same row.
+            case 0xC0...0xCF where ![0xC4, 0xC8, 0xCC].contains(segment.marker):
+                guard let fields = try pieces.all(at: segment.content, 5) else { break }
+                facts.height = Facts.pixels(fields.big(1, 2))
+                facts.width = Facts.pixels(fields.big(3, 2))
+            case 0xE1 where try pieces.all(at: segment.content, 6)?.big(0, 6) == 0x4578_6966_0000:
+                // "Exif", two zeros, then a TIFF with offsets of its own.
+                isTurned = try Exif(pieces, from: segment.content + 6, to: segment.end)?.read(&facts) ?? isTurned
+            default: break
+            }
+        }
+        if isTurned { (facts.width, facts.height) = (facts.height, facts.width) }
+    }
+}
+
+/// A TIFF in a segment of a JPEG: directories of numbered values (TIFF 6.0, section 2).
+private struct Exif {
+    private let pieces: Pieces
+    private let start: Int64
+    private let end: Int64
+    private let isLittle: Bool
+
+    /// - Returns: `nil` when it does not begin as one.
+    init?(_ pieces: Pieces, from start: Int64, to end: Int64) throws(Pieces.Stop) {
+        self.pieces = pieces
+        self.start = start
+        self.end = end
+        guard end - start >= 8, let head = try pieces.all(at: start, 8) else { return nil }
+        isLittle = head.big(0, 2) == 0x4949
+        guard isLittle || head.big(0, 2) == 0x4D4D else { return nil }
+    }
+
+    /// - Returns: Whether the picture is shown turned by a quarter.
+    func read(_ facts: inout MediaFacts) throws(Pieces.Stop) -> Bool {
+        var isTurned = false
+        var details: UInt64?
+        for entry in try entries(at: try number(4, 4)) {
+            switch entry.tag {
+            case 0x010F: facts.make = Facts.text(try bytes(entry))
+            case 0x0110: facts.model = Facts.text(try bytes(entry))
+            // 5 to 8 have rows and columns exchanged.
+            case 0x0112: isTurned = (5...8).contains(try number(entry.value, 2))
+            case 0x8769: details = try number(entry.value, 4)
+            default: break
+            }
+        }
+        guard let details else { return isTurned }
+        var time: ArraySlice<UInt8> = []
+        var offset: ArraySlice<UInt8> = []
+        for entry in try entries(at: details) {
+            if entry.tag == 0x9003 { time = try bytes(entry) }
+            if entry.tag == 0x9011 { offset = try bytes(entry) }
+        }
+        facts.recorded = Facts.moment(time, offset: Array(offset.prefix { $0 != 0 && $0 != 0x20 }))
+        return isTurned
+    }
+
+    private struct Entry {
+        let tag: UInt64
+        let count: UInt64
+        /// Where the value stands, or its offset when it is longer than four bytes.
+        let value: UInt64
+    }
+
+    /// A directory has a count and twelve bytes for each entry. Only two are read, so none can lead in a circle.
+    private func entries(at offset: UInt64) throws(Pieces.Stop) -> [Entry] {
+        var entries: [Entry] = []
+        let count = try number(offset, 2)
+        for index in 0..<min(count, 512) {
+            let place = offset + 2 + index * 12
+            guard place + 12 <= UInt64(end - start) else { break }
+            entries.append(Entry(tag: try number(place, 2), count: try number(place + 4, 4), value: place + 8))
+        }
+        return entries
+    }
+
+    /// A text value; what is longer than any name is cut.
+    private func bytes(_ entry: Entry) throws(Pieces.Stop) -> ArraySlice<UInt8> {
+        let count = min(entry.count, 256)
+        let offset = entry.count <= 4 ? entry.value : try number(entry.value, 4)
+        guard offset <= UInt64(end - start), count <= UInt64(end - start) - offset else { return [] }
+        return try pieces.bytes(at: start + Int64(offset), Int(count))
+    }
+
+    /// A number at an offset of the TIFF, in its byte order; 0 outside of it.
+    private func number(_ offset: UInt64, _ count: Int) throws(Pieces.Stop) -> UInt64 {
+        guard offset <= UInt64(end - start) - UInt64(count) else { return 0 }
+        let fields = Fields(try pieces.bytes(at: start + Int64(offset), count))
+        return isLittle ? fields.little(0, count) : fields.big(0, count)
+    }
+}

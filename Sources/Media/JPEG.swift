@@ -1,0 +1,74 @@
+/// JPEG: segments up to the picture's data, which ends with a marker of its own (ITU-T T.81, annex B).
+enum JPEG {
+    /// How much of the end is looked at first, and how much of the picture's data then.
+    private static let tail: Int64 = 64 << 10
+    private static let most: Int64 = 8 << 20
+    private static let block = 64 << 10
+
+    struct Segment {
+        let marker: UInt8
+        let content: Int64
+        let end: Int64
+    }
+
+    /// The segments from the second byte of the file on, up to the one that begins the picture's data.
+    struct Segments {
+        let pieces: Pieces
+        var offset: Int64 = 2
+
+        /// - Returns: `nil` where none stands.
+        mutating func next() throws(Pieces.Stop) -> Segment? {
+            while let head = try pieces.all(at: offset, 2), head.byte(0) == 0xFF {
+                let marker = head.byte(1)
+                switch marker {
+                // Any number of these may stand before a marker.
+                case 0xFF: offset += 1
+                // Markers without a segment: TEM and RSTn.
+                case 0x01, 0xD0...0xD7: offset += 2
+                case 0x00, 0xD8, 0xD9: return nil
+                default:
+                    guard let length = try pieces.all(at: offset + 2, 2)?.big(0, 2), length >= 2 else { return nil }
+                    let segment = Segment(marker: marker, content: offset + 4, end: offset + 2 + Int64(length))
+                    offset = segment.end
+                    return segment
+                }
+            }
+            return nil
+        }
+    }
+
+    /// Whole: the segments lead to the picture's data, and the marker of its end (EOI) stands somewhere behind its
+    /// beginning.
+    ///
+    /// Within a picture's data an EOI cannot occur by chance, since 0xFF is followed by 0 there. What phones append (a
+    /// short film, a map of depths) is no fault.
+    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+        var segments = Segments(pieces: pieces)
+        while let segment = try segments.next() {
+            guard segment.marker == 0xDA else { continue }
+            guard segment.end <= pieces.size else { break }
+            let near = max(segment.end, pieces.size - tail)
+            if try hasEnd(pieces, near..<pieces.size) { return .whole(.jpeg) }
+            let far = min(near, segment.end + most)
+            // One byte more: the marker may stand across the border.
+            if try hasEnd(pieces, segment.end..<min(far + 1, pieces.size)) { return .whole(.jpeg) }
+            return far < near ? .tooLong(.jpeg) : .notWhole(.jpeg, reason: "has no end of its picture yet")
+        }
+        return .notWhole(.jpeg, reason: "has no picture at byte \(segments.offset)")
+    }
+
+    private static func hasEnd(_ pieces: Pieces, _ range: Range<Int64>) throws(Pieces.Stop) -> Bool {
+        var offset = range.lowerBound
+        var last: UInt8 = 0
+        while offset < range.upperBound {
+            let bytes = try pieces.bytes(at: offset, Int(min(Int64(block), range.upperBound - offset)))
+            if bytes.isEmpty { return false }
+            for byte in bytes {
+                if last == 0xFF && byte == 0xD9 { return true }
+                last = byte
+            }
+            offset += Int64(bytes.count)
+        }
+        return false
+    }
+}

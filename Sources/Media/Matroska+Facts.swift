@@ -1,0 +1,105 @@
+internal import Core
+
+// Facts of Matroska and WebM files: RFC 9559, 5.1.2 (Info) and 5.1.4 (Tracks).
+
+extension Matroska {
+    private static let cluster: UInt64 = 0x1F43_B675
+    private static let info: UInt64 = 0x1549_A966
+    private static let tracks: UInt64 = 0x1654_AE6B
+
+    static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+        guard let top = try find(segment, from: 0, to: pieces.size, in: pieces) else { return }
+        var parts = Elements(pieces, from: top.content, to: min(top.end ?? pieces.size, pieces.size))
+        // What comes behind the first Cluster is looked for by players alone: it may be at the far end.
+        while let part = try parts.next(), part.id != cluster {
+            let end = min(part.end ?? pieces.size, pieces.size)
+            if part.id == info { try readInfo(&facts, part.content, end, pieces) }
+            if part.id == tracks { try readTracks(&facts, part.content, end, pieces) }
+        }
+    }
+
+    private static func readInfo(
+        _ facts: inout MediaFacts, _ start: Int64, _ end: Int64, _ pieces: Pieces
+    ) throws(Pieces.Stop) {
+        var parts = Elements(pieces, from: start, to: end)
+        // Nanoseconds a unit.
+        var scale: UInt64 = 1_000_000
+        var duration = 0.0
+        while let part = try parts.next() {
+            let value = try value(of: part, in: pieces)
+            switch part.id {
+            case 0x2A_D7B1: scale = value.big(0, value.count)
+            case 0x4489:
+                duration =
+                    value.count == 8
+                    ? Double(bitPattern: value.big(0, 8))
+                    : Double(Float(bitPattern: UInt32(truncatingIfNeeded: value.big(0, 4))))
+            case 0x4461 where value.count == 8:
+                // Nanoseconds since the beginning of 2001, in UTC.
+                let since = Int64(bitPattern: value.big(0, 8)) / 1_000_000
+                let epoch: Int64 = 978_307_200_000
+                if since > -epoch { facts.recorded = WallTime(milliseconds: epoch + since) }
+            default: break
+            }
+        }
+        let nanoseconds = duration * Double(scale)
+        if nanoseconds >= 1, nanoseconds < 1e18 {
+            facts.duration = Facts.milliseconds(UInt64(nanoseconds), scale: 1_000_000_000)
+        }
+    }
+
+    private static func readTracks(
+        _ facts: inout MediaFacts, _ start: Int64, _ end: Int64, _ pieces: Pieces
+    ) throws(Pieces.Stop) {
+        var entries = Elements(pieces, from: start, to: end)
+        while facts.width == nil, let entry = try entries.next() {
+            guard entry.id == 0xAE, let end = entry.end else { continue }
+            guard let video = try find(0xE0, from: entry.content, to: min(end, pieces.size), in: pieces),
+                let videoEnd = video.end
+            else { continue }
+            var size: (width: Int?, height: Int?)
+            var parts = Elements(pieces, from: video.content, to: min(videoEnd, pieces.size))
+            while let part = try parts.next() {
+                let value = try value(of: part, in: pieces)
+                if part.id == 0xB0 { size.width = Facts.pixels(value.big(0, value.count)) }
+                if part.id == 0xBA { size.height = Facts.pixels(value.big(0, value.count)) }
+            }
+            guard let width = size.width, let height = size.height else { continue }
+            facts.width = width
+            facts.height = height
+        }
+    }
+
+    private static func find(
+        _ id: UInt64, from start: Int64, to end: Int64, in pieces: Pieces
+    ) throws(Pieces.Stop) -> Element? {
+        var elements = Elements(pieces, from: start, to: end)
+        while let element = try elements.next() { if element.id == id { return element } }
+        return nil
+    }
+
+    /// A number or a date: up to 8 bytes, none where the element is longer.
+    private static func value(of element: Element, in pieces: Pieces) throws(Pieces.Stop) -> Fields {
+        guard let end = element.end, end - element.content <= 8 else { return Fields([]) }
+        return Fields(try pieces.bytes(at: element.content, Int(end - element.content)))
+    }
+
+    /// The elements of a stretch, by their headers. Ends behind one without a size: it takes what is left.
+    private struct Elements {
+        let pieces: Pieces
+        var offset: Int64
+        let end: Int64
+
+        init(_ pieces: Pieces, from start: Int64, to end: Int64) {
+            self.pieces = pieces
+            offset = start
+            self.end = end
+        }
+
+        mutating func next() throws(Pieces.Stop) -> Element? {
+            guard offset < end, let element = try Element(at: offset, in: pieces) else { return nil }
+            offset = element.end ?? Int64.max
+            return element
+        }
+    }
+}

@@ -1,0 +1,59 @@
+/// Matroska and WebM: an EBML header, then a Segment (RFC 8794, RFC 9559).
+enum Matroska {
+    /// The first four bytes of every file: the ID of the EBML header.
+    static let header: UInt64 = 0x1A45_DFA3
+    static let segment: UInt64 = 0x1853_8067
+    /// What may stand beside a Segment: another header, Void, CRC-32.
+    private static let besides: Set<UInt64> = [header, 0xEC, 0xBF]
+
+    /// Whole: every element at the top has a size, one of them is a Segment, and they cover the file exactly.
+    ///
+    /// A recorder leaves the Segment's size unknown (all ones) and fills it in at the end. One that was made for a live
+    /// stream leaves it so for ever; it cannot be told from an unfinished one.
+    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+        var offset: Int64 = 0
+        var hasSegment = false
+        while offset < pieces.size {
+            guard let element = try Element(at: offset, in: pieces),
+                element.id == segment || besides.contains(element.id)
+            else { return .notWhole(.matroska, reason: "has no element at byte \(offset)") }
+            guard let end = element.end else {
+                return .notWhole(
+                    .matroska, reason: "has no size in its Segment yet, which a recorder fills in at the end")
+            }
+            if element.id == segment { hasSegment = true }
+            guard end <= pieces.size else {
+                return .notWhole(.matroska, reason: "ends \(end - pieces.size) bytes too early")
+            }
+            offset = end
+        }
+        return hasSegment ? .whole(.matroska) : .notWhole(.matroska, reason: "has no Segment yet")
+    }
+}
+
+/// An EBML element by its header (RFC 8794, section 6).
+struct Element {
+    let id: UInt64
+    let content: Int64
+    /// Where the next one begins; `nil` when the size is unknown. May lie behind the end of the file.
+    let end: Int64?
+
+    /// - Returns: `nil` when the bytes there are no header.
+    init?(at offset: Int64, in pieces: Pieces) throws(Pieces.Stop) {
+        let head = Fields(try pieces.bytes(at: offset, 12))
+        let idLength = head.byte(0).leadingZeroBitCount + 1
+        let lengthLength = head.byte(idLength).leadingZeroBitCount + 1
+        guard idLength <= 4, lengthLength <= 8, head.count >= idLength + lengthLength else { return nil }
+        id = head.big(0, idLength)
+        content = offset + Int64(idLength + lengthLength)
+        // The length's first one bit marks how long it is; all ones behind it mean that the size is unknown.
+        let ones = UInt64.max >> UInt64(64 - 7 * lengthLength)
+        let length = head.big(idLength, lengthLength) & ones
+        if length == ones {
+            end = nil
+        } else {
+            let (sum, isOver) = content.addingReportingOverflow(Int64(length))
+            end = isOver ? Int64.max : sum
+        }
+    }
+}

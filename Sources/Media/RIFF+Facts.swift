@@ -1,0 +1,17 @@
+internal import Core
+
+extension RIFF {
+    /// From the main header, `avih`: length and size. The format has no agreed place for a time or a camera.
+    static func read(_ facts: inout MediaFacts, _ pieces: Pieces) throws(Pieces.Stop) {
+        guard let riff = try chunk(at: 0, in: pieces) else { return }
+        var chunks = Chunks(pieces: pieces, offset: riff.content, end: pieces.size)
+        while let chunk = try chunks.next() {
+            guard chunk.type == "LIST", chunk.form == "hdrl" else { continue }
+            let header = try Header(chunk, in: pieces)
+            facts.duration = Facts.milliseconds(header.frames * header.microsecondsPerFrame, scale: 1_000_000)
+            facts.width = Facts.pixels(UInt64(header.width))
+            facts.height = Facts.pixels(UInt64(header.height))
+            return
+        }
+    }
+}

@@ -1,0 +1,112 @@
+/// AVI: chunks in lists in a RIFF, more of which may follow in a large file (Microsoft's AVI RIFF File Reference, and the
+/// OpenDML AVI File Format Extensions 1.02).
+enum RIFF {
+    struct Chunk {
+        let type: Word
+        /// The second word of a list: `hdrl`, `movi` …
+        let form: Word
+        let content: Int64
+        let end: Int64
+        /// Where the next one begins: on an even offset.
+        var next: Int64 { end + end % 2 }
+        var isList: Bool { type == "LIST" || type == "RIFF" }
+    }
+
+    /// - Returns: `nil` when no header fits there.
+    static func chunk(at offset: Int64, in pieces: Pieces) throws(Pieces.Stop) -> Chunk? {
+        let head = Fields(try pieces.bytes(at: offset, 12))
+        guard head.count >= 8 else { return nil }
+        let isList = head.word(0) == "LIST" || head.word(0) == "RIFF"
+        return Chunk(
+            type: head.word(0), form: isList ? head.word(8) : Word(0), content: offset + (isList ? 12 : 8),
+            end: offset + 8 + Int64(head.little(4, 4)))
+    }
+
+    /// The chunks from `start` that end before `end`, by their headers. Whoever gets `nil` asks whether `offset` is there.
+    struct Chunks {
+        let pieces: Pieces
+        var offset: Int64
+        let end: Int64
+
+        mutating func next() throws(Pieces.Stop) -> Chunk? {
+            guard offset < end, let chunk = try RIFF.chunk(at: offset, in: pieces), chunk.end <= end else { return nil }
+            offset = chunk.next
+            return chunk
+        }
+
+        /// Every chunk was there, and the last one ended where the list ends.
+        var isAtEnd: Bool { offset >= end }
+    }
+
+    /// Whole: the RIFFs cover the file exactly, the chunks of each cover it, the first has `hdrl` and `movi`, and an
+    /// index where its header promises one.
+    ///
+    /// A recorder leaves the RIFF's size at 0 or at the largest number, and fills it in at the end, behind the index.
+    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+        func notWhole(_ reason: String) -> Container.Verdict { .notWhole(.avi, reason: reason) }
+        var offset: Int64 = 0
+        while offset < pieces.size {
+            guard let riff = try chunk(at: offset, in: pieces), riff.type == "RIFF",
+                riff.form == (offset == 0 ? "AVI " : "AVIX")
+            else { return notWhole("has no RIFF at byte \(offset)") }
+            let size = riff.end - offset - 8
+            guard size > 4, size != Int64(UInt32.max) else {
+                return notWhole("has no size in its RIFF yet, which a recorder fills in at the end")
+            }
+            guard riff.end <= pieces.size else {
+                return notWhole("ends \(riff.end - pieces.size) bytes before its RIFF does")
+            }
+            if let reason = try flaw(of: riff, in: pieces, isFirst: offset == 0) { return notWhole(reason) }
+            offset = riff.next
+        }
+        return offset == 0 ? notWhole("is empty") : .whole(.avi)
+    }
+
+    private static func flaw(of riff: Chunk, in pieces: Pieces, isFirst: Bool) throws(Pieces.Stop) -> String? {
+        var chunks = Chunks(pieces: pieces, offset: riff.content, end: riff.end)
+        var (hasData, hasIndex) = (false, false)
+        var header: Header?
+        while let chunk = try chunks.next() {
+            switch (chunk.type, chunk.form) {
+            case ("LIST", "movi"): hasData = true
+            case ("LIST", "hdrl"): header = try Header(chunk, in: pieces)
+            case ("idx1", _): hasIndex = true
+            default: break
+            }
+        }
+        guard chunks.isAtEnd else { return "has a chunk at byte \(chunks.offset) that does not fit" }
+        if !hasData { return "has no 'movi' in its RIFF" }
+        guard isFirst else { return nil }
+        guard let header else { return "has no 'hdrl'" }
+        if header.promisesIndex && !hasIndex && !header.hasIndex { return "has no index yet" }
+        return nil
+    }
+
+    /// What the list `hdrl` tells.
+    struct Header {
+        /// AVIF_HASINDEX.
+        var promisesIndex = false
+        /// An OpenDML index stands in one of its streams.
+        var hasIndex = false
+        var microsecondsPerFrame: UInt64 = 0
+        var frames: UInt64 = 0
+        var width = 0
+        var height = 0
+
+        init(_ list: Chunk, in pieces: Pieces) throws(Pieces.Stop) {
+            var chunks = Chunks(pieces: pieces, offset: list.content, end: list.end)
+            while let chunk = try chunks.next() {
+                if chunk.type == "avih", let fields = try pieces.all(at: chunk.content, 40) {
+                    microsecondsPerFrame = fields.little(0, 4)
+                    promisesIndex = fields.little(12, 4) & 0x10 != 0
+                    frames = fields.little(16, 4)
+                    width = Int(fields.little(32, 4))
+                    height = Int(fields.little(36, 4))
+                } else if chunk.type == "LIST", chunk.form == "strl" {
+                    var stream = Chunks(pieces: pieces, offset: chunk.content, end: chunk.end)
+                    while let part = try stream.next() { if part.type == "indx" { hasIndex = true } }
+                }
+            }
+        }
+    }
+}

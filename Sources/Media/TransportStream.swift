@@ -1,0 +1,49 @@
+/// MPEG transport streams: packets of 188 bytes, each beginning with 0x47 (ISO/IEC 13818-1); in the `.m2ts` of discs and
+/// camcorders each has four bytes of time before it.
+enum TransportStream {
+    private static let sync: UInt8 = 0x47
+    /// Packets that are looked at, at each end.
+    private static let looked: Int64 = 5
+
+    struct Packet {
+        let length: Int64
+        /// Bytes before the sync byte.
+        let prefix: Int64
+    }
+
+    /// The kind of packets, when the file begins with five of them, or with two or more and ends before the fifth.
+    static func packet(of pieces: Pieces) throws(Pieces.Stop) -> Packet? {
+        for packet in [Packet(length: 188, prefix: 0), Packet(length: 192, prefix: 4)] {
+            let count = min(looked, pieces.size / packet.length)
+            if count < 2 { continue }
+            if try inStep(pieces, packet, 0..<count) { return packet }
+        }
+        return nil
+    }
+
+    /// Whole: a multiple of the packet's length, and packets at the end as at the beginning.
+    ///
+    /// The format has no end of its own: a stream cut between two packets is as whole as any.
+    static func verdict(_ pieces: Pieces) throws(Pieces.Stop) -> Container.Verdict {
+        guard let packet = try packet(of: pieces) else {
+            return .notWhole(.transportStream, reason: "begins with zeros: nothing was written there yet")
+        }
+        let (count, rest) = pieces.size.quotientAndRemainder(dividingBy: packet.length)
+        if rest != 0 {
+            return .notWhole(.transportStream, reason: "ends \(rest) bytes into a packet of \(packet.length)")
+        }
+        guard try inStep(pieces, packet, max(0, count - looked)..<count) else {
+            return .notWhole(.transportStream, reason: "has no packets at its end")
+        }
+        return .whole(.transportStream)
+    }
+
+    private static func inStep(
+        _ pieces: Pieces, _ packet: Packet, _ numbers: Range<Int64>
+    ) throws(Pieces.Stop) -> Bool {
+        for number in numbers {
+            guard try pieces.bytes(at: number * packet.length + packet.prefix, 1).first == sync else { return false }
+        }
+        return true
+    }
+}

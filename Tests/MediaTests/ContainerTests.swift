@@ -1,0 +1,105 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Media
+
+@Suite("Container")
+struct ContainerTests {
+    @Test("a finished recording is whole", arguments: Recordings.whole)
+    func whole(_ name: String) throws {
+        let verdict = try FakeFile(Recordings.read("whole/" + name)).verdict()
+        #expect(verdict.isWhole, "\(verdict)")
+    }
+
+    struct Cut: CustomTestStringConvertible {
+        let name: String
+        let says: String
+        var testDescription: String { name }
+    }
+
+    static let cuts = [
+        Cut(name: "plain.mp4", says: "has no 'moov' yet, which a recorder writes at the end"),
+        Cut(name: "faststart.mp4", says: "has no 'moov' yet, which a recorder writes at the end"),
+        Cut(name: "video.mkv", says: "has no size in its Segment yet, which a recorder fills in at the end"),
+        Cut(name: "video.webm", says: "has no size in its Segment yet, which a recorder fills in at the end"),
+        Cut(name: "live.mkv", says: "has no size in its Segment yet, which a recorder fills in at the end"),
+        Cut(name: "video.avi", says: "has no size in its RIFF yet, which a recorder fills in at the end"),
+    ]
+
+    @Test("a recorder that was killed leaves a file that is not whole, and the verdict says why", arguments: cuts)
+    func killed(_ cut: Cut) throws {
+        #expect(try FakeFile(Recordings.read("cut/" + cut.name)).verdict().reason == cut.says)
+    }
+
+    @Test("killed between two fragments or packets, nothing is missing", arguments: ["fragmented.mp4", "video.ts"])
+    func killedBetween(_ name: String) throws {
+        #expect(try FakeFile(Recordings.read("cut/" + name)).verdict().isWhole)
+    }
+
+    /// Where a beginning of a file may pass for a whole one: at the ends of its fragments and packets.
+    static func mayPass(_ name: String, _ bytes: [UInt8], _ length: Int) -> Bool {
+        switch name {
+        case "video.ts": return length % 188 == 0
+        case "video.m2ts": return length % 192 == 0
+        case "fragmented.mp4":
+            // Behind each `mdat`, and in front of the box that ends the file.
+            let next = Array(bytes[length...].dropFirst(4).prefix(4))
+            return next == Array("moof".utf8) || next == Array("mfra".utf8)
+        default: return false
+        }
+    }
+
+    @Test("no beginning of a recording passes for the whole, wherever it is cut", arguments: Recordings.whole)
+    func beginnings(_ name: String) throws {
+        let bytes = try Recordings.read("whole/" + name)
+        for length in 1..<bytes.count where !Self.mayPass(name, bytes, length) {
+            let verdict = try FakeFile(Array(bytes[..<length])).verdict()
+            #expect(!verdict.isWhole, "the first \(length) of \(bytes.count) bytes")
+            // Once it says what it is, it is also said to be unfinished.
+            if length >= 400 { #expect(verdict.isNotWhole, "the first \(length) of \(bytes.count) bytes") }
+        }
+    }
+
+    @Test(
+        "room that was taken in advance and never written is no end",
+        arguments: Recordings.whole.filter { !$0.hasSuffix("jpg") })
+    func preallocated(_ name: String) throws {
+        let bytes = try Recordings.read("whole/" + name)
+        let verdict = try FakeFile(bytes + [UInt8](repeating: 0, count: 188 * 192)).verdict()
+        #expect(verdict.isNotWhole, "\(verdict)")
+    }
+
+    @Test(
+        "a file of zeros is not whole when its name says that it is a recording",
+        arguments: ["a.mp4", "a.MOV", "a.mkv", "a.ts", "a.avi", "a.jpg"])
+    func zeros(_ name: FilePath) throws {
+        let file = FakeFile([UInt8](repeating: 0, count: 5000))
+        #expect(try file.verdict(named: name).isNotWhole)
+        #expect(try file.verdict(named: "image.bin") == .unknownFormat)
+    }
+
+    @Test(
+        "of what is no container nothing is said",
+        arguments: ["", "G", "Good day", "blahfree", "RIFF....WAVEfmt ", "\u{1A}EB", "<html>moov</html>"])
+    func unknown(_ text: String) throws {
+        #expect(try FakeFile(Array(text.utf8)).verdict(named: "a.mp4") == .unknownFormat)
+    }
+
+    @Test("an error of the disk is thrown and is no verdict")
+    func unreadable() throws {
+        let pieces = Pieces(size: 100) { _, _ throws(SystemError) in
+            throw SystemError(call: "pread", subject: "clip.mp4", code: 5)
+        }
+        #expect(throws: SystemError.self) { try Container.verdict(of: pieces, named: "clip.mp4") }
+    }
+
+    @Test("a file on a disk is looked at through its descriptor")
+    func onDisk() throws {
+        let folder = TemporaryFolder()
+        let path = try folder.write("clip.mkv", Recordings.read("whole/video.mkv"))
+        #expect(try Container.verdict(of: Pieces(path: path), named: path.name) == .whole(.matroska))
+        #expect(throws: SystemError.self) { try Pieces(path: folder.path.appending("none")) }
+    }
+}

@@ -1,0 +1,85 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Media
+
+/// A program of this name stands in for it: what the real one prints is in the first test.
+@Suite("FFProbe")
+struct FFProbeTests {
+    @Test("what it prints is read")
+    func reads() {
+        // ffprobe 5.1 on a finished transport stream, with a time added.
+        let facts = FFProbe.facts(
+            from: Array(
+                """
+                {"programs": [], "streams": [{"codec_type": "audio"}, {"codec_type": "video", "width": 64, "height": 48}],
+                "format": {"duration": "1.040000", "tags": {"creation_time": "2024-05-01T10:20:30.000000Z"}}}
+                """.utf8))
+        #expect(
+            facts
+                == MediaFacts(
+                    recorded: WallTime(milliseconds: 1_714_558_830_000), duration: 1040, width: 64, height: 48))
+    }
+
+    @Test(
+        "what is no answer says nothing",
+        arguments: [
+            "", "{", "[]", "{}", #"{"format": {"duration": "NaN"}}"#, #"{"format": {"duration": "1e300"}}"#,
+            #"{"streams": [{"codec_type": "video", "width": -5, "height": 9223372036854775807}]}"#,
+            String(repeating: "[", count: 600),
+        ])
+    func nothing(_ text: String) { #expect(FFProbe.facts(from: Array(text.utf8)).isEmpty) }
+
+    @Test("it is found on the path, and otherwise not used")
+    func found() throws {
+        let folder = TemporaryFolder()
+        #expect(FFProbe.installed(path: "/nowhere:relative:\(folder.path)") == nil)
+        let probe = try fake(folder, "exit 0")
+        #expect(FFProbe.installed(path: "/nowhere:\(folder.path)") != nil)
+        #expect(probe.facts(of: "/tmp/a").isEmpty)
+    }
+
+    @Test("the file goes in as it is named, and nothing but files may be opened")
+    func asked() throws {
+        let folder = TemporaryFolder()
+        let probe = try fake(folder, #"printf '%s\n' "$@" > \#(folder.path)/words; echo '{"format":{"duration":"2"}}'"#)
+        #expect(probe.facts(of: "/tmp/-a b\nc").duration == 2000)
+        let words = String(decoding: try Files.read(folder.path.appending("words")), as: UTF8.self)
+        #expect(words.contains("\n-protocol_whitelist\nfile\n"))
+        #expect(words.hasSuffix("\nfile:/tmp/-a b\nc\n"))
+    }
+
+    @Test(
+        "one that fails, says too much or hangs says nothing, and is gone afterwards",
+        arguments: [
+            "exit 1", "yes", "echo $$ > PID; exec sleep 600",
+        ])
+    func fails(_ script: String) throws {
+        let folder = TemporaryFolder()
+        let pid = folder.path.appending("pid")
+        let probe = try fake(
+            folder, script == "yes" ? script : "\(script)".replacing("PID", with: pid.display),
+            patience: script == "yes" ? .seconds(60) : .milliseconds(300))
+        #expect(probe.facts(of: "/tmp/a").isEmpty)
+        if let number = try? Files.read(pid) {
+            let text = String(decoding: number.filter { $0 != 10 }, as: UTF8.self)
+            #expect(try FileLook.ifPresent(at: FilePath("/proc/" + text)) == nil)
+        }
+    }
+
+    private func fake(
+        _ folder: TemporaryFolder, _ script: String, patience: Duration = .seconds(60)
+    ) throws -> FFProbe {
+        let program = folder.path.appending("ffprobe")
+        // Written by another process: a program that this one has open for writing, in a child about to begin, would not
+        // start (ETXTBSY).
+        _ = try CommandOutput.read(
+            [
+                "/bin/sh", "-c", #"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#, "sh", program.display,
+                script,
+            ], [], limit: 100, .seconds(60))
+        return FFProbe(program: program, patience: patience)
+    }
+}

@@ -1,0 +1,171 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Media
+
+@Suite("Facts")
+struct FactsTests {
+    struct Case: CustomTestStringConvertible {
+        let name: String
+        let facts: MediaFacts
+        var testDescription: String { name }
+    }
+
+    /// 2024-05-01T10:20:30Z.
+    private static let recorded = WallTime(milliseconds: 1_714_558_830_000)
+
+    private static func facts(_ duration: Int64?, make: String? = nil, model: String? = nil) -> MediaFacts {
+        MediaFacts(recorded: recorded, duration: duration, width: 64, height: 48, make: make, model: model)
+    }
+
+    static let cases = [
+        Case(name: "plain.mp4", facts: facts(1000)),
+        Case(name: "faststart.mp4", facts: facts(1000)),
+        // Its `moov` was written before anything was recorded.
+        Case(name: "fragmented.mp4", facts: facts(nil)),
+        Case(name: "rotated.mp4", facts: MediaFacts(duration: 1000, width: 48, height: 64)),
+        Case(name: "camera.mov", facts: facts(1000, make: "Acme", model: "Trail 9")),
+        Case(
+            name: "keys.mov",
+            facts: MediaFacts(
+                recorded: WallTime(milliseconds: 1_714_558_831_000), duration: 1000, width: 64, height: 48,
+                make: "Acme",
+                model: "Phone 7")),
+        Case(name: "video.mkv", facts: facts(1000)),
+        Case(name: "video.webm", facts: facts(1000)),
+        Case(name: "video.avi", facts: MediaFacts(duration: 400, width: 64, height: 48)),
+        Case(name: "video.ts", facts: MediaFacts()),
+        Case(name: "picture.jpg", facts: MediaFacts(width: 64, height: 48)),
+        Case(
+            name: "camera.jpg",
+            facts: MediaFacts(recorded: recorded, width: 48, height: 64, make: "Acme", model: "Still 5")),
+    ]
+
+    @Test("of a recording are what its maker was told", arguments: cases)
+    func recordings(_ it: Case) throws {
+        #expect(try FakeFile(Recordings.read("whole/" + it.name)).facts() == it.facts)
+    }
+
+    @Test("a time without an offset is local time")
+    func local() throws {
+        let facts = try FakeFile(Recordings.read("whole/local.jpg")).facts()
+        let recorded = try #require(facts.recorded)
+        #expect(LocalTime(recorded).formatted("%F %T") == "2024-05-01 12:20:30")
+        #expect(facts.camera == "Acme Still 5")
+    }
+
+    @Test("a header's time of 0, or of 1970, is none", arguments: [0, 1, 2_082_844_800])
+    func unset(_ time: Int) throws {
+        let header =
+            big(0, 4) + big(time, 4) + big(0, 4) + big(1000, 4) + big(5000, 4) + [UInt8](repeating: 0, count: 80)
+        let file = FakeFile(box("ftyp") + box("moov", box("mvhd", header)))
+        #expect(try file.facts() == MediaFacts(duration: 5000))
+    }
+
+    @Test("a header of version 1 has long times")
+    func long() throws {
+        let header =
+            big(1 << 24, 4) + big(2_082_844_800 + 86_400, 8) + big(0, 8) + big(90_000, 4) + big(90_000 * 7200, 8)
+            + [UInt8](repeating: 0, count: 80)
+        let file = FakeFile(box("ftyp") + box("moov", box("mvhd", header)))
+        #expect(try file.facts() == MediaFacts(recorded: WallTime(milliseconds: 86_400_000), duration: 7_200_000))
+    }
+
+    @Test("the length of all fragments counts where the header has none")
+    func fragments() throws {
+        let header = big(0, 12) + big(1000, 4) + [UInt8](repeating: 0, count: 84)
+        let total = box("mvex", box("mehd", big(0, 4) + big(61_500, 4)))
+        #expect(try FakeFile(box("ftyp") + box("moov", box("mvhd", header) + total)).facts().duration == 61_500)
+    }
+
+    @Test("a Matroska date counts from 2001")
+    func matroskaDate() throws {
+        let date: [UInt8] = [0x44, 0x61, 0x88] + big(86_400_000_000_000, 8)
+        let info: [UInt8] = [0x15, 0x49, 0xA9, 0x66, 0x80 | UInt8(date.count)] + date
+        let file = FakeFile(
+            [0x1A, 0x45, 0xDF, 0xA3, 0x80, 0x18, 0x53, 0x80, 0x67, 0x80 | UInt8(info.count)] + info)
+        #expect(try file.facts().recorded?.description == "2001-01-02T00:00:00.000Z")
+    }
+
+    @Test("a name is short, printable and without space around it")
+    func text() {
+        #expect(Facts.text("  Acme\u{1B}[2J \0rest".utf8) == "Acme[2J")
+        #expect(Facts.text("\0".utf8) == nil)
+        #expect(Facts.text([UInt8](repeating: 65, count: 500))?.count == 64)
+        #expect(Facts.text([0xFF, 0x41]) == "\u{FFFD}A")
+    }
+
+    @Test("nothing of what is no recording")
+    func nothing() throws {
+        #expect(try FakeFile(Array("hello".utf8)).facts().isEmpty)
+        #expect(try FakeFile([]).facts().isEmpty)
+    }
+}
+
+@Suite("MediaFacts")
+struct MediaFactsTests {
+    @Test("a model that begins with its make is said once")
+    func camera() {
+        #expect(MediaFacts(make: "Acme", model: "ACME 5").camera == "ACME 5")
+        #expect(MediaFacts(make: "Acme", model: "Five").camera == "Acme Five")
+        #expect(MediaFacts(make: "Acme").camera == "Acme")
+        #expect(MediaFacts(model: "Five").camera == "Five")
+        #expect(MediaFacts().camera == nil)
+    }
+
+    @Test(
+        "a length fits into a name",
+        arguments: zip([0, 999, 42_000, 185_000, 3_723_999], ["0s", "0s", "42s", "3m05s", "1h02m03s"]))
+    func lasting(_ milliseconds: Int64, _ text: String) {
+        #expect(MediaFacts(duration: milliseconds).lasting == text)
+    }
+}
+
+@Suite("CivilTime")
+struct CivilTimeTests {
+    @Test(
+        "is a moment with its offset",
+        arguments: zip(
+            [
+                "1970-01-01T00:00:00", "2024:05:01 12:20:30", "2000-02-29 23:59:60", "1904-01-01T00:00:00",
+                "0001-01-01T00:00:00",
+            ],
+            [0, 1_714_566_030, 951_868_799, -2_082_844_800, -62_135_596_800] as [Int64]))
+    func moments(_ text: String, _ seconds: Int64) throws {
+        let time = try #require(CivilTime(text.utf8))
+        #expect(time.moment() == WallTime(milliseconds: seconds * 1000))
+        #expect(time.moment(offset: 7200) == WallTime(milliseconds: (seconds - 7200) * 1000))
+    }
+
+    @Test(
+        "is nothing that no calendar has",
+        arguments: [
+            "", "2024-05-01", "2024-02-30T00:00:00", "1900-02-29T00:00:00", "2024-13-01T00:00:00",
+            "2024-00-01T00:00:00",
+            "0000:00:00 00:00:00", "2024-05-01T24:00:00", "2024-05-01T00:60:00", "    :  :     :  :  ",
+            "2024-05:01T00:00:00",
+        ])
+    func refused(_ text: String) { #expect(CivilTime(text.utf8) == nil) }
+
+    @Test(
+        "offsets",
+        arguments: zip(
+            ["Z", "+02:00", "-0330", "+14", "+15:00", "02:00", "+2:0", "", "+1", "+02:60"],
+            [0, 7200, -12_600, 50_400, nil, nil, nil, nil, nil, nil] as [Int?]))
+    func offsets(_ text: String, _ seconds: Int?) { #expect(CivilTime.offset(text.utf8) == seconds) }
+
+    @Test("every day is one day after the one before it, as the other way round")
+    func roundTrip() throws {
+        for days in stride(from: -25_000, through: 80_000, by: 13) {
+            let wall = WallTime(milliseconds: Int64(days) * 86_400_000 + 3_723_000)
+            let utc = wall.utc
+            let time = try #require(
+                CivilTime(
+                    year: utc.year, month: utc.month, day: utc.day, hour: utc.hour, minute: utc.minute,
+                    second: utc.second))
+            #expect(time.moment() == wall)
+        }
+    }
+}

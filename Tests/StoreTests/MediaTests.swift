@@ -1,0 +1,36 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@Suite("What recordings say, kept")
+struct KeptMediaTests {
+    private let facts = MediaFacts(
+        recorded: WallTime(milliseconds: -5), duration: 1, width: 2, height: 3, make: "Acme", model: "5")
+
+    private func staged(_ scene: Scene, _ facts: MediaFacts) async throws -> Int64 {
+        guard case .recorded(let asset, _)? = try await scene.store.record([Scene.arrival(Scene.file("a"))]).first
+        else { throw Scene.Unexpected() }
+        try await scene.store.staged([Store.Copied(asset: asset, sha256: [1])], facts: [asset: facts])
+        return asset
+    }
+
+    @Test("comes back as it was, and nothing where nothing was said")
+    func kept() async throws {
+        let scene = try await Scene()
+        let asset = try await staged(scene, facts)
+        #expect(try await scene.store.mediaFacts(of: asset) == facts)
+        #expect(try await scene.store.mediaFacts(of: asset + 1).isEmpty)
+    }
+
+    @Test("is what the copy says that was made last", arguments: [MediaFacts(width: 7, height: 8), MediaFacts()])
+    func replaced(_ later: MediaFacts) async throws {
+        let scene = try await Scene()
+        let asset = try await staged(scene, facts)
+        let claim = try #require(try await scene.store.claim("nas", passingOver: []))
+        let failure = Failure(.transient, code: "x", message: "x", at: scene.clocks.wall(), retryable: true)
+        try await scene.store.finish(claim.upload.id, .copyLost(failure))
+        try await scene.store.staged([Store.Copied(asset: asset, sha256: [1])], facts: [asset: later])
+        #expect(try await scene.store.mediaFacts(of: asset) == later)
+    }
+}

@@ -1,0 +1,108 @@
+import Core
+import Linux
+import TestKit
+import Testing
+import Watch
+
+/// `settle.container: check`, on recordings of `Tests/Fixtures/media`.
+@Suite("A folder that wants whole containers")
+struct ContainerTests {
+    private let folder = TemporaryFolder()
+    private let scene = Scene()
+
+    private func recording(_ name: String) throws -> [UInt8] {
+        try Files.read(FilePath(#filePath).parent.parent.appending("Fixtures/media").appending(FilePath(name)))
+    }
+
+    private func rule(_ broken: WatchRule.Broken = .wait, after: Duration = .seconds(3600)) -> WatchRule {
+        var rule = WatchRule(name: "cam", path: folder.path)
+        rule.container = .check
+        rule.broken = broken
+        rule.brokenAfter = after
+        return rule
+    }
+
+    @Test("takes a whole one, and says that its container settled it")
+    func whole() async throws {
+        try await scene.watch([rule()]) { _ in
+            for name in ["plain.mp4", "video.mkv", "camera.jpg"] {
+                try folder.write(FilePath(name), recording("whole/" + name))
+            }
+            try await scene.settled("camera.jpg", "plain.mp4", "video.mkv")
+        }
+        #expect(scene.heard.settled.allSatisfy { $0.settledBy == .container })
+    }
+
+    @Test("waits for what is missing, says what, and takes the file when it has come")
+    func waits() async throws {
+        let whole = try recording("whole/plain.mp4")
+        try await scene.watch([rule()]) { watcher in
+            try folder.write("clip.mp4", Array(whole.dropLast(1000)))
+            try await eventually("it says what is missing") {
+                watcher.settlingFiles().contains { file in
+                    if case .container(let flaw) = file.reason { flaw.hasPrefix("ends ") } else { false }
+                }
+            }
+            #expect(scene.names.isEmpty)
+            try folder.write("clip.mp4", whole)
+            try await scene.settled("clip.mp4")
+        }
+        #expect(scene.heard.settled.first?.settledBy == .container)
+    }
+
+    @Test("takes one that stays unfinished after its time, with a warning")
+    func broken() async throws {
+        try await scene.watch([rule(.upload, after: .milliseconds(400))]) { _ in
+            try folder.write("clip.mkv", recording("cut/video.mkv"))
+            try await scene.settled("clip.mkv")
+        }
+        #expect(scene.heard.settled.first?.settledBy == .broken)
+        #expect(scene.heard.log.contains { $0.contains("clip.mkv has not changed for") && $0.contains("not whole") })
+    }
+
+    @Test("leaves one that stays unfinished where that is wanted, and reports it")
+    func left() async throws {
+        var rule = rule()
+        rule.reportAfter = .milliseconds(300)
+        try await scene.watch([rule]) { _ in
+            try folder.write("clip.avi", recording("cut/video.avi"))
+            try await scene.wait("report") { heard in
+                heard.log.contains { $0.contains("clip.avi has not settled") && $0.contains("no size in its RIFF") }
+            }
+        }
+        #expect(scene.names.isEmpty)
+    }
+
+    @Test("takes other files as it would without, and one that cannot be judged too")
+    func others() async throws {
+        try await scene.watch([rule()]) { _ in
+            try folder.write("notes.txt", Array("hello".utf8))
+            try await scene.settled("notes.txt")
+        }
+        #expect(scene.heard.settled.first?.settledBy == .lease)
+    }
+
+    @Test("more files than may be asked about at once all get their turn")
+    func many() async throws {
+        let whole = try recording("whole/picture.jpg")
+        let names = (0..<40).map { "picture \($0).jpg" }
+        try await scene.watch([rule()]) { _ in
+            for name in names { try folder.write(FilePath(name), whole) }
+            try await scene.settled(names)
+        }
+        #expect(scene.heard.settled.allSatisfy { $0.settledBy == .container })
+    }
+
+    @Test("one that is no candidate any more leaves nothing behind")
+    func gone() async throws {
+        try await scene.watch([rule()]) { watcher in
+            let path = try folder.write("clip.mp4", recording("cut/plain.mp4"))
+            try await eventually("it waits") {
+                watcher.settlingFiles().contains { if case .container = $0.reason { true } else { false } }
+            }
+            try Files.remove(path)
+            try await eventually("it is forgotten") { watcher.settlingFiles().isEmpty }
+        }
+        #expect(scene.names.isEmpty)
+    }
+}
