@@ -117,6 +117,15 @@ extension MistakeTests {
             "folders: [{settle: {marker: 'a/{name}'}, name: a, path: /a, upload_to: []}]",
             "29: folders[0].settle.marker: takes a name with `{name}`"),
         Mistake(
+            "folders: [{settle: {broken: wait}, name: a, path: /a, upload_to: []}]",
+            "29: folders[0].settle.broken: belongs to `container: check`; add that, or take this out"),
+        Mistake(
+            "folders: [{settle: {broken_after: 2h, container: check, broken: wait}, name: a, path: /a, upload_to: []}]",
+            "35: folders[0].settle.broken_after: belongs to `broken: upload`"),
+        Mistake(
+            "folders: [{settle: {container: yes}, name: a, path: /a, upload_to: []}]",
+            "32: folders[0].settle.container: takes"),
+        Mistake(
             "folders: [{require: {file: ../x}, name: a, path: /a, upload_to: []}]",
             "28: folders[0].require.file: takes a name or a path below the folder"),
         Mistake(

@@ -92,6 +92,28 @@ struct SettingsTests {
                         concurrency: 4, retry: Backoff(first: .seconds(7), ceiling: .seconds(1800), attempts: 3))))
     }
 
+    @Test(
+        "take what becomes of recordings that are not whole",
+        arguments: [
+            ("{}", .skip, .upload, 3600), ("{container: check}", .check, .upload, 3600),
+            ("{container: check, broken: wait}", .check, .wait, 3600),
+            ("{container: check, broken_after: 5m}", .check, .upload, 300),
+        ] as [(String, WatchRule.ContainerCheck, WatchRule.Broken, Int)])
+    func containers(
+        _ settle: String, _ container: WatchRule.ContainerCheck, _ broken: WatchRule.Broken, _ seconds: Int
+    ) throws {
+        let watch = try #require(
+            try read(
+                """
+                version: 1
+                folders: [{name: a, path: /a, upload_to: [b], settle: \(settle)}]
+                destinations: {b: {type: directory, path: /b}}
+                """
+            ).settings.folders.first?.watch)
+        #expect([watch.container == container, watch.broken == broken] == [true, true])
+        #expect(watch.brokenAfter == .seconds(seconds))
+    }
+
     @Test("take every kind of key that a destination declares")
     func destination() throws {
         let destination = try #require(
