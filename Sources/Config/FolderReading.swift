@@ -59,7 +59,7 @@ extension SettingsReading {
         readContainer(settle, &watch)
         let after = fields.fields("after_upload", .afterUpload)
         let settings = FolderSettings(
-            watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after), keeping: keeping(after),
+            watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after), retention: retention(after),
             group: group, empty: fields.take("empty", as: .choice)?.value ?? .skip,
             duplicates: fields.take("duplicates", as: .choice)?.value ?? .upload,
             priority: fields.take("priority", as: .whole(-1000...1000))?.value ?? 0,
@@ -179,8 +179,8 @@ extension SettingsReading {
             sidecars: endings?.map(\.value) ?? GroupRule.commonSidecars)
     }
 
-    private func keeping(_ fields: Fields) -> Keeping {
-        let keeping = Keeping(
+    private func retention(_ fields: Fields) -> Retention {
+        let retention = Retention(
             time: fields.take("for", as: .duration(.seconds(60) ... .seconds(10 * 366 * 86_400)))?.value,
             untilFree: fields.take("until_free", as: .bytes)?.value)
         if let source = fields.take("source", as: Reader<Source>.choice)?.value, source != .keep {
@@ -189,7 +189,7 @@ extension SettingsReading {
                     "belongs to `source: keep`: with `source: \(source.rawValue)` the source goes at once", key)
             }
         }
-        return keeping
+        return retention
     }
 
     private func remoteName(_ fields: Fields) -> Template {

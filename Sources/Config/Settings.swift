@@ -38,7 +38,7 @@ package struct FolderSettings: Hashable, Sendable {
     package var uploadTo: [String]
     package var afterUpload: SourceAction
     /// With ``SourceAction/keep``.
-    package var keeping = Keeping()
+    package var retention = Retention()
     /// Files that travel together; `nil` where each goes alone.
     package var group: GroupRule?
     /// What to do with files of 0 bytes.

@@ -102,7 +102,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("existing", a.existing != b.existing), ("empty", old.empty != new.empty),
             ("duplicates", old.duplicates != new.duplicates), ("upload_to", old.uploadTo != new.uploadTo),
             ("group", old.group != new.group),
-            ("after_upload", old.afterUpload != new.afterUpload || old.keeping != new.keeping),
+            ("after_upload", old.afterUpload != new.afterUpload || old.retention != new.retention),
             ("priority", old.priority != new.priority),
             ("remote_name", old.name != new.name), ("metadata", old.metadata != new.metadata),
             ("key", old.key != new.key), ("context", old.context != new.context),

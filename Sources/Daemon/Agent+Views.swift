@@ -192,7 +192,7 @@ extension Agent {
             view.gathering = held[state.folder].map { files in
                 files.prefix(20).map { GatheringView(path: $0.file.path.display, reason: $0.reason) }
             }
-            if let folder = house.folder(state.folder) { view.keeping = try await sourceRoom.view(folder) }
+            if let folder = house.folder(state.folder) { view.retention = try await sourceRoom.view(folder) }
             views.append(view)
         }
         return views

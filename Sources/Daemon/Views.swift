@@ -215,7 +215,7 @@ package struct FolderView: Codable, Sendable, Hashable {
     /// Files that have settled and wait for others that travel with them, at most 20; absent when there are none.
     package var gathering: [GatheringView]?
     /// How verified sources are kept; absent when they stay for ever or go at once.
-    package var keeping: KeepingView?
+    package var retention: RetentionView?
 }
 
 package struct GatheringView: Codable, Sendable, Hashable {
@@ -225,7 +225,7 @@ package struct GatheringView: Codable, Sendable, Hashable {
 }
 
 /// What `after_upload: {source: keep, for: …, until_free: …}` does in a folder.
-package struct KeepingView: Codable, Sendable, Hashable {
+package struct RetentionView: Codable, Sendable, Hashable {
     /// Bytes free on the folder's disk; absent when it is not there.
     package var free: Int64?
     /// Bytes that are to be free.

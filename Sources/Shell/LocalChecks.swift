@@ -28,7 +28,7 @@ enum LocalChecks {
             return CheckResult(.failed, "\(path.display) cannot be read: \(error.reason); " + remedy(error, "read"))
         }
         switch folder.afterUpload {
-        case .keep where folder.keeping.isLimited:
+        case .keep where folder.retention.isLimited:
             if let error = denied(path, W_OK | X_OK) {
                 return CheckResult(
                     .failed,

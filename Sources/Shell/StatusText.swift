@@ -36,7 +36,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         for file in (folder.gathering ?? []).prefix(3) {
             lines.append(entry("", "\(file.path) \(printable(file.reason))", console, .yellow))
         }
-        if let keeping = folder.keeping { lines.append(entry("", keepingText(keeping, now), console)) }
+        if let retention = folder.retention { lines.append(entry("", retentionText(retention, now), console)) }
     }
     for destination in status.destinations {
         var text =
@@ -90,19 +90,19 @@ private func batchText(_ status: StatusView) -> String {
 }
 
 /// `kept for 14 d, or until 20.0 GB are free (35.1 GB are); now go 3 files, 1.2 GB; the oldest was verified …`
-func keepingText(_ keeping: KeepingView, _ now: WallTime) -> String {
+func retentionText(_ retention: RetentionView, _ now: WallTime) -> String {
     var rules: [String] = []
-    if let seconds = keeping.seconds { rules.append("for \(Units.duration(seconds))") }
-    if let floor = keeping.untilFree {
-        let free = keeping.free.map { " (\(Units.bytes($0)) are)" } ?? ""
+    if let seconds = retention.seconds { rules.append("for \(Units.duration(seconds))") }
+    if let floor = retention.untilFree {
+        let free = retention.free.map { " (\(Units.bytes($0)) are)" } ?? ""
         rules.append("while \(Units.bytes(floor)) are free\(free)")
     }
     var text = "verified sources stay \(rules.joined(separator: ", ")); now "
     text +=
-        keeping.goingFiles == 0
+        retention.goingFiles == 0
         ? "none go"
-        : "\(keeping.goingFiles) \(keeping.goingFiles == 1 ? "goes" : "go"), \(Units.bytes(keeping.goingBytes))"
-    if let oldest = keeping.oldest { text += "; the oldest was verified \(Units.moment(oldest, now: now))" }
+        : "\(retention.goingFiles) \(retention.goingFiles == 1 ? "goes" : "go"), \(Units.bytes(retention.goingBytes))"
+    if let oldest = retention.oldest { text += "; the oldest was verified \(Units.moment(oldest, now: now))" }
     return text
 }
 

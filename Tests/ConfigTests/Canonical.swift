@@ -41,9 +41,9 @@ struct Canonical {
         let watch = folder.watch
         var settle = ["writers: \(watch.writers.rawValue)"]
         if let quiet = watch.quietFor { settle.append("quiet_for: \(Self.time(quiet))") }
-        let keeping =
-            (folder.keeping.time.map { ", for: \(Self.time($0))" } ?? "")
-            + (folder.keeping.untilFree.map { ", until_free: \($0) B" } ?? "")
+        let retention =
+            (folder.retention.time.map { ", for: \(Self.time($0))" } ?? "")
+            + (folder.retention.untilFree.map { ", until_free: \($0) B" } ?? "")
         if let marker = watch.marker { settle.append("marker: \(Self.quoted(marker.source))") }
         settle.append("report_after: \(Self.time(watch.reportAfter))")
         if watch.container == .check {
@@ -52,7 +52,7 @@ struct Canonical {
         }
         let after =
             switch folder.afterUpload {
-            case .keep, .leave: "source: keep" + keeping
+            case .keep, .leave: "source: keep" + retention
             case .delete: "source: delete"
             case .move(let to): "source: move, to: \(Self.quoted(to.source))"
             }
