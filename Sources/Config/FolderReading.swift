@@ -59,7 +59,11 @@ extension SettingsReading {
             policy: PolicyOverrides(
                 concurrency: fields.take("concurrency", as: .whole(1...64))?.value,
                 retry: fields.has("retry")
-                    ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil))
+                    ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil),
+            copy: fields.fields("staging", .folderStaging).take("copy", as: .choice)?.value, export: export(fields))
+        if settings.export != nil, settings.copy == .inPlace {
+            fields.error("`copy: in-place` makes nothing, and `export` does; take one of them out", "export")
+        }
         guard let path else { return nil }
         if let trouble = disk.troubleWatching(path.value) { fields.error(trouble, "path") }
         return ReadFolder(settings: settings, place: path.place, key: fields.path, target: after.node("to")?.start)

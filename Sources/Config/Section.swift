@@ -19,19 +19,21 @@ struct Section: Sendable {
             uniqueKeysWithValues: root.keys.filter { $0 != "folders" && $0 != "destinations" }.map {
                 ($0, "`\($0)` may only stand in the main file; files in config.d add `folders` and `destinations`")
             }))
-    static let staging = Section(path: "staging", keys: ["path", "copy", "max_size", "keep_free"])
+    static let staging = Section(path: "staging", keys: ["path", "copy", "max_size", "keep_free", "concurrency"])
     static let folder = Section(
         path: "folders[]",
         keys: [
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
-            "retry",
+            "retry", "staging", "export",
         ],
-        later: ["group", "export", "marker"] + laterPolicy,
+        later: ["group", "marker"] + laterPolicy,
         elsewhere: ["quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`"])
     static let settle = Section(
         path: "folders[].settle", keys: ["quiet_for", "writers"], later: ["container", "marker"])
     static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to"])
+    static let folderStaging = Section(path: "folders[].staging", keys: ["copy"])
+    static let export = Section(path: "folders[].export", keys: ["command", "output", "timeout", "min_size"])
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
@@ -49,7 +51,8 @@ struct Section: Sendable {
     private static let laterPolicy = ["windows", "bandwidth", "metered", "networks", "quotas", "limit", "power"]
 
     static let all: [Section] = [
-        root, staging, folder, settle, afterUpload, folderRetry, destination, destinationRetry, policy, concurrency,
+        root, staging, folder, settle, afterUpload, folderStaging, export, folderRetry, destination, destinationRetry,
+        policy, concurrency,
         retry, control, secret,
     ]
 

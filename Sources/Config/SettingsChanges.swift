@@ -39,6 +39,7 @@ package struct SettingsChanges: Hashable, Sendable {
                     ("copy", old.staging.copy != new.staging.copy),
                     ("max_size", old.staging.maxSize != new.staging.maxSize),
                     ("keep_free", old.staging.keepFree != new.staging.keepFree),
+                    ("concurrency", old.staging.concurrency != new.staging.concurrency),
                 ]
             ),
             (
@@ -99,6 +100,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("after_upload", old.afterUpload != new.afterUpload), ("priority", old.priority != new.priority),
             ("remote_name", old.name != new.name), ("metadata", old.metadata != new.metadata),
             ("key", old.key != new.key), ("context", old.context != new.context),
+            ("staging", old.copy != new.copy), ("export", old.export != new.export),
         ]
         return differs.filter(\.1).map(\.0) + keys(old.policy, new.policy)
     }

@@ -76,7 +76,6 @@ package final class Agent: Sendable {
         startedAt = house.clocks.wall()
         fileSystems = FileSystems()
         intake = Intake(house: house)
-        dispatcher = Dispatcher(house: house)
         board = EventBoard(house: house)
         let store = house.store
         let watcher = Watcher(
@@ -84,6 +83,7 @@ package final class Agent: Sendable {
             log: { house.log.notice($0) })
         self.watcher = watcher
         stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
+        dispatcher = Dispatcher(house: house) { watcher.reconsider(folder: $0, relative: $1) }
         releaser = Releaser(house: house)
         removals = RemoteRemovals(house: house, dispatcher: dispatcher)
     }
@@ -233,7 +233,8 @@ package final class Agent: Sendable {
 
     static func method(_ copy: StagingSettings.Copy) -> StagingArea.Method {
         switch copy {
-        case .auto: .auto
+        // What is uploaded in place has no copy; what was taken up before it was set so has.
+        case .auto, .inPlace: .auto
         case .copy: .copy
         case .reflink: .reflink
         }

@@ -12,7 +12,7 @@ extension Rebuild {
         let (look, sha256, origin) = try await blocking {
             (try FileLook(at: path), try contentDigest(of: path), try Origin.read(path))
         }
-        guard let origin, origin.size == look.size, origin.sha256 == hexadecimal(sha256),
+        guard let origin, origin.staged ?? origin.size == look.size, origin.sha256 == hexadecimal(sha256),
             let folder = house.folder(origin.folder), let identity = origin.identity, let paths = origin.paths
         else {
             if let origin, origin.sha256 != hexadecimal(sha256) {
@@ -88,7 +88,9 @@ extension Rebuild {
             arrival.orders[index].key = upload.key
             arrival.orders[index].context.merge(upload.context ?? [:]) { $1 }
         }
-        let staged = StagedFile(path: house.staging.path(FilePath("\(copy)")), size: file.look.size, sha256: sha256)
+        arrival.keeping = origin.staged == nil ? .copy : .export
+        let size = origin.staged ?? file.look.size
+        let staged = StagedFile(path: house.staging.path(FilePath("\(copy)")), size: size, sha256: sha256)
         var uploads: [Restored.Upload] = []
         for order in arrival.orders {
             uploads.append(
@@ -97,7 +99,10 @@ extension Rebuild {
                     size: file.look.size, modified: file.look.modified,
                     try await house.store.evidence(file.folder, file.relative, order.destination), mayBeOld: false))
         }
-        if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .keep }
-        return Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+        // Of an export's source no digest is kept with the copy, and without one it is not taken away.
+        if origin.staged != nil || uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .keep }
+        var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+        restored.stagedSize = origin.staged
+        return restored
     }
 }

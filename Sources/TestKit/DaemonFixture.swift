@@ -30,6 +30,9 @@ package final class DaemonFixture {
     /// More keys of `staging`, as YAML: `, keep_free: 0 B`.
     package var stagingKeys = ""
 
+    /// More keys of the folder, as lines of YAML.
+    package var folderKeys: [String] = []
+
     /// What the camera fills.
     package var drop: FilePath { place("drop") }
     /// On the drop folder's file system and outside it: where a file waits to be renamed into it.
@@ -165,7 +168,7 @@ package final class DaemonFixture {
                 settle: {quiet_for: 200ms}
                 remote_name: "{relative}"
                 upload_to: [\(uploadTo.joined(separator: ", "))]
-                after_upload: \(after)
+                after_upload: \(after)\(folderKeys.map { "\n    " + $0 }.joined())
             destinations:
             \(uploadTo.compactMap { lines[$0] }.joined(separator: "\n"))
             policy:

@@ -18,6 +18,7 @@ struct Canonical {
         var staging = ["path: \(Self.quoted(settings.staging.path))", "copy: \(settings.staging.copy.rawValue)"]
         if let most = settings.staging.maxSize { staging.append("max_size: \(Self.amount(most))") }
         staging.append("keep_free: \(Self.amount(settings.staging.keepFree))")
+        staging.append("concurrency: \(settings.staging.concurrency)")
         lines.append("staging: {\(staging.joined(separator: ", "))}")
         if settings.folders.isEmpty { lines.append("folders: []") } else { lines.append("folders:") }
         for folder in settings.folders { write(folder) }
@@ -56,6 +57,12 @@ struct Canonical {
             "remote_name: \(Self.quoted(folder.name.source))", "metadata: \(Self.templates(folder.metadata))",
             "context: \(Self.templates(folder.context))",
         ]
+        if let copy = folder.copy { keys.append("staging: {copy: \(copy.rawValue)}") }
+        if let export = folder.export {
+            keys.append(
+                "export: {command: \(Self.list(export.command.source)), output: \(Self.quoted(export.output.source)), "
+                    + "timeout: \(Self.time(export.timeout)), min_size: \(Self.amount(export.minSize))}")
+        }
         if let key = folder.key { keys.append("key: \(Self.quoted(key.source))") }
         keys += Self.overrides(folder.policy)
         lines.append("  - {\(keys.joined(separator: ", "))}")

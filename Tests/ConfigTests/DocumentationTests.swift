@@ -52,7 +52,9 @@ struct DocumentationTests {
             "recursive": "false", "include": "[\"*.mp4\"]", "exclude": "[\"*.tmp\"]", "settle": "{quiet_for: 3s}",
             "existing": "skip", "empty": "upload", "duplicates": "skip", "after_upload": "{source: delete}",
             "priority": "3", "remote_name": "\"{name}\"", "metadata": "{a: b}", "key": "\"{name}\"",
-            "context": "{a: b}", "concurrency": "1", "retry": "{first: 2s}",
+            "context": "{a: b}", "staging": "{copy: in-place}",
+            "export": "{command: [/bin/cp, \"{input}\", \"{output}\"], output: \"{stem}.mp4\"}", "concurrency": "1",
+            "retry": "{first: 2s}",
         ]
         for (key, value) in values {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes

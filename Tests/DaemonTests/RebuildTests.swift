@@ -199,7 +199,7 @@ struct RebuildTests {
         let staging = StagingArea(folder: scene.settings.staging.path, method: .copy)
         _ = try staging.prepare()
         let copy = try staging.copy(
-            source, expecting: identity, changed: look.changed, as: "5",
+            Wanted(source, identity, changed: look.changed), as: "5",
             origin: Origin(
                 identity, root: source.parent, changed: look.changed,
                 uploads: [

@@ -30,7 +30,7 @@ struct StagingTests {
         let content = noise(size, seed: UInt64(size))
         let source = try folder.write("source.mp4", content)
         let (identity, look) = try identity(source)
-        let copied = try area.copy(source, expecting: identity, changed: look.changed, as: "1")
+        let copied = try area.copy(Wanted(source, identity, changed: look.changed), as: "1")
         #expect(copied.sha256 == Hasher.digest(.sha256, of: content))
         #expect(try area.size(of: "1") == nil)
         try area.publish([copied])
@@ -53,7 +53,7 @@ struct StagingTests {
             let source = try folder.write(FilePath("source \(number)"), contents[number])
             let (identity, look) = try identity(source)
             copies.append(
-                try area.copy(source, expecting: identity, changed: look.changed, as: FilePath("\(number + 1)")))
+                try area.copy(Wanted(source, identity, changed: look.changed), as: FilePath("\(number + 1)")))
         }
         try area.publish(copies)
         try await disk.cutPower()
@@ -73,7 +73,7 @@ struct StagingTests {
             var (other, ctime) = (identity, look.changed)
             spoil(&other, &ctime)
             let error = #expect(throws: StagingError.self) {
-                try area.copy(source, expecting: other, changed: ctime, as: "1")
+                try area.copy(Wanted(source, other, changed: ctime), as: "1")
             }
             guard case .changed? = error else {
                 Issue.record("\(String(describing: error))")
@@ -89,14 +89,17 @@ struct StagingTests {
         let (identity, look) = try identity(source)
         var blocks = 0
         let error = #expect(throws: StagingError.self) {
-            try area.copy(source, expecting: identity, changed: look.changed, as: "1") {
-                blocks += 1
-                if blocks == 3 {
-                    let writer = try? Descriptor.open(source, for: .updating)
-                    try? writer?.write([1, 2, 3], named: source)
-                }
-                return false
-            }
+            let wanted = Wanted(source, identity, changed: look.changed)
+            _ = try area.copy(
+                wanted, as: "1",
+                pace: Pace(isStopped: {
+                    blocks += 1
+                    if blocks == 3 {
+                        let writer = try? Descriptor.open(source, for: .updating)
+                        try? writer?.write([1, 2, 3], named: source)
+                    }
+                    return false
+                }))
         }
         guard case .changed? = error else {
             Issue.record("\(String(describing: error))")
@@ -110,7 +113,7 @@ struct StagingTests {
         let source = try folder.write("source.mp4", noise(4 << 20))
         let (identity, look) = try identity(source)
         let error = #expect(throws: StagingError.self) {
-            try area.copy(source, expecting: identity, changed: look.changed, as: "1", isStopped: { true })
+            try area.copy(Wanted(source, identity, changed: look.changed), as: "1", pace: Pace(isStopped: { true }))
         }
         guard case .stopped? = error else {
             Issue.record("\(String(describing: error))")
@@ -124,7 +127,7 @@ struct StagingTests {
         let (identity, look) = try identity(source)
         try Files.remove(source)
         let error = #expect(throws: StagingError.self) {
-            try area.copy(source, expecting: identity, changed: look.changed, as: "1")
+            try area.copy(Wanted(source, identity, changed: look.changed), as: "1")
         }
         guard case .missing? = error else {
             Issue.record("\(String(describing: error))")
