@@ -30,7 +30,8 @@ extension Rebuild {
                 device: 0, inode: origin.inode ?? 0, size: origin.size, modified: origin.modified,
                 changed: origin.changed, born: origin.born, mode: 0o100644),
             identity: identity, settledBy: .quiet)
-        if let standing = try await version(at: source, of: identity, changed: origin.changed, sha256) {
+        let content = origin.staged == nil ? sha256 : origin.source.flatMap { bytes(hexadecimal: $0) }
+        if let standing = try await version(at: source, of: identity, changed: origin.changed, content) {
             file.look = standing
             found.covered[Found.Place(folder: file.folder, relative: file.relative)] = standing
         }
@@ -41,7 +42,7 @@ extension Rebuild {
 
     /// The source, if what was staged is what stands there now.
     private func version(
-        at source: FilePath, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]
+        at source: FilePath, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]?
     ) async throws -> FileLook? {
         try await blocking { () throws -> FileLook? in
             guard let look = try FileLook.ifPresent(at: source), look.isRegular, look.size == identity.size,
@@ -99,10 +100,14 @@ extension Rebuild {
                     size: file.look.size, modified: file.look.modified,
                     try await house.store.evidence(file.folder, file.relative, order.destination), mayBeOld: false))
         }
-        // Of an export's source no digest is kept with the copy, and without one it is not taken away.
-        if origin.staged != nil || uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .keep }
+        let sourceSHA256 = origin.source.flatMap { bytes(hexadecimal: $0) }
+        // A source is not taken away without its digest.
+        if origin.staged != nil && sourceSHA256 == nil || uploads.contains(where: { $0.standing.isAssumed }) {
+            arrival.action = .keep
+        }
         var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
         restored.stagedSize = origin.staged
+        restored.sourceSHA256 = origin.staged == nil ? nil : sourceSHA256
         return restored
     }
 }

@@ -131,6 +131,7 @@ extension StagingArea {
     ///
     /// - Throws: ``StagingError/full(_:)``, ``StagingError/broken(_:)``.
     package func publish(_ copies: [FreshCopy]) throws(StagingError) {
+        if copies.isEmpty { return }
         try writing { () throws(SystemError) in
             for copy in copies { try copy.sync(named: partial(copy.name)) }
             for copy in copies { try Files.rename(partial(copy.name), to: path(copy.name)) }

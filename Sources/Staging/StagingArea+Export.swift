@@ -105,6 +105,7 @@ extension StagingArea {
             if var origin {
                 origin.sha256 = hexadecimal(content.sha256)
                 origin.staged = size
+                origin.source = sourceSHA256.map(hexadecimal)
                 origin.write(to: made, named: output)
             }
             try Files.removeIfPresent(partial(name))

@@ -83,27 +83,38 @@ struct StagingTests {
         #expect(try Files.names(in: area.folder).isEmpty)
     }
 
-    @Test("a source that changes while it is copied is never accepted")
-    func changedMeanwhile() throws {
+    enum Meddling: String, CaseIterable, Sendable { case written, grown, truncated, replaced, removed, touched }
+
+    @Test(
+        "a source that somebody changes while it is copied is never accepted, and leaves nothing behind",
+        arguments: Meddling.allCases)
+    func changedMeanwhile(_ meddling: Meddling) throws {
         let source = try folder.write("source.mp4", noise(8 << 20))
         let (identity, look) = try identity(source)
+        func meddle() throws {
+            switch meddling {
+            case .written: try Descriptor.open(source, for: .updating).write([1, 2, 3], named: source)
+            case .grown: try Descriptor.open(source, for: .updating).setSize(9 << 20, named: source)
+            case .truncated: try Descriptor.open(source, for: .updating).setSize(5 << 20, named: source)
+            case .replaced: try Files.replace(source, with: noise(8 << 20, seed: 2))
+            case .removed: try Files.remove(source)
+            case .touched: try Descriptor.open(source, for: .updating).setModified(look.modified, named: source)
+            }
+        }
         var blocks = 0
         let error = #expect(throws: StagingError.self) {
-            let wanted = Wanted(source, identity, changed: look.changed)
             _ = try area.copy(
-                wanted, as: "1",
+                Wanted(source, identity, changed: look.changed), as: "1",
                 pace: Pace(isStopped: {
                     blocks += 1
-                    if blocks == 3 {
-                        let writer = try? Descriptor.open(source, for: .updating)
-                        try? writer?.write([1, 2, 3], named: source)
-                    }
+                    if blocks == 3 { do { try meddle() } catch { Issue.record(error) } }
                     return false
                 }))
         }
-        guard case .changed? = error else {
-            Issue.record("\(String(describing: error))")
-            return
+        switch error {
+        case .missing? where meddling == .removed: break
+        case .changed? where meddling != .removed: break
+        default: Issue.record("\(String(describing: error))")
         }
         #expect(try Files.names(in: area.folder).isEmpty)
     }
