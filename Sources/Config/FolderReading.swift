@@ -69,7 +69,11 @@ extension SettingsReading {
             policy: PolicyOverrides(
                 concurrency: fields.take("concurrency", as: .whole(1...64))?.value,
                 retry: fields.has("retry")
-                    ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil))
+                    ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil),
+            copy: fields.fields("staging", .folderStaging).take("copy", as: .choice)?.value, export: export(fields))
+        if settings.export != nil, settings.copy == .inPlace {
+            fields.error("`copy: in-place` makes nothing, and `export` does; take one of them out", "export")
+        }
         guard let path else { return nil }
         switch disk.watching(path.value) {
         case .good: break

@@ -39,6 +39,7 @@ package struct SettingsChanges: Hashable, Sendable {
                     ("copy", old.staging.copy != new.staging.copy),
                     ("max_size", old.staging.maxSize != new.staging.maxSize),
                     ("keep_free", old.staging.keepFree != new.staging.keepFree),
+                    ("concurrency", old.staging.concurrency != new.staging.concurrency),
                 ]
             ),
             (
@@ -109,6 +110,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("require", a.requirement != b.requirement), ("watch", a.watching != b.watching),
             ("min_size", a.limits.minSize != b.limits.minSize), ("max_size", a.limits.maxSize != b.limits.maxSize),
             ("min_age", a.limits.minAge != b.limits.minAge), ("max_age", a.limits.maxAge != b.limits.maxAge),
+            ("staging", old.copy != new.copy), ("export", old.export != new.export),
         ]
         return differs.filter(\.1).map(\.0) + keys(old.policy, new.policy)
     }

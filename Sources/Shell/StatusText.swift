@@ -54,6 +54,9 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
             "staging",
             "\(staging.path)  \(Units.bytes(staging.used)) used" + (staging.cap.map { " of \(Units.bytes($0))" } ?? "")
                 + ", \(Units.bytes(staging.free)) free on its disk", console))
+    for run in staging.running ?? [] {
+        lines.append(entry("", "\(printable(run.path))  " + stagingText(run), console, .cyan))
+    }
     if let hold = staging.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }
     if status.overflows > 0 {
         lines.append(
@@ -125,6 +128,7 @@ func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String 
     if let upload = event.op {
         text += " \(upload.id) \(upload.name) -> \(upload.destination)"
         switch event.type {
+        case "progress" where upload.staging != nil: text += "  " + (upload.staging.map(stagingText) ?? "")
         case "progress":
             text += "  \(Units.percent(upload.progress.fraction))"
             if let rate = upload.progress.rate { text += " \(Units.rate(rate))" }
