@@ -76,7 +76,7 @@ let package = Package(
         // Figures, one line each; `make bench`.
         .executableTarget(
             name: "Benchmarks",
-            dependencies: ["Core", "Linux", "Store", "Daemon", "Control", "Transport", "TestKit"],
+            dependencies: ["Core", "Linux", "Store", "Daemon", "Control", "Transport", "Watch", "TestKit"],
             swiftSettings: strict),
 
         tests("CoreTests", ["Core", "Linux"]),

@@ -24,6 +24,8 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isDenied: Bool { code == EACCES || code == EPERM }
     package var isReadOnly: Bool { code == EROFS }
     package var exists: Bool { code == EEXIST }
+    /// The path or a name in it is longer than the kernel takes.
+    package var isTooLong: Bool { code == ENAMETOOLONG }
     package var crossesFileSystems: Bool { code == EXDEV }
 
     /// The kernel's own words for the code.

@@ -29,6 +29,11 @@ package final class DaemonFixture {
     /// More keys of `archive`, as YAML: `, taken: fail`.
     package var archiveKeys = ""
 
+    /// More keys of the folder, as YAML, a line each: `require: {file: .here}`.
+    package var folderKeys: [String] = []
+    /// More keys of its `settle`: `, marker: "{name}.ok"`.
+    package var settleKeys = ""
+
     /// More keys of `staging`, as YAML: `, keep_free: 0 B`.
     package var stagingKeys = ""
 
@@ -167,7 +172,7 @@ package final class DaemonFixture {
             folders:
               - name: camera
                 path: \(drop.display)
-                settle: {quiet_for: 200ms}
+                settle: {quiet_for: 200ms\(settleKeys)}
                 remote_name: "{relative}"
                 upload_to: [\(uploadTo.joined(separator: ", "))]
                 after_upload: \(after)\(folderKeys.map { "\n    " + $0 }.joined())

@@ -77,6 +77,8 @@ extension Lookout {
         asked = asked?.map { file in file.flatMap { isOurs($0.directory) ? nil : $0 } }
         skipped = skipped.filter { !isOurs($0.key.directory) }
         ready.removeAll { isOurs($0.place.directory) }
+        awaited = awaited.filter { !isOurs($0.key.directory) }
+        complained = complained.filter { !isOurs($0.directory) }
         dissolve(root.top)
         root.top.isGone = true
         moves += 1

@@ -9,6 +9,8 @@ extension Lookout {
     /// Between two looks at a file that waits for something else than its own rest.
     private static let longestHold = Duration.seconds(600)
 
+    private static let mostComplaints = 1_000
+
     func settle() {
         let due = settling.due(at: now, limit: max(0, pace.batch - ready.count))
         if !due.isEmpty { hasNews = true }
@@ -29,6 +31,7 @@ extension Lookout {
         do {
             let (look, writer) = try question(path, rule)
             guard look.isRegular else { return settling.forget(place) }
+            if !complained.isEmpty { complained.remove(place) }
             let isMarked = rule.marker.map { self.isMarked(place, $0, folder) }
             let now = clocks.monotonic()
             let settledBy = settling.looked(at: place, look, writer: writer, isMarked: isMarked, at: now) { unchanged in
@@ -53,7 +56,15 @@ extension Lookout {
         } catch {
             // A name that is gone, or is a link by now, is nothing to talk about.
             if error.isMissing || error.isLink { return settling.forget(place) }
-            notice("cannot look at a file (\(error)); trying again in \(words(pace.absent))")
+            let isTooLong = error.isTooLong
+            // Once a file: it may go on for days.
+            if complained.count < Self.mostComplaints, complained.insert(place).inserted {
+                notice(
+                    "cannot look at a file (\(error)); "
+                        + (isTooLong ? "shorten the path, it is not seen until then" : "it is tried again and again"))
+            }
+            // No look will do as long as it has this path; when it has another one, a scan finds it.
+            if isTooLong { return settling.forget(place) }
             settling.postpone(place, until: now.advanced(by: pace.absent))
         }
     }

@@ -58,6 +58,8 @@ final class Lookout {
     var containers = ContainerChecks()
     /// Files that wait for the marker at a place.
     var awaited: [Place: Set<Place>] = [:]
+    /// Files of which it was said that they cannot be looked at.
+    var complained: Set<Place> = []
     var lastMarkerSweep: MonotonicTime?
     /// It was said that `/proc` does not show everything.
     var hasSaidClosed = false

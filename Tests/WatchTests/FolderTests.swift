@@ -22,7 +22,7 @@ struct FolderTests {
 
     static let hostile: [FilePath] = [
         "new\nline.mp4", FilePath(bytes: [0xFF, 0xFE, 0x2E, 0x6D]), FilePath(String(repeating: "n", count: 255)),
-        "-rf", "a b", "u\u{308}.mp4", "\u{FC}.mp4", "*", "x..", "\u{1B}[2J",
+        "-rf", "--", "%s%n%00", "a%2Fb", "...x..", "a b", "u\u{308}.mp4", "\u{FC}.mp4", "*", "x..", "\u{1B}[2J",
     ]
 
     @Test("names are bytes, at the start and in events")
@@ -51,6 +51,13 @@ struct FolderTests {
                     from.withCString { from in base.appending(FilePath(to)).withCString { symlink(from, $0) } } == 0)
             }
             #expect(base.appending("socket").withCString { mknod($0, S_IFSOCK | 0o600, 0) } == 0)
+            // The device that takes everything; only root may make one.
+            if getuid() == 0 {
+                #expect(base.appending("device").withCString { mknod($0, S_IFCHR | 0o600, 1 << 8 | 3) } == 0)
+            }
+            for (from, to) in [("self", "self"), ("one", "two"), ("two", "one")] {
+                #expect(makeLink(to: FilePath(from), at: base.appending(FilePath(to))))
+            }
             try folder.write(FilePath("in/\(name)/a.mp4.part"), [1])
             try folder.write(FilePath("in/\(name)/.sluice-release-1"), [1])
             try folder.write(FilePath("in/\(name)/@eaDir/thumb.jpg"), [1])
@@ -139,6 +146,31 @@ struct FolderTests {
             #expect(scene.heard.log.count == 1)
             #expect(scene.heard.log.first?.contains("fs.inotify.max_user_watches") == true)
             #expect(watcher.states()[0].unwatched > 0)
+        }
+    }
+
+    @Test("a file whose path is longer than the kernel takes is said once; the rest goes on")
+    func tooLong() async throws {
+        // The directory can still be opened, and its longest name makes the path too long.
+        let part = String(repeating: "d", count: 200)
+        let left = 4_000 - watched.bytes.count
+        let deep = FilePath(repeatElement(part, count: left / 201).joined(separator: "/"))
+        let name = FilePath(String(repeating: "n", count: 255))
+        let short = folder.path.appending("short")
+        try Files.makeFolders(short.appending(FilePath(part)))
+        try Files.makeFolders(watched.appending(deep.parent))
+        try folder.write(FilePath("short/\(part)").appending(name), [1])
+        try Files.rename(short.appending(FilePath(part)), to: watched.appending(deep))
+        defer { #expect(throws: Never.self) { try Files.rename(watched.appending(deep), to: short.appending("gone")) } }
+        try await scene.watch([rule()]) { watcher in
+            try await scene.wait("it is said") { $0.log.contains { $0.contains("shorten the path") } }
+            watcher.rescan()
+            try folder.write("in/a.mp4", [1])
+            try await scene.settled("a.mp4")
+            watcher.rescan()
+            try folder.write("in/b.mp4", [1])
+            try await scene.settled("a.mp4", "b.mp4")
+            #expect(scene.heard.log.count == 1)
         }
     }
 

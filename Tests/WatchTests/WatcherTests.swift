@@ -137,6 +137,24 @@ struct WatcherTests {
         }
     }
 
+    @Test("sees every file of a thousand directories in each other, made while it looks")
+    func deepestTree() async throws {
+        try await scene.watch([rule()]) { _ in
+            var expected: [String] = []
+            var relative = "d"
+            for depth in 0..<1_000 {
+                if depth % 50 == 0 {
+                    expected.append("\(relative)/f.mp4")
+                    try folder.write(FilePath("in/\(relative)/f.mp4"), [1])
+                } else {
+                    try Files.makeFolders(watched.appending(FilePath(relative)))
+                }
+                relative += "/d"
+            }
+            try await scene.settled(expected)
+        }
+    }
+
     @Test("sees what a moved-in directory brings, and what comes into it later")
     func movedInDirectory() async throws {
         try folder.write("out/trip/day/a.mp4", noise(10))

@@ -1,0 +1,154 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// Watching as a user meets it: what is absent, what waits, and what the kernel has no room for.
+@Suite("Watching, from the built program", .serialized, .timeLimit(.minutes(Patience.minutes(4))))
+struct WatchingTests {
+    private func status(_ fixture: DaemonFixture, says words: String) async throws -> String {
+        try await eventually("the status says: \(words)") {
+            guard let text = try await fixture.ask("status"), text.contains(words) else { return nil }
+            return text
+        }
+    }
+
+    private func arrives(_ fixture: DaemonFixture, _ name: FilePath, _ content: [UInt8]) async throws {
+        try await eventually("\(name) arrives; \(fixture.lastWords())") {
+            try FileLook.ifPresent(at: fixture.received.appending(name)) != nil
+        }
+        #expect(try Files.read(fixture.received.appending(name)) == content)
+    }
+
+    @Test("a folder that is not there at the start stops nothing, is absent, and is taken up when it appears")
+    func absentAtStart() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        let away = fixture.folder.path.appending("away")
+        try Files.rename(fixture.drop, to: away)
+        try fixture.writeConfiguration()
+        let check = try #require(try await fixture.ask("check"))
+        #expect(check.contains("absent"))
+        #expect(check.contains("is not there now, and is watched when it appears"))
+        try fixture.startDaemon()
+        _ = try await status(fixture, says: "absent: No such file or directory")
+        try Descriptor.open(away.appending("a.mp4"), for: .creating).write(noise(1000), named: "a.mp4")
+        try Files.rename(away, to: fixture.drop)
+        // Found by the look for absent folders, at most 10 s later.
+        try await arrives(fixture, "a.mp4", noise(1000))
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test("an absent folder is left over in a run that ends by itself, and no source of it is judged gone")
+    func absentOnce() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        fixture.folderKeys = ["require: {file: .sluice-here}"]
+        try fixture.writeConfiguration()
+        let file = try Descriptor.open(fixture.drop.appending("a.mp4"), for: .creating)
+        try file.write(noise(1000), named: "a.mp4")
+        let out = fixture.folder.path.appending("once")
+        let child = try Child(
+            fixture.binary, ["run", "--once", "--config", fixture.config.display], output: out,
+            errors: fixture.folder.path.appending("once.err"))
+        #expect(try await child.end(within: .seconds(30)) == .status(75))
+        #expect(try child.printed().contains(".sluice-here is missing (require.file)"))
+        #expect(try FileLook.ifPresent(at: fixture.received.appending("a.mp4")) == nil)
+        try Descriptor.open(fixture.drop.appending(".sluice-here"), for: .creating).close(named: "here")
+        try fixture.startDaemon()
+        try await arrives(fixture, "a.mp4", noise(1000))
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test("a file waits for its marker; status says so, and show names the rung")
+    func marker() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        fixture.settleKeys = ", marker: \"{name}.ok\", report_after: 1s"
+        try fixture.startDaemon()
+        let file = try Descriptor.open(fixture.drop.appending("a.mp4"), for: .creating)
+        try file.write(noise(1000), named: "a.mp4")
+        try file.close(named: "a.mp4")
+        let text = try await status(fixture, says: "does not settle")
+        #expect(text.contains("a.mp4.ok is not there yet"))
+        let json = try #require(try await fixture.ask("status", ["--json"]))
+        #expect(json.contains("\"overdue\":true"))
+        try Descriptor.open(fixture.drop.appending("a.mp4.ok"), for: .creating).close(named: "ok")
+        try await arrives(fixture, "a.mp4", noise(1000))
+        let shown = try await eventually("show tells") { try await fixture.ask("show", ["a.mp4"]) }
+        #expect(shown.contains("marker"))
+        #expect(try FileLook.ifPresent(at: fixture.received.appending("a.mp4.ok")) == nil)
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    /// A program that runs the daemon with limits of its own: those of a user namespace (user_namespaces(7)).
+    private func limited(_ limit: String, _ fixture: TemporaryFolder) throws -> FilePath {
+        let script = """
+            #!/bin/sh
+            exec unshare --user --map-root-user /bin/sh -c '\(limit) && exec "$0" "$@"' \(try Setting.binary().display) "$@"
+
+            """
+        let path = try fixture.write("sluice", Array(script.utf8))
+        #expect(path.withCString { chmod($0, 0o755) } == 0)
+        return path
+    }
+
+    static let canLimit = Task { () -> Bool in
+        let folder = TemporaryFolder()
+        let child = try? Child(
+            "/usr/bin/env",
+            [
+                "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "unshare", "--user", "--map-root-user", "/bin/sh", "-c",
+                "echo 16 >/proc/sys/user/max_inotify_watches",
+            ], output: folder.path.appending("out"), errors: folder.path.appending("err"))
+        return (try? await child?.end(within: .seconds(10))) == .status(0)
+    }
+
+    struct Limit: Sendable, CustomTestStringConvertible {
+        let file: String
+        let count: Int
+        /// What the log says.
+        let words: String
+        var testDescription: String { "\(file) \(count)" }
+    }
+
+    @Test(
+        "with a kernel that has no room for watches every file is found, and the remedy is said",
+        .enabled("user namespaces with limits of their own: sudo make test") { await canLimit.value },
+        arguments: [
+            Limit(
+                file: "max_inotify_watches", count: 16,
+                words: "Raise it with `sysctl fs.inotify.max_user_watches=524288`"),
+            Limit(
+                file: "max_inotify_instances", count: 0,
+                words: "raise it with `sysctl fs.inotify.max_user_instances=512`"),
+        ])
+    func kernelLimits(_ limit: Limit) async throws {
+        let folder = TemporaryFolder()
+        let fixture = try DaemonFixture(
+            source: .keep, binary: try limited("echo \(limit.count) >/proc/sys/user/\(limit.file)", folder))
+        try await fixture.startReceiver()
+        for number in 0..<40 { try Files.makeFolders(fixture.drop.appending(FilePath("d\(number)"))) }
+        try fixture.startDaemon()
+        _ = try await status(fixture, says: "directories polled")
+        for number in 0..<40 {
+            let path = fixture.drop.appending(FilePath("d\(number)/\(number).mp4"))
+            let file = try Descriptor.open(path, for: .creating)
+            try file.write(noise(100, seed: UInt64(number + 1)), named: path)
+            try file.close(named: path)
+        }
+        for number in 0..<40 {
+            try await arrives(
+                fixture, FilePath("d\(number)/\(number).mp4"), noise(100, seed: UInt64(number + 1)))
+        }
+        #expect(try #require(fixture.daemon).complained().components(separatedBy: limit.words).count == 2)
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+}
+
+extension String {
+    fileprivate func components(separatedBy words: String) -> [Substring] {
+        split(separator: words, omittingEmptySubsequences: false)
+    }
+}
