@@ -64,7 +64,8 @@ extension Agent {
             sourceAction: action(asset), sourceState: sourceState(row), remoteDelete: upload.remoteDelete,
             createdAt: upload.createdAt.description, startedAt: upload.startedAt?.description,
             finishedAt: upload.finishedAt?.description,
-            staging: upload.state == .staging ? house.making[asset.id].map(StagingRunView.init) : nil)
+            staging: upload.state == .staging ? house.making[asset.id].map(StagingRunView.init) : nil,
+            keeping: asset.keeping == .copy ? nil : asset.keeping.rawValue)
     }
 
     private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> String {

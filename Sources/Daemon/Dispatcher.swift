@@ -109,7 +109,7 @@ actor Dispatcher {
 
     private nonisolated func tellRepeat(_ asset: AssetRecord) {
         house.log.info(
-            "not sent again: the same content was uploaded before; the source is kept",
+            "not sent again: the same content was uploaded before, `sluice show` says as what; the source is kept",
             ["path": asset.path.display])
         house.releaseBell.ring()
     }

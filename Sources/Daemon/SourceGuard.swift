@@ -46,7 +46,11 @@ extension UploadRun {
     func verdict(on source: SourceGuard, _ notes: RunNotes, after error: UploadError? = nil) async -> Verdict? {
         do {
             switch try await source.standing() {
-            case .same:
+            case .same(let time):
+                if time != claim.asset.changed {
+                    // Only spares the next look its digest, so what goes wrong here costs nothing else.
+                    try? await house.store.proven(claim.asset.id, changed: time)
+                }
                 switch error?.remedy {
                 // It looks the same and does not have the content: somebody wrote to it, or its disk gave way.
                 case .restage? where error?.failure.code == "staged_changed": return changed(notes, isFinished: false)

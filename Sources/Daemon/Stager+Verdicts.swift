@@ -55,7 +55,7 @@ extension Stager {
             _ = house.troubles.clear(Self.trouble(of: asset.folder))
             if repeats.contains(asset.id) {
                 house.log.info(
-                    "not sent again: the same content was uploaded before; the source is kept",
+                    "not sent again: the same content was uploaded before, `sluice show` says as what; the source is kept",
                     ["path": asset.path.display])
             } else {
                 house.log.info(

@@ -42,6 +42,8 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var finishedAt: String?
     /// How its copy comes on, while that is made.
     package var staging: StagingRunView?
+    /// `in-place` or `export`, where it is no copy of the source that is uploaded.
+    package var keeping: String?
 
     /// Waits because a person said so: no state of its own, but what tables show and `list --state paused` finds.
     package var isPaused: Bool {

@@ -142,12 +142,6 @@ extension Descriptor {
         return (done, nil)
     }
 
-    /// Waits until these bytes are with the disk or the server, without its promise to keep them (sync_file_range(2)).
-    package borrowing func waitFlushed(from offset: Int64, count: Int64) {
-        // Only keeps the last sync short: that one reports every error.
-        withNumber { _ = sluice_wait_range($0, offset, count) }
-    }
-
     /// Cuts or extends the file (ftruncate(2)).
     package borrowing func setSize(_ size: Int64, named path: FilePath) throws(SystemError) {
         try withNumber { number throws(SystemError) in

@@ -41,12 +41,12 @@ extension Descriptor {
         }
     }
 
-    /// Returns when these bytes are with the disk, without its promise to keep them (sync_file_range(2)), and what went
+    /// Returns when these bytes are with the disk or the server, without its promise to keep them (sync_file_range(2)), and what went
     /// wrong on the way: the kernel tells it here, and the sync that follows would not hear of it.
     package borrowing func flush(from offset: Int64, count: Int64, named path: FilePath) throws(SystemError) {
         do throws(SystemError) {
             try withNumber { number throws(SystemError) in
-                _ = try systemCall("sync_file_range", on: path.display) { sluice_flush_range(number, offset, count) }
+                _ = try systemCall("sync_file_range", on: path.display) { sluice_wait_range(number, offset, count) }
             }
         } catch {
             // Some file systems cannot: the sync does all of it then.

@@ -77,6 +77,10 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("file", upload.path),
         ("size", "\(Units.bytes(upload.size)) (\(upload.size) bytes)"),
         ("folder", upload.folder),
+        (
+            "taken from",
+            upload.keeping.map { $0 == "export" ? "what export.command makes of it" : "the source, in place" }
+        ),
         ("destination", upload.destination),
         ("state", console.styled(stateWord(upload), style(ofState: upload.state))),
     ]

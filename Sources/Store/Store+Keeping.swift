@@ -15,6 +15,15 @@ extension Store {
         try digUp(upload.asset)
     }
 
+    /// The source of an asset that is uploaded in place has another ctime, and was found to have the same content.
+    package func proven(_ asset: Int64, changed: Int64) async throws {
+        try await change { connection in
+            try connection.run(
+                "UPDATE asset SET changed = ?2 WHERE id = ?1 AND keeping = 'in-place'",
+                [.integer(asset), .integer(changed)])
+        }
+    }
+
     /// What a command made has another size than the source.
     func resize(_ asset: Int64, to size: Int64, _ modified: Int64) throws {
         try connection.run(

@@ -1,4 +1,5 @@
 import Core
+import TestKit
 import Testing
 
 @Suite("Words of a command")
@@ -70,6 +71,25 @@ struct ExportWordsTests {
             #expect(abs((progress.fraction ?? -1) - expected) < 0.000_1)
         } else {
             #expect(progress == ExportProgress())
+        }
+    }
+
+    @Test("whatever is written or printed, both end in an answer")
+    func anything() {
+        var dice = Dice(seed: 4)
+        let pieces = [
+            "{", "}", "{{", "}}", "{input}", "{output}", "out_time_us=", "Duration: ", "progress=", "%", "9", ".", ":",
+            "-", "1e9", "nan", "ü", " ",
+        ]
+        for _ in 0..<20_000 {
+            let text = (0..<Int.random(in: 0...8, using: &dice)).map { _ in pieces.randomElement(using: &dice) ?? "" }
+                .joined()
+            if let words = try? CommandWords(["a", "{input}", text, "{output}"]) {
+                #expect(words.filled { _ in [] }.count == 4)
+            }
+            var progress = ExportProgress()
+            for line in ["Duration: 00:00:09.00,", text] { progress.take(line) }
+            #expect(progress.fraction.map { (0...1).contains($0) } ?? true)
         }
     }
 }

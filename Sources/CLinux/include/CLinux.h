@@ -26,7 +26,8 @@ int sluice_rename_no_replace(int from_folder, const char *from, int to_folder, c
 /// fallocate(2) with FALLOC_FL_KEEP_SIZE.
 int sluice_reserve(int file, int64_t size);
 int sluice_sync_range(int file, int64_t offset, int64_t count);
-/// As sluice_sync_range, and waits until they are written.
+/// As sluice_sync_range, and waits until they are written. The error that it returns is told once: no later fsync of
+/// this descriptor repeats it.
 int sluice_wait_range(int file, int64_t offset, int64_t count);
 /// A file without a name in `folder` (O_TMPFILE), gone with its descriptor.
 int sluice_nameless_file(int folder);
@@ -105,8 +106,6 @@ int64_t sluice_next_hole(int file, int64_t offset);
 int sluice_reserve_range(int file, int64_t offset, int64_t count);
 /// Whether there is nothing but zeros.
 int sluice_is_zero(const void *bytes, size_t count);
-/// As sluice_wait_range. The error that it returns is told once: no later fsync of this descriptor repeats it.
-int sluice_flush_range(int file, int64_t offset, int64_t count);
 /// ioprio_get(2) and ioprio_set(2) of this thread.
 int sluice_io_priority(void);
 int sluice_set_io_priority(int priority);

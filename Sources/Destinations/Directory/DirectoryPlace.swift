@@ -147,7 +147,9 @@ final class DirectoryPlace: WholePlace {
             if offset / Self.flushEvery != before / Self.flushEvery {
                 let flushed = before / Self.flushEvery * Self.flushEvery
                 file.startFlushing(from: flushed, count: Self.flushEvery)
-                if flushed > start { file.waitFlushed(from: flushed - Self.flushEvery, count: Self.flushEvery) }
+                if flushed > start {
+                    try file.flush(from: flushed - Self.flushEvery, count: Self.flushEvery, named: part)
+                }
                 staged.forget(from: 0, count: offset)
                 if target.clocks.monotonic().since(began) > Self.longestStretch { break }
             }
