@@ -37,9 +37,6 @@ package final class DaemonFixture {
     /// More keys of `staging`, as YAML: `, keep_free: 0 B`.
     package var stagingKeys = ""
 
-    /// More keys of the folder, as lines of YAML.
-    package var folderKeys: [String] = []
-
     /// What the camera fills.
     package var drop: FilePath { place("drop") }
     /// On the drop folder's file system and outside it: where a file waits to be renamed into it.

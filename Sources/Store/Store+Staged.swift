@@ -1,0 +1,178 @@
+package import Core
+
+// From "recorded" to "staged".
+
+extension Store {
+    /// Assets whose copy is to be made, the highest priority first, without those being copied now.
+    ///
+    /// - Parameter exports: Those that a command makes, and no others; else all but those.
+    package func arrived(limit: Int, except: Set<Int64>, exports: Bool = false) throws -> [AssetRecord] {
+        let (index, kind) = exports ? ("asset_to_export", "=") : ("asset_to_copy", "<>")
+        return try connection.query(
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY \(index)
+            WHERE state IN ('arrived', 'unsettled') AND keeping \(kind) 'export' AND state = 'arrived'
+            ORDER BY priority DESC, id
+            """
+        ) { row throws(StoreError) in
+            var found: [AssetRecord] = []
+            // Others may be passed over by the hundred thousand: their number is all that is read of them.
+            while found.count < limit, try row.next() {
+                if !except.contains(row.integer(0)) { found.append(AssetRecord(row, 0)) }
+            }
+            return found
+        }
+    }
+
+    /// A copy that is whole and durable under its name in the staging folder.
+    package struct Copied: Sendable {
+        package var asset: Int64
+        package var sha256: [UInt8]
+        /// The same content from another path counts as sent already (`duplicates: skip`).
+        package var skipsDuplicates: Bool
+        /// Bytes of it, and the digest of the source, where it is not a copy of that.
+        package var export: (size: Int64, sourceSHA256: [UInt8]?)?
+
+        package init(
+            asset: Int64, sha256: [UInt8], skipsDuplicates: Bool = false,
+            export: (size: Int64, sourceSHA256: [UInt8]?)? = nil
+        ) {
+            self.export = export
+            self.asset = asset
+            self.sha256 = sha256
+            self.skipsDuplicates = skipsDuplicates
+        }
+    }
+
+    /// The copies are in place: their uploads may go. One transaction for all.
+    ///
+    /// - Parameter facts: What they say of themselves, by their assets.
+    /// - Returns: The assets whose content was already uploaded from the same path, or from any where duplicates are
+    ///   skipped: their uploads are completed without sending, their sources kept.
+    @discardableResult
+    package func staged(_ copies: [Copied], facts: [Int64: MediaFacts] = [:]) async throws -> [Int64] {
+        try await change { connection in
+            var repeats: [Int64] = []
+            for copy in copies {
+                try connection.run(
+                    """
+                    UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3, staged_size = ?4, source_sha256 = ?5
+                    WHERE id = ?1 AND state = 'arrived'
+                    """,
+                    [
+                        .integer(copy.asset), .blob(copy.sha256), .integer(self.clocks.wall().milliseconds),
+                        .init(copy.export?.size), .init(copy.export.flatMap(\.sourceSHA256)),
+                    ])
+                guard connection.changes > 0, let asset = try self.asset(copy.asset) else { continue }
+                if let facts = facts[copy.asset] { try self.note(facts, of: copy.asset, connection) }
+                if let export = copy.export { try self.resize(copy.asset, to: export.size, asset.identity.modified) }
+                for upload in try self.uploads(of: copy.asset) where upload.state == .staging {
+                    try self.move(upload, by: .staged)
+                }
+                if try self.settleRepeat(asset, copy) { repeats.append(asset.id) }
+            }
+            return repeats
+        }
+    }
+
+    /// Smaller files are alike too often to be told by their content: another path means another file.
+    static let smallestDuplicate: Int64 = 4096
+
+    /// The same content, uploaded and verified before: from the same path (touched, copied back, restored), or from
+    /// another where the folder skips duplicates.
+    func settleRepeat(_ asset: AssetRecord, _ copy: Copied) throws -> Bool {
+        let anywhere = copy.skipsDuplicates && asset.size >= Self.smallestDuplicate
+        let uploads = try uploads(of: asset.id).filter { $0.state == .queued && $0.generation == 1 }
+        guard !uploads.isEmpty, asset.settledBy != .added else { return false }
+        var isRepeat = true
+        for upload in uploads {
+            let samePath = try earlier(
+                copy.sha256, upload.destination, "AND folder = ?3 AND relative = ?4 ORDER BY id DESC",
+                [.text(asset.folder), .blob(asset.identity.relative.bytes)])
+            // Without an order: they all hold the same.
+            let found = anywhere && samePath == nil ? try earlier(copy.sha256, upload.destination) : samePath
+            guard let before = found else {
+                isRepeat = false
+                continue
+            }
+            var remote =
+                before.remote.flatMap { Self.value(RemoteObject.self, json: $0) }
+                ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
+            let isSamePath = before.folder == asset.folder && before.relative == asset.identity.relative
+            let place = isSamePath ? "from this path" : "as \(before.relative.display) of folder \(before.folder)"
+            remote.warnings = [
+                "not sent again: the same content was uploaded \(place) at \(before.at); the source is kept"
+            ]
+            try connection.run("UPDATE asset SET action = 'leave', target = NULL WHERE id = ?1", [.integer(asset.id)])
+            try move(upload, by: .claimed)
+            var claimed = upload
+            claimed.state = .uploading
+            try complete(claimed, remote)
+        }
+        return isRepeat
+    }
+
+    private struct Earlier {
+        let remote: String?
+        let folder: String
+        let relative: FilePath
+        let at: WallTime
+    }
+
+    /// A completed upload of this content to `destination`.
+    private func earlier(
+        _ sha256: [UInt8], _ destination: String, _ condition: String = "", _ values: [Connection.Value] = []
+    ) throws -> Earlier? {
+        try connection.first(
+            """
+            SELECT remote, folder, relative, finished_at FROM history INDEXED BY history_content
+            WHERE sha256 = ?1 AND destination = ?2 AND outcome = 'completed' \(condition) LIMIT 1
+            """, [.blob(sha256), .text(destination)] + values
+        ) {
+            Earlier(
+                remote: $0.optionalText(0), folder: $0.text(1), relative: FilePath(bytes: $0.blob(2)),
+                at: WallTime(milliseconds: $0.integer(3)))
+        }
+    }
+
+    /// The source is no longer what was recorded: it settles again, and comes back as an arrival.
+    package func unsettle(_ asset: Int64) async throws {
+        try await change { connection in
+            try connection.run(
+                "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
+            // Perhaps only its ctime moved: the watcher must not take it for a known version.
+            try self.digUp(asset)
+        }
+    }
+
+    /// Assets that settle again after they had been recorded.
+    package func unsettled() throws -> [AssetRecord] {
+        try connection.all(
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_unsettled WHERE state = 'unsettled'
+            ORDER BY id LIMIT 1000
+            """
+        ) { AssetRecord($0, 0) }
+    }
+
+    /// The source cannot be copied, for its own sake (gone, too large): its uploads fail.
+    ///
+    /// - Parameter isGone: The source is not there, so its path may be used again. Otherwise the tombstone stays, or
+    ///   every scan would find the file anew and fail it once more.
+    package func cannotStage(_ asset: Int64, _ failure: Failure, isGone: Bool) async throws {
+        try await change { connection in
+            for upload in try self.uploads(of: asset) where upload.state == .staging {
+                try self.note(failure, upload)
+                try self.move(upload, by: .refused)
+                try self.remember(upload, .failed, code: failure.code)
+            }
+            try connection.run(
+                "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled')",
+                [.integer(asset)])
+            // Nothing of this version was sent.
+            if isGone { try self.digUp(asset) }
+        }
+    }
+
+    // MARK: Tombstones
+}
