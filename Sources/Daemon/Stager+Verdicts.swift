@@ -131,10 +131,11 @@ extension Stager {
     }
 
     /// The name of what stands in the way of a whole folder.
-    private static func trouble(of folder: String) -> String { "staging of \(folder)" }
+    static func trouble(of folder: String) -> String { "staging of \(folder)" }
 
     /// As ``putOff(_:_:_:)``, for what is wrong with the folder's settings: said once for all of its files.
     private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
+        troubled.insert(asset.folder)
         if house.troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: house.clocks.wall(), text: reason)) {
             house.log.error("files of a folder wait", ["folder": asset.folder, "reason": reason])
         }

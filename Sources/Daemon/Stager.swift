@@ -21,6 +21,8 @@ actor Stager {
     private var redeemed = StagingRoom.Promise()
     /// Assets whose source cannot be read now, and when they are tried again.
     var deferred: [Int64: Deferral] = [:]
+    /// Folders whose settings stand in the way of all of their files.
+    var troubled: Set<String> = []
     /// The staging folder did not take a copy: it is not tried again before this.
     var blockedUntil: MonotonicTime?
     private let workers: [Worker]
@@ -268,6 +270,9 @@ actor Stager {
         blockedUntil = nil
         let now = house.clocks.monotonic()
         for id in deferred.keys { deferred[id]?.until = now }
+        // What was set wrong is said anew if it still is, and no longer if its folder is gone.
+        for folder in troubled { _ = house.troubles.clear(Self.trouble(of: folder)) }
+        troubled = []
     }
 
     /// Ends copies that nobody waits for any more: their uploads were cancelled.

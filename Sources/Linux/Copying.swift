@@ -55,6 +55,10 @@ extension Descriptor {
     }
 }
 
+/// The priority of this thread's reads and writes, as ioprio_get(2) has it.
+func ioPriority() -> CInt { sluice_io_priority() }
+func setIOPriority(_ priority: CInt) -> Bool { sluice_set_io_priority(priority) == 0 }
+
 /// Whether there is nothing but zeros.
 package func isZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let start = bytes.baseAddress else { return true }
@@ -67,10 +71,12 @@ package func isZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
 /// service's sandbox may forbid it, which costs nothing but the courtesy.
 package func withLowPriority<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
     let before = sluice_io_priority()
-    let bestEffort: CInt = 2
-    let isLow = before >= 0 && sluice_set_io_priority(bestEffort << 13 | 7) == 0
+    // linux/ioprio.h: the class above bit 13, below it the place, 7 being the last.
+    let (idle, last): (CInt, CInt) = (3, 2 << 13 | 7)
+    // Whoever started us may have put all of it behind everybody already.
+    let isLowered = before >= 0 && before >> 13 != idle && sluice_set_io_priority(last) == 0
     // The thread does other work after this.
-    defer { if isLow { _ = sluice_set_io_priority(before) } }
+    defer { if isLowered { _ = sluice_set_io_priority(before) } }
     return try body()
 }
 

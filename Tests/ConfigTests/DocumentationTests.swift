@@ -75,6 +75,7 @@ struct DocumentationTests {
         "each example loads without a warning",
         arguments: [
             "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
+            "without-copies.yaml",
         ])
     func examples(_ name: String) throws {
         let loaded = try Settings.load(
@@ -88,6 +89,7 @@ struct DocumentationTests {
         #expect(
             try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }.sorted() == [
                 "cameras.yaml", "move-after-upload.yaml", "nas-folder.yaml", "sluice.yaml", "two-destinations.yaml",
+                "without-copies.yaml",
             ])
     }
 }

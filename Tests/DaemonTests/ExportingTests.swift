@@ -154,6 +154,9 @@ struct ExportingTests {
             try await scene.agent.show(id).upload.holds.contains { $0.text.contains("no `export` any more") }
         }
         #expect(try await scene.state(id) == .staging)
+        _ = try await scene.agent.cancel(Selection(ids: [id]))
+        _ = try await scene.agent.reload()
+        #expect(try await scene.agent.status().warnings.isEmpty, "nothing waits for it any more")
         try await scene.stop()
     }
 }
