@@ -40,9 +40,11 @@ extension SettingsReading {
     private func folder(_ fields: Fields, name: String, policy: PolicySettings, uploadTo: [String]) -> ReadFolder? {
         let settle = fields.fields("settle", .settle)
         let path = fields.take("path", as: .path)
+        let group = group(fields)
+        let include = fields.list("include", as: .glob)?.map(\.value) ?? []
         var watch = WatchRule(
             name: name, path: path?.value ?? "", recursive: fields.take("recursive", as: .flag)?.value ?? true,
-            include: fields.list("include", as: .glob)?.map(\.value) ?? [],
+            include: group?.include(with: include) ?? include,
             exclude: fields.list("exclude", as: .glob)?.map(\.value) ?? [],
             quietFor: settle.take("quiet_for", as: .duration(.zero ... .seconds(86_400)))?.value,
             writers: settle.take("writers", as: .choice)?.value ?? .lease,
@@ -58,7 +60,7 @@ extension SettingsReading {
         let after = fields.fields("after_upload", .afterUpload)
         let settings = FolderSettings(
             watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after), keeping: keeping(after),
-            empty: fields.take("empty", as: .choice)?.value ?? .skip,
+            group: group, empty: fields.take("empty", as: .choice)?.value ?? .skip,
             duplicates: fields.take("duplicates", as: .choice)?.value ?? .upload,
             priority: fields.take("priority", as: .whole(-1000...1000))?.value ?? 0,
             name: remoteName(fields),
@@ -161,6 +163,20 @@ extension SettingsReading {
             return target.map { .move(to: $0.value) } ?? .keep
         case .keep, nil: return .keep
         }
+    }
+
+    private enum Grouped: String, CaseIterable { case stem }
+
+    private func group(_ fields: Fields) -> GroupRule? {
+        guard fields.has("group") else { return nil }
+        let group = fields.fields("group", .group)
+        group.require("by", "files with one name and several endings belong together: `by: stem`")
+        _ = group.take("by", as: Reader<Grouped>.choice)
+        let endings = group.list("sidecars", as: .ending)
+        if let endings, endings.isEmpty { group.error("names no ending; take it out for the common ones", "sidecars") }
+        return GroupRule(
+            wait: group.take("wait", as: .duration(.zero ... .seconds(86_400)))?.value ?? .seconds(5),
+            sidecars: endings?.map(\.value) ?? GroupRule.commonSidecars)
     }
 
     private func keeping(_ fields: Fields) -> Keeping {

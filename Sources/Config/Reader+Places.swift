@@ -59,6 +59,18 @@ extension Reader where Value == MarkerName {
 
 extension Reader where Value == String {
     /// A pattern of fnmatch(3).
+    /// The end of a file's name without its dot, in lower case.
+    static var ending: Reader {
+        let expected = "an ending of 1 to 16 letters and digits, like `xml`"
+        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+            let ending = text.hasPrefix(".") ? text.dropFirst() : text[...]
+            guard (1...16).contains(ending.utf8.count), ending.utf8.allSatisfy(isNameByte), !ending.contains(".") else {
+                throw .plain
+            }
+            return ending.lowercased()
+        }
+    }
+
     static var glob: Reader {
         let expected = "a pattern like `*.mp4` or `front/*.jpg`"
         return Reader(expected: expected, isText: true) { text throws(Complaint) in

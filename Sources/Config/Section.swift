@@ -25,9 +25,9 @@ struct Section: Sendable {
         keys: [
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
-            "retry", "require", "watch", "min_size", "max_size", "min_age", "max_age",
+            "retry", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age",
         ],
-        later: ["group", "export"] + laterPolicy,
+        later: ["export"] + laterPolicy,
         elsewhere: [
             "quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`",
             "marker": "a file that the folder must have is `require: {file: NAME}`; one beside each finished file is "
@@ -39,6 +39,7 @@ struct Section: Sendable {
         keys: ["quiet_for", "writers", "marker", "report_after", "container", "broken", "broken_after"])
     static let require = Section(path: "folders[].require", keys: ["file", "mount"])
     static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to", "for", "until_free"])
+    static let group = Section(path: "folders[].group", keys: ["by", "wait", "sidecars"])
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
@@ -56,7 +57,7 @@ struct Section: Sendable {
     private static let laterPolicy = ["windows", "bandwidth", "metered", "networks", "quotas", "limit", "power"]
 
     static let all: [Section] = [
-        root, staging, folder, settle, require, afterUpload, folderRetry, destination, destinationRetry, policy,
+        root, staging, folder, settle, require, afterUpload, group, folderRetry, destination, destinationRetry, policy,
         concurrency,
         retry, control, secret,
     ]

@@ -39,6 +39,8 @@ package struct FolderSettings: Hashable, Sendable {
     package var afterUpload: SourceAction
     /// With ``SourceAction/keep``.
     package var keeping = Keeping()
+    /// Files that travel together; `nil` where each goes alone.
+    package var group: GroupRule?
     /// What to do with files of 0 bytes.
     package var empty: Empty
     package var duplicates: Duplicates

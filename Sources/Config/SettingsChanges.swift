@@ -101,6 +101,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ),
             ("existing", a.existing != b.existing), ("empty", old.empty != new.empty),
             ("duplicates", old.duplicates != new.duplicates), ("upload_to", old.uploadTo != new.uploadTo),
+            ("group", old.group != new.group),
             ("after_upload", old.afterUpload != new.afterUpload || old.keeping != new.keeping),
             ("priority", old.priority != new.priority),
             ("remote_name", old.name != new.name), ("metadata", old.metadata != new.metadata),

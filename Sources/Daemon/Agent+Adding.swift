@@ -76,9 +76,7 @@ extension Agent {
                     + rules.map { "\($0.name) (\($0.path.display))" }.joined(separator: ", "))
         }
         let system = fileSystems.identity(at: rule.path, device: look.device)
-        let identity = StoredIdentity(
-            folder: rule.name, relative: relative, size: look.size, modified: look.modified,
-            inode: system?.keepsInodes == true ? look.inode : nil, born: look.born, fileSystem: system?.name)
+        let identity = StoredIdentity(look, folder: rule.name, relative: relative, on: system)
         return SettledFile(
             folder: rule.name, root: rule.path, relative: relative, look: look, identity: identity, settledBy: .added)
     }

@@ -40,10 +40,13 @@ extension Agent {
     /// Nothing moves, and nothing will before a deadline or an event.
     func isAtRest() async -> Bool {
         let before = house.rest.rings
-        let bells = [house.stagerBell, house.dispatchBell, house.releaseBell, house.removalBell]
-        guard watcher.isAtRest, bells.allSatisfy(\.isWaiting), await stager.isAtRest, await dispatcher.isIdle else {
-            return false
-        }
+        let bells = [
+            house.stagerBell, house.dispatchBell, house.releaseBell, house.removalBell, house.roomBell,
+            house.gatheringBell,
+        ]
+        guard watcher.isAtRest, bells.allSatisfy(\.isWaiting), await stager.isAtRest, await dispatcher.isIdle,
+            await gathering.isAtRest
+        else { return false }
         return watcher.isAtRest && bells.allSatisfy(\.isWaiting) && house.rest.rings == before
     }
 
@@ -82,6 +85,11 @@ extension Agent {
         let named = view.settling.count
         view.settling.removeAll { listed.contains($0.path) }
         view.waiting += watcher.states().reduce(0) { $0 + $1.settling } - (named - view.settling.count)
+        let held = await gathering.waiting
+        view.waiting += held.count
+        view.settling += held.prefix(max(0, OnceView.most - view.settling.count)).map { file, reason in
+            OnceView.Unsettled(folder: file.folder, path: file.path.display, size: file.look.size, reason: reason)
+        }
         view.unreleased = try await house.store.releasable(limit: OnceView.most).map { asset, _ in
             OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "its turn did not come")
         }

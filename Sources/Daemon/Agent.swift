@@ -27,6 +27,7 @@ package final class Agent: Sendable {
     let stager: Stager
     let releaser: Releaser
     let sourceRoom: SourceRoom
+    let gathering: Gathering
     private let removals: RemoteRemovals
     /// Folders that were never watched before.
     let firstWatch: Mutex<Set<String>>
@@ -93,6 +94,9 @@ package final class Agent: Sendable {
         stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
         releaser = Releaser(house: house)
         sourceRoom = SourceRoom(house: house)
+        gathering = Gathering(house: house, intake: intake, fileSystems: fileSystems) {
+            watcher.reconsider(folder: $0, relative: $1)
+        }
         removals = RemoteRemovals(house: house, dispatcher: dispatcher)
     }
 
@@ -127,6 +131,7 @@ package final class Agent: Sendable {
             group.addTask { try await self.dispatcher.run() }
             group.addTask { try await self.releaser.run() }
             group.addTask { try await self.sourceRoom.run() }
+            group.addTask { try await self.gathering.run() }
             group.addTask { try await self.removals.run() }
             group.addTask { try await self.watchForDamage() }
             group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
@@ -146,7 +151,10 @@ package final class Agent: Sendable {
         var onRest: (@Sendable () -> Void)?
         if tellsRest { onRest = { bell.ring() } }
         try await watcher.run(
-            onSettled: { [intake] in try await intake.take($0) },
+            onSettled: { [intake, gathering] in
+                let alone = await gathering.sift($0)
+                if !alone.isEmpty { try await intake.take(alone) }
+            },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             // Only now: a process that dies before would take the rest of the old files for new ones.
             onScanned: { folders in

@@ -38,6 +38,7 @@ struct House: Sendable {
         releaseBell = Nudge(rest)
         removalBell = Nudge(rest)
         roomBell = Nudge(rest)
+        gatheringBell = Nudge(rest)
     }
 
     /// What is in force now. Whoever asks it twice takes it once.
@@ -58,6 +59,8 @@ struct House: Sendable {
     let releaseBell: Nudge
     /// Remote remains may be waiting to be removed.
     let removalBell: Nudge
+    /// Files came that travel with others.
+    let gatheringBell: Nudge
     /// Verified sources that are kept for a while may be due.
     let roomBell: Nudge
     /// Files came in, or the daemon has started: what is due once a day may be due.

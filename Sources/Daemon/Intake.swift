@@ -9,7 +9,11 @@ struct Intake: Sendable {
 
     /// Writes down a batch of settled files. Waits while the state cannot be written: what `Watch` holds back it sees
     /// again, so nothing is lost.
-    func take(_ files: [SettledFile]) async throws {
+    ///
+    /// - Parameters:
+    ///   - isUnit: They travel together.
+    ///   - leader: The file that they belong to, which was taken before; a path below their folder.
+    func take(_ files: [SettledFile], asUnit isUnit: Bool = false, with leader: FilePath? = nil) async throws {
         let (empty, wanted) = await split(files)
         try await insist { try await house.store.skip(empty.map(\.identity)) }
         for file in empty {
@@ -18,7 +22,9 @@ struct Intake: Sendable {
         var arrivals: [Arrival] = []
         for file in wanted {
             guard let folder = house.folder(file.folder) else { continue }
-            arrivals.append(arrival(of: file, folder, to: folder.uploadTo, facts: await facts(of: file)))
+            var arrival = arrival(of: file, folder, to: folder.uploadTo, facts: await facts(of: file))
+            if isUnit { (arrival.unit, arrival.joins) = (0, leader) }
+            arrivals.append(arrival)
         }
         if arrivals.isEmpty { return }
         let outcomes = try await insist { try await house.store.record(arrivals) }

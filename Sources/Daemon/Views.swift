@@ -212,8 +212,16 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var polled = 0
     /// Those among them that would have a watch, if the limit on watches let them.
     package var unwatched = 0
+    /// Files that have settled and wait for others that travel with them, at most 20; absent when there are none.
+    package var gathering: [GatheringView]?
     /// How verified sources are kept; absent when they stay for ever or go at once.
     package var keeping: KeepingView?
+}
+
+package struct GatheringView: Codable, Sendable, Hashable {
+    package var path: String
+    /// What it waits for.
+    package var reason: String
 }
 
 /// What `after_upload: {source: keep, for: …, until_free: …}` does in a folder.

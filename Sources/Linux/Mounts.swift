@@ -156,3 +156,15 @@ package func uniqueMount(holding path: FilePath) -> UInt64? {
     let number = path.withCString { sluice_unique_mount_number($0) }
     return number == 0 ? nil : number
 }
+
+extension StoredIdentity {
+    /// - Parameters:
+    ///   - folder: The configured folder's name.
+    ///   - relative: The path below it.
+    ///   - fileSystem: What holds it; `nil` where that is not told.
+    package init(_ look: FileLook, folder: String, relative: FilePath, on fileSystem: FileSystemIdentity?) {
+        self.init(
+            folder: folder, relative: relative, size: look.size, modified: look.modified,
+            inode: fileSystem?.keepsInodes == true ? look.inode : nil, born: look.born, fileSystem: fileSystem?.name)
+    }
+}

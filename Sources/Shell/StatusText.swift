@@ -29,11 +29,14 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
                 "folder",
                 "\(folder.name)  \(folder.path)  " + styledState(state, ["watching", "scanning"], console) + settling,
                 console))
-        if let keeping = folder.keeping { lines.append(entry("", keepingText(keeping, now), console)) }
         // What moves, and what has waited for longest.
         for file in status.settling.filter({ $0.folder == folder.name }).prefix(5) {
             lines.append(entry("", settlingText(file, now), console, file.overdue ? .yellow : nil))
         }
+        for file in (folder.gathering ?? []).prefix(3) {
+            lines.append(entry("", "\(file.path) \(printable(file.reason))", console, .yellow))
+        }
+        if let keeping = folder.keeping { lines.append(entry("", keepingText(keeping, now), console)) }
     }
     for destination in status.destinations {
         var text =

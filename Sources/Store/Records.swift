@@ -32,6 +32,10 @@ package struct Arrival: Sendable, Hashable {
     package var orders: [Order]
     /// A person asked for it although it may have been uploaded before.
     package var again: Bool
+    /// Arrivals of one batch with the same number travel together; `nil` for one that goes alone.
+    package var unit: Int?
+    /// It joins the newest of this path (below the folder), which was taken before.
+    package var joins: FilePath?
 
     package init(file: SettledFile, action: SourceAction, priority: Int, orders: [Order], again: Bool = false) {
         self.file = file
@@ -54,6 +58,14 @@ package enum ArrivalOutcome: Sendable, Hashable {
     case known
     /// Another live upload has the key.
     case keyTaken(String)
+
+    /// `nil` where nothing was written down.
+    var asset: Int64? {
+        switch self {
+        case .recorded(let asset, _), .newVersion(let asset, _), .renewed(let asset): asset
+        case .known, .keyTaken: nil
+        }
+    }
 }
 
 package struct AssetRecord: Sendable, Hashable {

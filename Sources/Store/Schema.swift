@@ -80,6 +80,7 @@ enum Schema {
             target TEXT,                           -- template, for move
             source_state TEXT NOT NULL,            -- SourceState
             source_note TEXT,                      -- what happened to the source, or why not
+            unit INTEGER,                          -- those that travel together have the id of the first of them
             priority INTEGER NOT NULL,
             arrived_at INTEGER NOT NULL,           -- ms since 1970
             staged_at INTEGER,
@@ -93,6 +94,7 @@ enum Schema {
         -- By the last name of the path.
         CREATE INDEX asset_leaf ON asset (\(leaf));
         CREATE INDEX asset_due ON asset (id) WHERE due = 1;
+        CREATE INDEX asset_unit ON asset (unit) WHERE unit IS NOT NULL;
         -- The oldest of a folder go first.
         CREATE INDEX asset_kept ON asset (folder, kept_at) WHERE kept_at IS NOT NULL;
 

@@ -28,7 +28,36 @@ extension Store {
 
     /// Writes settled files down, each with its uploads and its tombstone: one transaction for all.
     package func record(_ arrivals: [Arrival]) async throws -> [ArrivalOutcome] {
-        try await change { connection in try arrivals.map { try self.record($0, connection) } }
+        try await change { connection in
+            let outcomes = try arrivals.map { try self.record($0, connection) }
+            try self.unite(arrivals, outcomes, connection)
+            return outcomes
+        }
+    }
+
+    /// Those that travel together are told by the number of the first of them.
+    private func unite(
+        _ arrivals: [Arrival], _ outcomes: [ArrivalOutcome], _ connection: Connection
+    ) throws {
+        var units: [Int: Int64] = [:]
+        for (arrival, outcome) in zip(arrivals, outcomes) {
+            guard let unit = arrival.unit, let asset = outcome.asset else { continue }
+            if units[unit] == nil, let leader = arrival.joins {
+                units[unit] = try connection.first(
+                    """
+                    SELECT id, unit FROM asset INDEXED BY asset_relative WHERE relative = ?1 AND folder = ?2
+                    ORDER BY id DESC LIMIT 1
+                    """, [.blob(leader.bytes), .text(arrival.file.folder)]
+                ) { $0.optionalInteger(1) ?? $0.integer(0) }
+                if let first = units[unit] {
+                    try connection.run("UPDATE asset SET unit = ?1 WHERE id = ?1", [.integer(first)])
+                }
+            }
+            let first = units[unit] ?? asset
+            units[unit] = first
+            try connection.run(
+                "UPDATE asset SET unit = ?2 WHERE id = ?1", [.integer(asset), .integer(first)])
+        }
     }
 
     private func record(_ arrival: Arrival, _ connection: Connection) throws -> ArrivalOutcome {

@@ -41,8 +41,7 @@ extension Store {
         try await change { connection in
             var gone: [Int64] = []
             for id in assets {
-                let verdict = ReleaseVerdict(uploads: try self.uploads(of: id).map(\.state))
-                guard verdict == .release else {
+                guard try self.verdict(id) == .release else {
                     try connection.run("UPDATE asset SET kept_at = NULL WHERE id = ?1", [.integer(id)])
                     continue
                 }

@@ -24,11 +24,36 @@ extension Store {
             try connection.first(
                 "SELECT \(AssetRecord.columns) FROM asset WHERE id = ?1 AND due = 1", [.integer(id)]
             ) { AssetRecord($0, 0) }
-        }.map { ($0, ReleaseVerdict(uploads: try uploads(of: $0.id).map(\.state))) }
+        }.map { ($0, try verdict($0.id)) }
     }
+
+    /// What is to be done with an asset: nothing while one that travels with it still needs what it has.
+    func verdict(_ asset: Int64) throws -> ReleaseVerdict {
+        let own = ReleaseVerdict(uploads: try uploads(of: asset).map(\.state))
+        guard own != .keepBoth, let unit = try unit(of: asset) else { return own }
+        let isOver = try connection.first(Self.unitIsOver, [.integer(unit)]) { _ in true } == nil
+        return isOver ? own : .keepBoth
+    }
+
+    private func unit(of asset: Int64) throws -> Int64? {
+        try connection.first("SELECT unit FROM asset WHERE id = ?1", [.integer(asset)]) { $0.optionalInteger(0) } ?? nil
+    }
+
+    /// A row for as long as an upload of the unit is to come or has failed.
+    private static let unitIsOver = """
+        SELECT 1 FROM asset JOIN upload ON upload.asset = asset.id WHERE asset.unit = ?1
+        AND upload.state IN ('staging', 'queued', 'uploading', 'failed') LIMIT 1
+        """
 
     /// Puts the asset on the release's list when its uploads are all over. Part of the transaction that ended the last.
     func noteDue(_ asset: Int64) throws {
+        if let unit = try unit(of: asset) {
+            // All of them: the last one that is over sets the others free.
+            if try connection.first(Self.unitIsOver, [.integer(unit)], { _ in true }) == nil {
+                try connection.run("UPDATE asset SET due = 1 WHERE unit = ?1", [.integer(unit)])
+            }
+            return
+        }
         try connection.run(
             """
             UPDATE asset SET due = 1 WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM upload WHERE asset = ?1

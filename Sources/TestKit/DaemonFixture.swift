@@ -20,6 +20,8 @@ package final class DaemonFixture {
     package var destination: String?
     /// More keys of the destination, as YAML: `, checksum: sha1`.
     package var destinationKeys = ""
+    /// More lines of the folder.
+    package var folderKeys: [String] = []
     /// More keys of the folder's `after_upload`, as `, for: 1h`.
     package var afterKeys = ""
     /// Where files go; `archive` is a folder of this machine, ``archive``.
@@ -168,6 +170,7 @@ package final class DaemonFixture {
                 remote_name: "{relative}"
                 upload_to: [\(uploadTo.joined(separator: ", "))]
                 after_upload: \(after)
+            \(folderKeys.map { "    " + $0 }.joined(separator: "\n"))
             destinations:
             \(uploadTo.compactMap { lines[$0] }.joined(separator: "\n"))
             policy:

@@ -345,11 +345,3 @@ extension Lookout {
         outbox.append(.scanned(folders: folders))
     }
 }
-
-extension StoredIdentity {
-    init(_ look: FileLook, folder: String, relative: FilePath, on fileSystem: FileSystemIdentity?) {
-        self.init(
-            folder: folder, relative: relative, size: look.size, modified: look.modified,
-            inode: fileSystem?.keepsInodes == true ? look.inode : nil, born: look.born, fileSystem: fileSystem?.name)
-    }
-}

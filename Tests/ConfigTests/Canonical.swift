@@ -41,15 +41,15 @@ struct Canonical {
         let watch = folder.watch
         var settle = ["writers: \(watch.writers.rawValue)"]
         if let quiet = watch.quietFor { settle.append("quiet_for: \(Self.time(quiet))") }
-        let keeping =
-            (folder.keeping.time.map { ", for: \(Self.time($0))" } ?? "")
-            + (folder.keeping.untilFree.map { ", until_free: \($0) B" } ?? "")
         if let marker = watch.marker { settle.append("marker: \(Self.quoted(marker.source))") }
         settle.append("report_after: \(Self.time(watch.reportAfter))")
         if watch.container == .check {
             settle += ["container: check", "broken: \(watch.broken.rawValue)"]
             if watch.broken == .upload { settle.append("broken_after: \(Self.time(watch.brokenAfter))") }
         }
+        let keeping =
+            (folder.keeping.time.map { ", for: \(Self.time($0))" } ?? "")
+            + (folder.keeping.untilFree.map { ", until_free: \($0) B" } ?? "")
         let after =
             switch folder.afterUpload {
             case .keep, .leave: "source: keep" + keeping
@@ -65,6 +65,9 @@ struct Canonical {
             "remote_name: \(Self.quoted(folder.name.source))", "metadata: \(Self.templates(folder.metadata))",
             "context: \(Self.templates(folder.context))",
         ]
+        if let group = folder.group {
+            keys.append("group: {by: stem, wait: \(Self.time(group.wait)), sidecars: \(Self.list(group.sidecars))}")
+        }
         keys.append("watch: \(watch.watching.rawValue)")
         let required = watch.requirement
         let require =

@@ -1,0 +1,145 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Watch
+
+/// Holds back settled files of folders with `group` until all that travels with them has settled too.
+///
+/// What it holds is in memory only: after a restart the scan finds it again.
+actor Gathering {
+    private let house: House
+    private let intake: Intake
+    private let fileSystems: FileSystems
+    private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
+    private var grouping = Grouping()
+    private let bell: Nudge
+
+    /// Sidecars whose video never comes are not remembered without end; a scan finds them again.
+    private static let most = 20_000
+
+    init(
+        house: House, intake: Intake, fileSystems: FileSystems,
+        reconsider: @escaping @Sendable (_ folder: String, _ relative: FilePath) -> Void
+    ) {
+        self.house = house
+        self.intake = intake
+        self.fileSystems = fileSystems
+        self.reconsider = reconsider
+        bell = house.gatheringBell
+    }
+
+    /// Keeps those that have a group.
+    ///
+    /// - Returns: Those that go alone.
+    func sift(_ files: [SettledFile]) -> [SettledFile] {
+        let now = house.clocks.monotonic()
+        var alone: [SettledFile] = []
+        for file in files {
+            if let rule = house.folder(file.folder)?.group, grouping.count < Self.most {
+                grouping.add(file, wait: rule.wait, at: now)
+            } else {
+                alone.append(file)
+            }
+        }
+        if alone.count < files.count { bell.ring() }
+        return alone
+    }
+
+    func run() async throws {
+        while !Task.isCancelled {
+            let now = house.clocks.monotonic()
+            var listings: [FilePath: [FilePath]] = [:]
+            for key in grouping.due(at: now) where !Task.isCancelled { try await look(at: key, now, &listings) }
+            // A group that came while another was looked at has its own time.
+            await bell.wait(atMost: grouping.next.map { max(.milliseconds(10), $0.since(house.clocks.monotonic())) })
+        }
+    }
+
+    private func look(at key: Grouping.Key, _ now: MonotonicTime, _ listings: inout [FilePath: [FilePath]]) async throws
+    {
+        guard let group = grouping.all[key], let first = group.members.values.first else { return }
+        guard let folder = house.folder(key.folder), let rule = folder.group else {
+            // The configuration has changed: they go alone.
+            return try await intake.take(grouping.take(key))
+        }
+        if try await dropChanged(key, group) { return bell.ring() }
+        let directory = first.root.appending(key.directory)
+        let names: [FilePath]
+        if let known = listings[directory] {
+            names = known
+        } else {
+            do { names = try await blocking { try Files.names(in: directory) } } catch let error as SystemError {
+                // A disk that is away: what waits here is found again when it is back.
+                if grouping.wait(key, for: "\(error)", isExpected: true, at: now) { tell(key, "\(error)") }
+                return
+            }
+            listings[directory] = names
+        }
+        let taken = NameRules(include: folder.watch.include, exclude: folder.watch.exclude)
+        let others = names.filter { $0.stem == key.stem }.map { key.directory.appending($0) }.filter {
+            group.members[$0] == nil && taken.takes($0)
+        }
+        let missing = try await unknown(others, first.root, key.folder)
+        // More came while the disk was asked.
+        guard let now = grouping.all[key], now.members.keys == group.members.keys else { return bell.ring() }
+        let isLed = (group.members.keys + others).contains { !rule.isSidecar($0.name) }
+        if let one = missing.first {
+            let reason = "waits for \(one.name.display), which has not settled"
+            if grouping.wait(key, for: reason, isExpected: true, at: house.clocks.monotonic()) { tell(key, reason) }
+        } else if !isLed {
+            let reason = "a sidecar file that waits for its \(key.stem.display).*"
+            if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { tell(key, reason) }
+        } else {
+            let leader = others.first { !rule.isSidecar($0.name) }
+            try await intake.take(grouping.take(key), asUnit: true, with: leader)
+        }
+    }
+
+    /// Those that stand there and were never taken: they are on their way through the watcher.
+    private func unknown(_ files: [FilePath], _ root: FilePath, _ folder: String) async throws -> [FilePath] {
+        if files.isEmpty { return [] }
+        let fileSystems = fileSystems
+        let found = try await blocking {
+            try files.compactMap { relative -> (FilePath, StoredIdentity)? in
+                let path = root.appending(relative)
+                guard let look = try FileLook.ifPresent(at: path), look.isRegular else { return nil }
+                let system = fileSystems.identity(at: path, device: look.device)
+                return (relative, StoredIdentity(look, folder: folder, relative: relative, on: system))
+            }
+        }
+        let known = try await house.store.known(found.map(\.1))
+        return zip(found, known).filter { !$0.1 }.map(\.0.0)
+    }
+
+    /// Takes out what changed or went since it settled; what changed settles anew.
+    ///
+    /// - Returns: Whether there was any.
+    private func dropChanged(_ key: Grouping.Key, _ group: Grouping.Group) async throws -> Bool {
+        let members = Array(group.members.values)
+        let looks = try await blocking { try members.map { try FileLook.ifPresent(at: $0.path) } }
+        let changed = zip(members, looks).filter { $0.look != $1 }
+        if changed.isEmpty { return false }
+        grouping.drop(changed.map(\.0.relative), of: key)
+        for (member, look) in changed where look != nil { reconsider(key.folder, member.relative) }
+        return true
+    }
+
+    private func tell(_ key: Grouping.Key, _ reason: String) {
+        house.log.info(
+            "files wait for their group",
+            ["folder": key.folder, "group": key.directory.appending(key.stem).display, "reason": reason])
+    }
+
+    // MARK: Told to others
+
+    /// What waits: the folder, the path, and for what.
+    var waiting: [(file: SettledFile, reason: String)] {
+        grouping.all.values.flatMap { group in
+            group.members.values.map { ($0, group.reason ?? "waits for the rest of its group") }
+        }.sorted { $0.0.path.bytes.lexicographicallyPrecedes($1.0.path.bytes) }
+    }
+
+    /// Every group has been looked at, and goes on only with another file.
+    var isAtRest: Bool { grouping.all.values.allSatisfy { $0.reason != nil } }
+}

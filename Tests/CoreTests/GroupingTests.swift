@@ -1,0 +1,90 @@
+import Core
+import Testing
+
+@Suite("Grouping")
+struct GroupingTests {
+    private let start = MonotonicTime(nanoseconds: 0)
+    private func at(_ seconds: Int) -> MonotonicTime { start.advanced(by: .seconds(seconds)) }
+
+    private func file(_ relative: String) -> SettledFile {
+        let look = FileLook(device: 1, inode: 1, size: 1, modified: 1, changed: 1, born: nil, mode: 0o100644)
+        return SettledFile(
+            folder: "cam", root: "/srv", relative: FilePath(relative), look: look,
+            identity: StoredIdentity(
+                folder: "cam", relative: FilePath(relative), size: 1, modified: 1, inode: 1, born: nil, fileSystem: nil),
+            settledBy: .lease)
+    }
+
+    @Test("files of one directory with one stem are a group, others are not")
+    func keys() {
+        var grouping = Grouping()
+        for name in ["a/c.mp4", "a/c.xml", "b/c.mp4", "a/d.mp4", "a/c.tar.mp4"] {
+            grouping.add(file(name), wait: .seconds(5), at: start)
+        }
+        #expect(grouping.all.count == 4)
+        #expect(grouping.count == 5)
+        let taken = grouping.take(Grouping.Key(file("a/c.srt")))
+        #expect(taken.map(\.relative.display) == ["a/c.mp4", "a/c.xml"])
+    }
+
+    @Test("each file that comes lets the group wait anew")
+    func wait() {
+        var grouping = Grouping()
+        grouping.add(file("c.mp4"), wait: .seconds(5), at: start)
+        #expect(grouping.due(at: at(4)).isEmpty)
+        grouping.add(file("c.xml"), wait: .seconds(5), at: at(4))
+        #expect(grouping.due(at: at(8)).isEmpty)
+        #expect(grouping.due(at: at(9)).count == 1)
+    }
+
+    @Test("what is missing and stands there is looked for ever more rarely; nothing else wakes anybody")
+    func looks() {
+        var grouping = Grouping()
+        let key = Grouping.Key(file("c.mp4"))
+        grouping.add(file("c.mp4"), wait: .zero, at: start)
+        var now = start
+        var waits: [Int64] = []
+        for _ in 0..<8 {
+            let isNews = grouping.wait(key, for: "c.xml", isExpected: true, at: now)
+            #expect(isNews == (now == start))
+            let next = grouping.next ?? now
+            waits.append(next.since(now).components.seconds)
+            now = next
+        }
+        #expect(waits == [1, 2, 4, 8, 16, 32, 64, 64])
+        let isNews = grouping.wait(key, for: "its video", isExpected: false, at: now)
+        #expect(isNews)
+        #expect(grouping.next == nil)
+    }
+
+    @Test("a member that went is forgotten, and with the last one its group")
+    func drop() {
+        var grouping = Grouping()
+        grouping.add(file("c.mp4"), wait: .zero, at: start)
+        grouping.add(file("c.xml"), wait: .zero, at: start)
+        let key = Grouping.Key(file("c.mp4"))
+        grouping.drop(["c.mp4"], of: key)
+        #expect(grouping.count == 1)
+        grouping.drop(["c.xml"], of: key)
+        #expect(grouping.all.isEmpty)
+        let taken = grouping.take(key)
+        #expect(taken.isEmpty)
+    }
+
+    @Test(
+        "a sidecar is told by its ending, whatever its case",
+        arguments: [
+            ("a.xml", true), ("a.XML", true), ("a.Thm", true), ("a.mp4", false), ("xml", false), (".xml", false),
+            ("a.xmlx", false),
+            ("a.mp4.json", true),
+        ])
+    func sidecar(name: String, isOne: Bool) { #expect(GroupRule().isSidecar(FilePath(name)) == isOne) }
+
+    @Test("sidecars come in where patterns name the videos alone")
+    func include() {
+        let rule = GroupRule(sidecars: ["xml", "srt"])
+        #expect(rule.include(with: []) == [])
+        #expect(rule.include(with: ["*.mp4", "*.srt"]) == ["*.mp4", "*.srt", "*.xml"])
+        #expect(rule.include(with: rule.include(with: ["*.mp4"])) == ["*.mp4", "*.xml", "*.srt"])
+    }
+}

@@ -1,0 +1,117 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// Videos with their sidecars, from the built program.
+@Suite("files that travel together", .timeLimit(.minutes(Patience.minutes(3))))
+struct GroupTests {
+    private func fixture(_ keys: String = "wait: 500ms") throws -> DaemonFixture {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.folderKeys = ["include: [\"*.mp4\"]", "group: {by: stem, \(keys)}"]
+        return fixture
+    }
+
+    private func drop(_ name: String, _ fixture: DaemonFixture, size: Int = 20_000) throws {
+        try fixture.folder.write(FilePath("beside/\(name)"), noise(size, seed: UInt64(name.utf8.count)))
+        try Files.rename(
+            fixture.folder.path.appending(FilePath("beside/\(name)")), to: fixture.drop.appending(FilePath(name)))
+    }
+
+    private func received(_ fixture: DaemonFixture) throws -> Set<String> {
+        Set(try Outcome.files(in: fixture.received, hidden: false).map(\.display))
+    }
+
+    private func left(_ fixture: DaemonFixture) throws -> Set<String> {
+        Set(try Outcome.files(in: fixture.drop, hidden: true).map(\.display))
+    }
+
+    @Test("a video and its sidecars go together; a sidecar without a video waits, and says for what")
+    func together() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("lone.xml", fixture)
+        for name in ["clip.srt", "clip.mp4", "clip.XML"] { try drop(name, fixture) }
+        try await eventually("the clip is over", within: .seconds(30)) { try left(fixture) == ["lone.xml"] }
+        #expect(try received(fixture) == ["clip.srt", "clip.mp4", "clip.XML"])
+        try await eventually("it is said", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("a sidecar file that waits for its lone.*") == true
+        }
+        try drop("lone.mp4", fixture)
+        try await eventually("the lone one goes with its video", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture).count == 5)
+    }
+
+    @Test("a group waits for a sidecar that is still written")
+    func written() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let path = fixture.drop.appending("clip.srt")
+        let subtitles = try Descriptor.open(path, for: .creating)
+        try subtitles.write(noise(1000), named: path)
+        try drop("clip.mp4", fixture)
+        try await eventually("it is said", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("waits for clip.srt, which has not settled") == true
+        }
+        #expect(try received(fixture).isEmpty)
+        try subtitles.close(named: path)
+        try await eventually("both are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["clip.srt", "clip.mp4"])
+    }
+
+    @Test("no source of a group goes before all of it is verified, also not that of a late sidecar")
+    func released() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("it answers", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("pause", ["--all"]) != nil
+        }
+        for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
+        func ids(_ name: String) async throws -> [String] {
+            guard let text = try await fixture.ask("list", ["--text", name, "--json"]) else { return [] }
+            return text.matches(of: /"id":"([0-9A-Z]{26})"/).map { String($0.1) }
+        }
+        try await eventually("both are taken", within: .seconds(20), every: .milliseconds(100)) {
+            try await ids("clip.").count == 2
+        }
+        let sidecar = try #require(await ids("clip.xml").first)
+        _ = try #require(await fixture.ask("pause", [sidecar]))
+        _ = try #require(await fixture.ask("resume", ["--all"]))
+        try await eventually("the video is there", within: .seconds(20)) { try received(fixture) == ["clip.mp4"] }
+        try await eventually("it is verified", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
+        }
+        try drop("clip.srt", fixture)
+        try await eventually("the late one is there", within: .seconds(20)) { try received(fixture).count == 2 }
+        try await eventually("it is verified", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
+        }
+        #expect(try left(fixture) == ["clip.mp4", "clip.xml", "clip.srt"])
+        fixture.killDaemon()
+        try fixture.startDaemon()
+        try await eventually("it answers", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("resume", [sidecar]) != nil
+        }
+        try await eventually("all are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture).count == 3)
+    }
+
+    @Test("a run that ends by itself waits for groups, and names what misses its video")
+    func once() async throws {
+        let fixture = try fixture("wait: 1s")
+        try await fixture.startReceiver()
+        for name in ["clip.mp4", "clip.xml", "lone.srt"] { try drop(name, fixture) }
+        try fixture.writeConfiguration()
+        let out = fixture.folder.path.appending("once.out"), errors = fixture.folder.path.appending("once.err")
+        let child = try Child(
+            fixture.binary, ["run", "--once", "--config", fixture.config.display], output: out, errors: errors)
+        #expect(try await child.end(within: .seconds(60)) == .status(75))
+        #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
+        let text = try child.printed() + child.complained()
+        #expect(text.contains("lone.srt"), "\(text)")
+    }
+}
