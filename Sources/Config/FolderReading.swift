@@ -59,7 +59,7 @@ extension SettingsReading {
         readContainer(settle, &watch)
         let after = fields.fields("after_upload", .afterUpload)
         let settings = FolderSettings(
-            watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after), keeping: keeping(after),
+            watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after), retention: retention(after),
             group: group, empty: fields.take("empty", as: .choice)?.value ?? .skip,
             duplicates: fields.take("duplicates", as: .choice)?.value ?? .upload,
             priority: fields.take("priority", as: .whole(-1000...1000))?.value ?? 0,
@@ -69,7 +69,11 @@ extension SettingsReading {
             policy: PolicyOverrides(
                 concurrency: fields.take("concurrency", as: .whole(1...64))?.value,
                 retry: fields.has("retry")
-                    ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil))
+                    ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil),
+            copy: fields.fields("staging", .folderStaging).take("copy", as: .choice)?.value, export: export(fields))
+        if settings.export != nil, settings.copy == .inPlace {
+            fields.error("`copy: in-place` makes nothing, and `export` does; take one of them out", "export")
+        }
         guard let path else { return nil }
         switch disk.watching(path.value) {
         case .good: break
@@ -179,8 +183,8 @@ extension SettingsReading {
             sidecars: endings?.map(\.value) ?? GroupRule.commonSidecars)
     }
 
-    private func keeping(_ fields: Fields) -> Keeping {
-        let keeping = Keeping(
+    private func retention(_ fields: Fields) -> Retention {
+        let retention = Retention(
             time: fields.take("for", as: .duration(.seconds(60) ... .seconds(10 * 366 * 86_400)))?.value,
             untilFree: fields.take("until_free", as: .bytes)?.value)
         if let source = fields.take("source", as: Reader<Source>.choice)?.value, source != .keep {
@@ -189,7 +193,7 @@ extension SettingsReading {
                     "belongs to `source: keep`: with `source: \(source.rawValue)` the source goes at once", key)
             }
         }
-        return keeping
+        return retention
     }
 
     private func remoteName(_ fields: Fields) -> Template {

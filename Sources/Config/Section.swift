@@ -19,15 +19,15 @@ struct Section: Sendable {
             uniqueKeysWithValues: root.keys.filter { $0 != "folders" && $0 != "destinations" }.map {
                 ($0, "`\($0)` may only stand in the main file; files in config.d add `folders` and `destinations`")
             }))
-    static let staging = Section(path: "staging", keys: ["path", "copy", "max_size", "keep_free"])
+    static let staging = Section(path: "staging", keys: ["path", "copy", "max_size", "keep_free", "concurrency"])
     static let folder = Section(
         path: "folders[]",
         keys: [
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
-            "retry", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age",
+            "retry", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging", "export",
         ],
-        later: ["export"] + laterPolicy,
+        later: laterPolicy,
         elsewhere: [
             "quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`",
             "marker": "a file that the folder must have is `require: {file: NAME}`; one beside each finished file is "
@@ -40,6 +40,8 @@ struct Section: Sendable {
     static let require = Section(path: "folders[].require", keys: ["file", "mount"])
     static let afterUpload = Section(path: "folders[].after_upload", keys: ["source", "to", "for", "until_free"])
     static let group = Section(path: "folders[].group", keys: ["by", "wait", "sidecars"])
+    static let folderStaging = Section(path: "folders[].staging", keys: ["copy"])
+    static let export = Section(path: "folders[].export", keys: ["command", "output", "timeout", "min_size"])
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
@@ -57,8 +59,8 @@ struct Section: Sendable {
     private static let laterPolicy = ["windows", "bandwidth", "metered", "networks", "quotas", "limit", "power"]
 
     static let all: [Section] = [
-        root, staging, folder, settle, require, afterUpload, group, folderRetry, destination, destinationRetry, policy,
-        concurrency,
+        root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
+        destinationRetry, policy, concurrency,
         retry, control, secret,
     ]
 

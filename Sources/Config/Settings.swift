@@ -19,6 +19,8 @@ package struct StagingSettings: Hashable, Sendable {
         case copy
         /// Reflink or not at all.
         case reflink
+        /// No copy: the source itself is uploaded.
+        case inPlace = "in-place"
     }
 
     package var path: FilePath
@@ -27,6 +29,19 @@ package struct StagingSettings: Hashable, Sendable {
     package var maxSize: Int64?
     /// Bytes that stay free on the file system.
     package var keepFree: Int64
+    /// Copies that are made at the same time.
+    package var concurrency = 2
+}
+
+/// A command that makes what is uploaded out of a source, in place of a copy.
+package struct ExportSettings: Hashable, Sendable {
+    package var command: CommandWords
+    /// The name of what it makes; the remote name is made of this and not of the source's.
+    package var output: Template
+    /// How long it may take.
+    package var timeout: Duration
+    /// What it makes has at least so many bytes, and never none.
+    package var minSize: Int64
 }
 
 package struct FolderSettings: Hashable, Sendable {
@@ -38,7 +53,7 @@ package struct FolderSettings: Hashable, Sendable {
     package var uploadTo: [String]
     package var afterUpload: SourceAction
     /// With ``SourceAction/keep``.
-    package var keeping = Keeping()
+    package var retention = Retention()
     /// Files that travel together; `nil` where each goes alone.
     package var group: GroupRule?
     /// What to do with files of 0 bytes.
@@ -55,6 +70,9 @@ package struct FolderSettings: Hashable, Sendable {
     /// Kept with the uploads and shown with them.
     package var context: [String: Template]
     package var policy: PolicyOverrides
+    /// How copies are made; `nil` for ``StagingSettings/copy``.
+    package var copy: StagingSettings.Copy?
+    package var export: ExportSettings?
 }
 
 package struct DestinationSettings: Hashable, Sendable {

@@ -39,6 +39,7 @@ package struct SettingsChanges: Hashable, Sendable {
                     ("copy", old.staging.copy != new.staging.copy),
                     ("max_size", old.staging.maxSize != new.staging.maxSize),
                     ("keep_free", old.staging.keepFree != new.staging.keepFree),
+                    ("concurrency", old.staging.concurrency != new.staging.concurrency),
                 ]
             ),
             (
@@ -102,13 +103,14 @@ package struct SettingsChanges: Hashable, Sendable {
             ("existing", a.existing != b.existing), ("empty", old.empty != new.empty),
             ("duplicates", old.duplicates != new.duplicates), ("upload_to", old.uploadTo != new.uploadTo),
             ("group", old.group != new.group),
-            ("after_upload", old.afterUpload != new.afterUpload || old.keeping != new.keeping),
+            ("after_upload", old.afterUpload != new.afterUpload || old.retention != new.retention),
             ("priority", old.priority != new.priority),
             ("remote_name", old.name != new.name), ("metadata", old.metadata != new.metadata),
             ("key", old.key != new.key), ("context", old.context != new.context),
             ("require", a.requirement != b.requirement), ("watch", a.watching != b.watching),
             ("min_size", a.limits.minSize != b.limits.minSize), ("max_size", a.limits.maxSize != b.limits.maxSize),
             ("min_age", a.limits.minAge != b.limits.minAge), ("max_age", a.limits.maxAge != b.limits.maxAge),
+            ("staging", old.copy != new.copy), ("export", old.export != new.export),
         ]
         return differs.filter(\.1).map(\.0) + keys(old.policy, new.policy)
     }

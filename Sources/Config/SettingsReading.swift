@@ -49,16 +49,10 @@ struct SettingsReading {
     private func staging(_ fields: Fields, state: FilePath) -> StagingSettings {
         StagingSettings(
             path: fields.take("path", as: .path)?.value ?? state.appending("staging"),
-            copy: copy(fields), maxSize: fields.take("max_size", as: .bytes)?.value,
-            keepFree: fields.take("keep_free", as: .bytes)?.value ?? 1_000_000_000)
-    }
-
-    private func copy(_ fields: Fields) -> StagingSettings.Copy {
-        if case .scalar("in-place", _)? = fields.node("copy")?.content {
-            fields.error("`in-place` is not supported by this version; there are: auto, copy, reflink", "copy")
-            return .auto
-        }
-        return fields.take("copy", as: .choice)?.value ?? .auto
+            copy: fields.take("copy", as: .choice)?.value ?? .auto,
+            maxSize: fields.take("max_size", as: .bytes)?.value,
+            keepFree: fields.take("keep_free", as: .bytes)?.value ?? 1_000_000_000,
+            concurrency: fields.take("concurrency", as: .whole(1...8))?.value ?? 2)
     }
 
     private func policy(_ fields: Fields) -> PolicySettings {

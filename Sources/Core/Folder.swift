@@ -59,7 +59,7 @@ package struct WatchRule: Hashable, Sendable {
 }
 
 /// For how long a source that is kept may stay after its upload was verified. Nothing set: for ever.
-package struct Keeping: Hashable, Sendable {
+package struct Retention: Hashable, Sendable {
     /// It goes when its last upload was verified so long ago.
     package var time: Duration?
     /// The oldest verified ones go, one after another, while the folder's disk has fewer bytes free.
@@ -88,7 +88,7 @@ package struct FolderRequirement: Hashable, Sendable {
 
 /// What becomes of the source after every upload of it is verified.
 package enum SourceAction: Hashable, Sendable {
-    /// It stays; the folder's ``Keeping`` may let it go later.
+    /// It stays; the folder's ``Retention`` may let it go later.
     case keep
     /// It stays for good: that the remote side holds it was not verified by an upload of this very file.
     case leave

@@ -78,7 +78,7 @@ extension Agent {
         await dispatcher.end(row.upload.id)
         let (staging, asset) = (house.staging, row.asset)
         let copy = try await blocking { try staging.size(of: asset.stagedName) }
-        if asset.state == .staged, copy == asset.size {
+        if asset.state == .staged, copy == asset.stagedSize {
             _ = try await house.store.retry(row.upload.id, fromCopy: true)
             return
         }

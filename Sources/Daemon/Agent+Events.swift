@@ -53,7 +53,9 @@ private actor EventFeed {
                 agent.house.log.warning("events cannot be read", ["reason": "\(error)"])
                 return nil
             }
-            if ready.isEmpty { await bell.wait(atMost: agent.house.live.isEmpty ? nil : Self.tick) }
+            if ready.isEmpty {
+                await bell.wait(atMost: agent.house.live.isEmpty && agent.house.making.isEmpty ? nil : Self.tick)
+            }
         }
         return ready.removeFirst()
     }
@@ -83,7 +85,7 @@ private actor EventFeed {
     }
 
     private func addProgress() async throws {
-        if agent.house.live.isEmpty { return }
+        if agent.house.live.isEmpty && agent.house.making.isEmpty { return }
         for var event in try await agent.board.progress(agent) {
             guard let op = event.op, op.progress.sent != told[op.id], agent.house.live[op.id] != nil else { continue }
             told[op.id] = op.progress.sent

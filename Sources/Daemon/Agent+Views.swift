@@ -17,13 +17,31 @@ extension Agent {
             if known[group] == nil {
                 known[group] = await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination)
             }
-            views.append(view(row, classHolds: known[group] ?? []))
+            views.append(view(row, classHolds: (known[group] ?? []) + (await twinHold(row))))
         }
         return views
     }
 
     func view(_ row: UploadRow) async -> UploadView {
-        view(row, classHolds: await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination))
+        let holds = await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination)
+        return view(row, classHolds: holds + (await twinHold(row)))
+    }
+
+    /// That another upload of the same content goes first, where the folder skips duplicates.
+    private func twinHold(_ row: UploadRow) async -> [Hold] {
+        let upload = row.upload
+        guard upload.state == .queued, house.folder(upload.folder)?.duplicates == .skip, let sha256 = row.asset.sha256,
+            // Only an explanation, which the next look may have.
+            let twin = try? await house.store.twin(of: upload, sha256: sha256),
+            let other = try? await house.store.asset(twin.asset)
+        else { return [] }
+        return [
+            Hold(
+                .busy, since: twin.startedAt ?? twin.createdAt,
+                text:
+                    "\(other.identity.relative.display) of folder \(twin.folder) has the same content and is on its way to "
+                    + "\(twin.destination) as \(twin.id): this one is skipped when that is there")
+        ]
     }
 
     private func view(_ row: UploadRow, classHolds: [Hold]) -> UploadView {
@@ -31,11 +49,13 @@ extension Agent {
         let live = house.live[upload.id]
         let holds = holds(row, classHolds)
         // A failure that was overcome is history, shown by the attempts.
-        let showsFailure = upload.state == .failed || (!upload.state.isTerminal && upload.state != .uploading)
+        let showsFailure =
+            upload.state == .failed || (!upload.state.isTerminal && upload.state != .uploading)
+            || upload.state == .cancelled && row.failure?.code == UploadRun.sourceChanged
         return UploadView(
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
             destination: upload.destination, path: asset.path.display, name: asset.identity.relative.name.display,
-            size: asset.size, sha256: asset.sha256.map { hexadecimal($0) }, settledBy: asset.settledBy.rawValue,
+            size: asset.stagedSize, sha256: asset.sha256.map { hexadecimal($0) }, settledBy: asset.settledBy.rawValue,
             state: state(row, live, holds), list: upload.state.list, holds: holds.map(HoldView.init),
             priority: upload.priority, progress: progress(row, live), attempt: upload.attempt,
             generation: upload.generation, nextAttemptAt: nextAttempt(upload)?.description,
@@ -43,7 +63,8 @@ extension Agent {
             remote: upload.remote.map { RemoteView(id: $0.id, url: $0.url, verifiedBy: $0.verifiedBy) },
             sourceAction: action(asset), sourceState: sourceState(row), remoteDelete: upload.remoteDelete,
             createdAt: upload.createdAt.description, startedAt: upload.startedAt?.description,
-            finishedAt: upload.finishedAt?.description)
+            finishedAt: upload.finishedAt?.description,
+            staging: upload.state == .staging ? house.making[asset.id].map(StagingRunView.init) : nil)
     }
 
     private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> String {
@@ -62,8 +83,9 @@ extension Agent {
         if let since = upload.pausedAt { holds.append(Hold(.operator, since: since, text: "paused")) }
         if upload.state == .queued {
             holds += classHolds
+            if let hold = house.stagingHolds["\(upload.asset)"] { holds.append(hold) }
             // A held destination says it better than the wait of one of its uploads.
-            if let until = nextAttempt(upload), !classHolds.contains(where: { $0.kind != .global }) {
+            if let until = nextAttempt(upload), !holds.contains(where: { $0.kind != .global && $0.kind != .operator }) {
                 holds.append(
                     Hold(
                         .backoff, since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
@@ -83,7 +105,7 @@ extension Agent {
     }
 
     private func progress(_ row: UploadRow, _ live: LiveUploads.Run?) -> ProgressView {
-        let total = row.asset.size
+        let total = row.asset.stagedSize
         let acked = max(row.upload.acked, live?.acked ?? 0)
         let sent = max(acked, live?.sent ?? 0)
         let isDone = row.upload.state == .completed
@@ -159,7 +181,8 @@ extension Agent {
             staging: StagingView(
                 path: staging.folder.display, used: try await house.store.stagedBytes(),
                 free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
-                cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init)),
+                cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init),
+                running: house.making.isEmpty ? nil : house.making.all.map(StagingRunView.init)),
             warnings: house.troubles.all.map(\.text) + orphans(ongoing) + overdue(files), seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows())
     }
@@ -192,7 +215,7 @@ extension Agent {
             view.gathering = held[state.folder].map { files in
                 files.prefix(20).map { GatheringView(path: $0.file.path.display, reason: $0.reason) }
             }
-            if let folder = house.folder(state.folder) { view.keeping = try await sourceRoom.view(folder) }
+            if let folder = house.folder(state.folder) { view.retention = try await sourceRoom.view(folder) }
             views.append(view)
         }
         return views

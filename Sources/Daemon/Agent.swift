@@ -78,7 +78,6 @@ package final class Agent: Sendable {
         startedAt = house.clocks.wall()
         fileSystems = FileSystems()
         intake = Intake(house: house)
-        dispatcher = Dispatcher(house: house)
         board = EventBoard(house: house)
         let store = house.store
         let watcher = Watcher(
@@ -92,6 +91,7 @@ package final class Agent: Sendable {
             })
         self.watcher = watcher
         stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
+        dispatcher = Dispatcher(house: house) { watcher.reconsider(folder: $0, relative: $1) }
         releaser = Releaser(house: house)
         sourceRoom = SourceRoom(house: house)
         gathering = Gathering(house: house, intake: intake, fileSystems: fileSystems) {
@@ -250,7 +250,8 @@ package final class Agent: Sendable {
 
     static func method(_ copy: StagingSettings.Copy) -> StagingArea.Method {
         switch copy {
-        case .auto: .auto
+        // What is uploaded in place has no copy; what was taken up before it was set so has.
+        case .auto, .inPlace: .auto
         case .copy: .copy
         case .reflink: .reflink
         }

@@ -196,7 +196,7 @@ extension Dispatcher {
                 "uploaded and verified",
                 [
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "size": "\(claim.asset.size)", "verified_by": remote.verifiedBy, "sent": "\(verdict.spent)",
+                    "size": "\(claim.asset.stagedSize)", "verified_by": remote.verifiedBy, "sent": "\(verdict.spent)",
                 ])
         case .again(let failure, _):
             house.log.warning(
@@ -211,6 +211,10 @@ extension Dispatcher {
                 ])
         case .copyLost(let failure):
             house.log.warning("staged copy lost, staging again", ["id": upload.id, "reason": failure.message])
+        case .sourceChanged(let failure, _):
+            house.log.warning("given up", ["id": upload.id, "reason": failure.message])
+            reconsiderSource(claim.asset.folder, claim.asset.identity.relative)
+            house.removalBell.ring()
         case .held(let failure, _):
             house.log.debug("held", ["id": upload.id, "reason": failure.message])
         case .yielded:

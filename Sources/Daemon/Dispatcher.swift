@@ -36,7 +36,13 @@ actor Dispatcher {
         let task: Task<Void, Never>
     }
 
-    init(house: House) { self.house = house }
+    /// Tells `Watch` that a file has to settle again.
+    let reconsiderSource: @Sendable (_ folder: String, _ relative: FilePath) -> Void
+
+    init(house: House, reconsiderSource: @escaping @Sendable (String, FilePath) -> Void = { _, _ in }) {
+        self.house = house
+        self.reconsiderSource = reconsiderSource
+    }
 
     /// Dispatches until the task is cancelled; then stops every transfer and returns when each has let go.
     func run() async throws {
@@ -90,7 +96,8 @@ actor Dispatcher {
                     continue
                 }
                 let isSmall: (Claim) -> Bool = {
-                    room.isBundled(size: $0.asset.size, isBegun: $0.checkpoint != nil, of: $0.upload.folder)
+                    let goesAlone = $0.checkpoint != nil || $0.asset.keeping == .inPlace
+                    return room.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
                 }
                 for share in room.shared(claims, isBundled: isSmall) {
                     start(share, isBundle: share.allSatisfy(isSmall), name, destination)
@@ -114,7 +121,7 @@ actor Dispatcher {
                 "uploading",
                 [
                     "id": claim.upload.id, "destination": name, "path": claim.asset.path.display,
-                    "size": "\(claim.asset.size)", "from": "\(claim.upload.acked)",
+                    "size": "\(claim.asset.stagedSize)", "from": "\(claim.upload.acked)",
                 ])
         }
         lastTransfer += 1

@@ -127,6 +127,14 @@ actor EventBoard {
                 EventView(
                     seq: 0, ts: house.clocks.wall().description, type: "progress", op: await agent.view(row)))
         }
+        for asset in house.making.assets {
+            for upload in try await house.store.uploads(of: asset) where upload.state == .staging {
+                guard let row = try await house.store.row(upload.id) else { continue }
+                views.append(
+                    EventView(
+                        seq: 0, ts: house.clocks.wall().description, type: "progress", op: await agent.view(row)))
+            }
+        }
         progress = (now, views)
         return views
     }

@@ -13,7 +13,12 @@ actor Gathering {
     private let fileSystems: FileSystems
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var grouping = Grouping()
+    /// Files that groups wait for: how they looked, and since when.
+    private var expected: [FilePath: (look: FileLook, since: MonotonicTime)] = [:]
     private let bell: Nudge
+
+    /// A file that no event told of is quiet for so long before it counts.
+    private static let longestQuiet = QuietTimes().unheard
 
     /// Sidecars whose video never comes are not remembered without end; a scan finds them again.
     private static let most = 20_000
@@ -80,7 +85,7 @@ actor Gathering {
         let others = names.filter { $0.stem == key.stem }.map { key.directory.appending($0) }.filter {
             group.members[$0] == nil && taken.takes($0)
         }
-        let missing = try await unknown(others, first.root, key.folder)
+        let missing = await comes(try await unknown(others, first.root, key.folder), first.root, folder)
         // More came while the disk was asked.
         guard let now = grouping.all[key], now.members.keys == group.members.keys else { return bell.ring() }
         let isLed = (group.members.keys + others).contains { !rule.isSidecar($0.name) }
@@ -92,24 +97,49 @@ actor Gathering {
             if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { tell(key, reason) }
         } else {
             let leader = others.first { !rule.isSidecar($0.name) }
+            for one in others { expected[first.root.appending(one)] = nil }
             try await intake.take(grouping.take(key), asUnit: true, with: leader)
         }
     }
 
     /// Those that stand there and were never taken: they are on their way through the watcher.
-    private func unknown(_ files: [FilePath], _ root: FilePath, _ folder: String) async throws -> [FilePath] {
+    private func unknown(
+        _ files: [FilePath], _ root: FilePath, _ folder: String
+    ) async throws -> [(relative: FilePath, look: FileLook)] {
         if files.isEmpty { return [] }
         let fileSystems = fileSystems
         let found = try await blocking {
-            try files.compactMap { relative -> (FilePath, StoredIdentity)? in
+            try files.compactMap { relative -> (FilePath, FileLook, StoredIdentity)? in
                 let path = root.appending(relative)
                 guard let look = try FileLook.ifPresent(at: path), look.isRegular else { return nil }
                 let system = fileSystems.identity(at: path, device: look.device)
-                return (relative, StoredIdentity(look, folder: folder, relative: relative, on: system))
+                return (relative, look, StoredIdentity(look, folder: folder, relative: relative, on: system))
             }
         }
-        let known = try await house.store.known(found.map(\.1))
-        return zip(found, known).filter { !$0.1 }.map(\.0.0)
+        let known = try await house.store.known(found.map(\.2))
+        return zip(found, known).filter { !$0.1 }.map { ($0.0.0, $0.0.1) }
+    }
+
+    /// Those of them that may still settle. One that has been the same for much longer than that takes is left out by a
+    /// rule of its folder (its size, its age, an ignore file), or its marker never came: a group does not wait for it.
+    private func comes(
+        _ missing: [(relative: FilePath, look: FileLook)], _ root: FilePath, _ folder: FolderSettings
+    ) async -> [FilePath] {
+        let now = house.clocks.monotonic()
+        let patience = max(folder.watch.quietFor ?? .zero, Self.longestQuiet) * 2
+        var coming: [FilePath] = []
+        for (relative, look) in missing {
+            let path = root.appending(relative)
+            guard let before = expected[path], before.look == look else {
+                expected[path] = (look, now)
+                coming.append(relative)
+                continue
+            }
+            // Whoever has it open may pause.
+            let isOpen = try? await blocking { try Lease.look(at: path).writer == .somebody }
+            if now.since(before.since) <= patience || isOpen == true { coming.append(relative) }
+        }
+        return coming
     }
 
     /// Takes out what changed or went since it settled; what changed settles anew.

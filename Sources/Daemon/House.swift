@@ -21,6 +21,8 @@ struct House: Sendable {
     let clocks: any Clocks
     let log: Log
     let live: LiveUploads
+    /// Copies that are being made.
+    let making: LiveStaging
 
     private final class Current: Sendable {
         let setup: Mutex<Setup>
@@ -33,6 +35,7 @@ struct House: Sendable {
         self.clocks = clocks
         self.log = log
         live = LiveUploads(clocks: clocks)
+        making = LiveStaging(clocks: clocks)
         stagerBell = Nudge(rest)
         dispatchBell = Nudge(rest)
         releaseBell = Nudge(rest)
@@ -110,7 +113,7 @@ struct House: Sendable {
 
 /// What stands in the way of everybody, by what it is about: shown by `status`, logged when it comes and when it goes.
 final class Troubles: Sendable {
-    private let standing = Mutex<[String: (hold: Hold, news: String)]>([:])
+    private let standing = Mutex<[String: (hold: Hold, news: String, count: Int)]>([:])
 
     subscript(about: String) -> Hold? { standing.withLock { $0[about]?.hold } }
     var all: [Hold] { standing.withLock { $0.values.map(\.hold) } }
@@ -123,10 +126,14 @@ final class Troubles: Sendable {
             let isNews = standing[about]?.news != news
             // It began when it began, however often it is found again.
             let since = standing[about]?.hold.since ?? hold.since
-            standing[about] = (Hold(hold.kind, since: since, until: hold.until, text: hold.text), news)
+            let count = (standing[about]?.count ?? 0) + 1
+            standing[about] = (Hold(hold.kind, since: since, until: hold.until, text: hold.text), news, count)
             return isNews
         }
     }
+
+    /// How often it was met since it came.
+    func count(_ about: String) -> Int { standing.withLock { $0[about]?.count ?? 0 } }
 
     /// - Returns: Whether there was any.
     func clear(_ about: String) -> Bool { standing.withLock { $0.removeValue(forKey: about) != nil } }

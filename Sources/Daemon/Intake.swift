@@ -58,16 +58,24 @@ struct Intake: Sendable {
         var naming = Naming(
             folder: file.folder, relative: file.relative, size: file.look.size, modified: file.look.modified)
         naming.facts = facts
+        // What a command makes has another name, and perhaps another type.
+        var sent = naming
+        if let export = folder.export { sent = Naming(file.identity, as: naming.exported(export)) }
         let orders = destinations.map { destination in
             Arrival.Order(
-                destination: destination, name: naming.remoteName(folder.name),
-                mediaType: MediaType.of(file.relative), key: key ?? folder.key.map { naming.text($0) },
+                destination: destination, name: sent.remoteName(folder.name),
+                mediaType: MediaType.of(sent.relative), key: key ?? folder.key.map { naming.text($0) },
                 context: folder.context.mapValues { naming.text($0) }.merging(context) { $1 },
                 metadata: folder.metadata.mapValues { naming.text($0) })
         }
         return Arrival(
             file: file, action: naming.settled(folder.afterUpload), priority: folder.priority, orders: orders,
-            again: again)
+            again: again, keeping: keeping(folder))
+    }
+
+    private func keeping(_ folder: FolderSettings) -> Keeping {
+        if folder.export != nil { return .export }
+        return (folder.copy ?? house.settings.staging.copy) == .inPlace ? .inPlace : .copy
     }
 
     private func tell(_ arrival: Arrival, _ outcome: ArrivalOutcome) {

@@ -12,7 +12,7 @@ extension Rebuild {
         let (look, sha256, origin) = try await blocking {
             (try FileLook(at: path), try contentDigest(of: path), try Origin.read(path))
         }
-        guard let origin, origin.size == look.size, origin.sha256 == hexadecimal(sha256),
+        guard let origin, origin.staged ?? origin.size == look.size, origin.sha256 == hexadecimal(sha256),
             let folder = house.folder(origin.folder), let identity = origin.identity, let paths = origin.paths
         else {
             if let origin, origin.sha256 != hexadecimal(sha256) {
@@ -30,7 +30,8 @@ extension Rebuild {
                 device: 0, inode: origin.inode ?? 0, size: origin.size, modified: origin.modified,
                 changed: origin.changed, born: origin.born, mode: 0o100644),
             identity: identity, settledBy: .quiet)
-        if let standing = try await version(at: source, of: identity, changed: origin.changed, sha256) {
+        let content = origin.staged == nil ? sha256 : origin.source.flatMap { bytes(hexadecimal: $0) }
+        if let standing = try await version(at: source, of: identity, changed: origin.changed, content) {
             file.look = standing
             found.covered[Found.Place(folder: file.folder, relative: file.relative)] = standing
         }
@@ -41,7 +42,7 @@ extension Rebuild {
 
     /// The source, if what was staged is what stands there now.
     private func version(
-        at source: FilePath, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]
+        at source: FilePath, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]?
     ) async throws -> FileLook? {
         try await blocking { () throws -> FileLook? in
             guard let look = try FileLook.ifPresent(at: source), look.isRegular, look.size == identity.size,
@@ -90,7 +91,9 @@ extension Rebuild {
             arrival.orders[index].key = upload.key
             arrival.orders[index].context.merge(upload.context ?? [:]) { $1 }
         }
-        let staged = StagedFile(path: house.staging.path(FilePath("\(copy)")), size: file.look.size, sha256: sha256)
+        arrival.keeping = origin.staged == nil ? .copy : .export
+        let size = origin.staged ?? file.look.size
+        let staged = StagedFile(path: house.staging.path(FilePath("\(copy)")), size: size, sha256: sha256)
         var uploads: [Restored.Upload] = []
         for order in arrival.orders {
             uploads.append(
@@ -99,7 +102,14 @@ extension Rebuild {
                     size: file.look.size, modified: file.look.modified,
                     try await house.store.evidence(file.folder, file.relative, order.destination), mayBeOld: false))
         }
-        if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .leave }
-        return Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+        let sourceSHA256 = origin.source.flatMap { bytes(hexadecimal: $0) }
+        // A source is not taken away without its digest.
+        if origin.staged != nil && sourceSHA256 == nil || uploads.contains(where: { $0.standing.isAssumed }) {
+            arrival.action = .leave
+        }
+        var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+        restored.stagedSize = origin.staged
+        restored.sourceSHA256 = origin.staged == nil ? nil : sourceSHA256
+        return restored
     }
 }

@@ -187,7 +187,8 @@ package final class Rebuild: Sendable {
             }
             let candidates = found.loose[file.look.size] ?? []
             var sha256: [UInt8]?
-            if await asking.canTell(folder.uploadTo) || !candidates.isEmpty {
+            // Nobody has the content of a source that a command makes another of: its size and time have to tell.
+            if folder.export == nil, await asking.canTell(folder.uploadTo) || !candidates.isEmpty {
                 do { sha256 = try await digest(of: file) } catch let error as SystemError {
                     found.troubles.append("\(error)")
                 }

@@ -149,7 +149,11 @@ actor Releaser {
     }
 
     private func releaseSource(_ asset: AssetRecord, _ act: SourceRelease.Act) async throws -> SourceEnd {
-        guard let sha256 = asset.sha256 else { return .waits }
+        // Of the source, which is not what was uploaded where a command made that.
+        guard let sha256 = asset.keeping == .export ? asset.sourceSHA256 : asset.sha256 else {
+            return asset.keeping == .export
+                ? .over(.kept, note: "its content was not noted when it was exported") : .waits
+        }
         try await house.store.beginRelease(asset.id)
         CrashPoint.reached("release-begun")
         if try await blocking({ [house] in try SourceHome.isAway(asset, house) }) {

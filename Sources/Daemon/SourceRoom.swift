@@ -42,7 +42,7 @@ actor SourceRoom {
     func run() async throws {
         while !Task.isCancelled {
             var next: Duration?
-            for folder in house.settings.folders where folder.keeping.isLimited {
+            for folder in house.settings.folders where folder.retention.isLimited {
                 do {
                     if let due = try await tend(folder) { next = min(next ?? due, due) }
                 } catch let error as StoreError {
@@ -59,8 +59,8 @@ actor SourceRoom {
         let name = folder.watch.name
         guard let oldest = try await house.store.kept(in: name, limit: 1).first else { return nil }
         var next: Duration?
-        if let time = folder.keeping.time { next = try await expire(name, after: time) ?? Self.look }
-        if let floor = folder.keeping.untilFree {
+        if let time = folder.retention.time { next = try await expire(name, after: time) ?? Self.look }
+        if let floor = folder.retention.untilFree {
             try await makeRoom(folder, floor, oldest)
             let pause = useless[name].map { max(.seconds(1), $0.until.since(house.clocks.monotonic())) } ?? Self.look
             next = min(next ?? Self.look, Self.look, pause)
@@ -176,8 +176,8 @@ actor SourceRoom {
 
 extension SourceRoom {
     /// What would go now, without taking it. At most ``together`` files are counted.
-    func view(_ folder: FolderSettings) async throws -> KeepingView? {
-        guard folder.keeping.isLimited else { return nil }
+    func view(_ folder: FolderSettings) async throws -> RetentionView? {
+        guard folder.retention.isLimited else { return nil }
         let name = folder.watch.name
         // The watcher says what is wrong with one that is not there.
         let disk = try? await blocking { try SourceDisk(of: folder.watch.path) }
@@ -185,9 +185,9 @@ extension SourceRoom {
         let going = try await folder.going(
             free: disk.map { $0.free + leaving.bytes }, on: disk?.fileSystem, now: house.clocks.wall()
         ) { try await store.kept(in: name, on: $0, until: $1, limit: $2) }
-        return KeepingView(
-            free: disk?.free, untilFree: folder.keeping.untilFree,
-            seconds: folder.keeping.time.map { $0.inMilliseconds / 1000 },
+        return RetentionView(
+            free: disk?.free, untilFree: folder.retention.untilFree,
+            seconds: folder.retention.time.map { $0.inMilliseconds / 1000 },
             goingFiles: going.count + leaving.files, goingBytes: going.reduce(leaving.bytes) { $0 + $1.size },
             oldest: try await house.store.kept(in: name, limit: 1).first?.since.description)
     }
@@ -204,8 +204,8 @@ extension FolderSettings {
         kept: (_ on: String?, _ until: WallTime?, _ limit: Int) async throws -> [Store.Kept]
     ) async throws -> [Store.Kept] {
         var going: [Store.Kept] = []
-        if let time = keeping.time { going = try await kept(nil, now.advanced(by: .zero - time), 1_000) }
-        if let floor = keeping.untilFree, let free, free < floor {
+        if let time = retention.time { going = try await kept(nil, now.advanced(by: .zero - time), 1_000) }
+        if let floor = retention.untilFree, let free, free < floor {
             let byRoom = SourceRoom.enough(try await kept(fileSystem, nil, 1_000), for: floor - free)
             // Both lists begin with the oldest.
             if byRoom.count > going.count { going = byRoom }

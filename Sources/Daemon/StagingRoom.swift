@@ -14,21 +14,32 @@ struct StagingRoom: Sendable {
 
     /// What is in the way of a file, for a person; `nil` when it fits.
     ///
-    /// - Parameter promised: Bytes of the copies that are being made.
+    /// - Parameters:
+    ///   - need: Bytes that its copy will take on the disk.
+    ///   - promised: The same of the copies that are being made.
     /// - Returns: The text, and the part of it that is worth a line in the log when it changes.
-    func obstacle(for size: Int64, _ promised: Int64) -> (text: String, news: String)? {
-        if let cap, used + promised + size > cap {
+    func obstacle(for size: Int64, need: Int64, _ promised: Promise) -> (text: String, news: String)? {
+        if let cap, used + promised.size + size > cap {
             return (
-                "\(folder.display) holds \(used + promised) of at most \(cap) bytes, and the next file has \(size): it goes on when uploads are done",
+                "\(folder.display) holds \(used + promised.size) of at most \(cap) bytes, and the next file has \(size): it goes on when uploads are done",
                 "max_size"
             )
         }
-        if free - promised - size < keepFree {
+        if need > 0, free - promised.need - need < keepFree {
             return (
-                "no room in \(folder.display): \(max(0, free - promised)) bytes are free, the next file has \(size), and \(keepFree) are to stay free; it goes on when uploads are done or room is made",
+                "no room in \(folder.display): \(max(0, free - promised.need)) bytes are free, the next file needs \(need), and \(keepFree) are to stay free; it goes on when uploads are done or room is made",
                 "keep_free"
             )
         }
         return nil
+    }
+
+    /// Room that copies are to take: by the size of their files, and on the disk, which is less for files with holes.
+    struct Promise: Sendable {
+        var size: Int64 = 0
+        var need: Int64 = 0
+
+        static func + (a: Promise, b: Promise) -> Promise { Promise(size: a.size + b.size, need: a.need + b.need) }
+        static func - (a: Promise, b: Promise) -> Promise { Promise(size: a.size - b.size, need: a.need - b.need) }
     }
 }

@@ -25,18 +25,29 @@ struct UploadRun: Sendable {
     /// - Throws: `StoreError` when the state cannot be written.
     func run() async throws -> Verdict {
         let upload = claim.upload
-        house.live.begin(upload.id, acked: upload.acked, size: claim.asset.size)
+        house.live.begin(upload.id, acked: upload.acked, size: claim.asset.stagedSize)
         defer { house.live.end(upload.id) }
-        let notes = RunNotes(house: house, id: upload.id, acked: upload.acked)
+        let source = SourceGuard(claim.asset)
+        let notes = RunNotes(house: house, id: upload.id, acked: upload.acked, source)
         do {
-            guard let sha256 = claim.asset.sha256, try await hasCopy() else { return copyLost() }
+            guard let sha256 = claim.asset.sha256 else { return copyLost() }
+            if let source {
+                if let verdict = await verdict(on: source, notes) { return verdict }
+            } else if try await !hasCopy() {
+                return copyLost()
+            }
             CrashPoint.reached("claimed")
-            let remote = try await destination.upload(house.order(claim, sha256), notes: notes)
+            var remote = try await destination.upload(house.order(claim, sha256), notes: notes)
+            if let source, let verdict = await verdict(on: source, notes, sent: &remote) { return verdict }
             CrashPoint.reached("verified")
             return Verdict(outcome: .verified(remote), wasAnswered: true, spent: notes.bytesSpent)
         } catch let error as UploadError {
             if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false, spent: notes.bytesSpent) }
+            if let source, let verdict = await verdict(on: source, notes, after: error) { return verdict }
             return judge(error, notes)
+        } catch is SourceGuard.Moved {
+            if let source, let verdict = await verdict(on: source, notes) { return verdict }
+            return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered, spent: notes.bytesSpent)
         } catch  where error is CancellationError || error is Store.LeaseLost {
             return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered, spent: notes.bytesSpent)
         }
@@ -45,10 +56,10 @@ struct UploadRun: Sendable {
     /// The copy is checked when its upload is claimed: a name without `.part` is whole, so its size tells enough.
     private func hasCopy() async throws -> Bool {
         let (staging, name) = (house.staging, claim.asset.stagedName)
-        return try await blocking { try staging.size(of: name) } == claim.asset.size
+        return try await blocking { try staging.size(of: name) } == claim.asset.stagedSize
     }
 
-    private func copyLost() -> Verdict {
+    func copyLost() -> Verdict {
         let failure = Failure(
             .local, code: "copy_lost",
             message:
@@ -94,7 +105,9 @@ extension House {
         let (upload, asset) = (claim.upload, claim.asset)
         return UploadOrder(
             id: upload.id, generation: upload.generation,
-            file: StagedFile(path: staging.path(asset.stagedName), size: asset.size, sha256: sha256),
+            file: StagedFile(
+                path: asset.keeping == .inPlace ? asset.path : staging.path(asset.stagedName), size: asset.stagedSize,
+                sha256: sha256),
             name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
             checkpoint: claim.checkpoint)
     }
@@ -105,9 +118,12 @@ final class RunNotes: UploadNotes {
     private let house: House
     private let id: String
     private let state: Mutex<(spent: Int64, acked: Int64, wasAnswered: Bool)>
+    /// Of a source that is uploaded in place.
+    private let source: SourceGuard?
 
     /// - Parameter acked: What the remote had acknowledged before this attempt.
-    init(house: House, id: String, acked: Int64) {
+    init(house: House, id: String, acked: Int64, _ source: SourceGuard? = nil) {
+        self.source = source
         self.house = house
         self.id = id
         state = Mutex((0, acked, false))
@@ -118,6 +134,7 @@ final class RunNotes: UploadNotes {
 
     func record(_ checkpoint: Checkpoint) async throws {
         CrashPoint.reached("opening")
+        try await source?.insist()
         try await house.store.record(checkpoint, for: id)
         CrashPoint.reached("opened")
     }
@@ -129,6 +146,7 @@ final class RunNotes: UploadNotes {
             state.acked = offset
         }
         house.live.acked(id, offset)
+        try await source?.insist()
         try await house.store.record(checkpoint, for: id, acked: offset)
         CrashPoint.reached("accepted")
     }

@@ -40,6 +40,8 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var createdAt: String
     package var startedAt: String?
     package var finishedAt: String?
+    /// How its copy comes on, while that is made.
+    package var staging: StagingRunView?
 
     /// Waits because a person said so: no state of its own, but what tables show and `list --state paused` finds.
     package var isPaused: Bool {
@@ -215,7 +217,7 @@ package struct FolderView: Codable, Sendable, Hashable {
     /// Files that have settled and wait for others that travel with them, at most 20; absent when there are none.
     package var gathering: [GatheringView]?
     /// How verified sources are kept; absent when they stay for ever or go at once.
-    package var keeping: KeepingView?
+    package var retention: RetentionView?
 }
 
 package struct GatheringView: Codable, Sendable, Hashable {
@@ -225,7 +227,7 @@ package struct GatheringView: Codable, Sendable, Hashable {
 }
 
 /// What `after_upload: {source: keep, for: …, until_free: …}` does in a folder.
-package struct KeepingView: Codable, Sendable, Hashable {
+package struct RetentionView: Codable, Sendable, Hashable {
     /// Bytes free on the folder's disk; absent when it is not there.
     package var free: Int64?
     /// Bytes that are to be free.
@@ -257,6 +259,25 @@ package struct StagingView: Codable, Sendable, Hashable {
     package var free: Int64
     package var cap: Int64?
     package var hold: HoldView?
+    /// Copies and exports under way; small files come and go unseen.
+    package var running: [StagingRunView]?
+}
+
+/// A copy that is being made.
+package struct StagingRunView: Codable, Sendable, Hashable {
+    /// The source's.
+    package var path: String
+    /// `copying`, `digesting` (uploaded in place), `exporting`.
+    package var work: String
+    /// 0...1; absent when it is not known.
+    package var fraction: Double?
+    /// Bytes of the source; for an export 0 until it is over.
+    package var done: Int64
+    package var total: Int64
+    /// Bytes a second.
+    package var rate: Int64?
+    /// Seconds.
+    package var eta: Int64?
 }
 
 package struct EventView: Codable, Sendable, Hashable {

@@ -8,7 +8,7 @@ internal import Store
 enum LocalChecks {
     static func all(_ settings: Settings) -> [Finding] {
         settings.folders.map { Finding(about: "folder", name: $0.watch.name, folder($0)) } + [
-            Finding(about: "staging", name: settings.staging.path.display, staging(settings.staging)),
+            Finding(about: "staging", name: settings.staging.path.display, staging(settings)),
             Finding(about: "state", name: settings.state.display, state(settings.state)),
             Finding(
                 about: "control", name: settings.control.socket.display,
@@ -28,7 +28,7 @@ enum LocalChecks {
             return CheckResult(.failed, "\(path.display) cannot be read: \(error.reason); " + remedy(error, "read"))
         }
         switch folder.afterUpload {
-        case .keep where folder.keeping.isLimited:
+        case .keep where folder.retention.isLimited:
             if let error = denied(path, W_OK | X_OK) {
                 return CheckResult(
                     .failed,
@@ -72,7 +72,8 @@ enum LocalChecks {
         }
     }
 
-    private static func staging(_ settings: StagingSettings) -> CheckResult {
+    private static func staging(_ all: Settings) -> CheckResult {
+        let settings = all.staging
         let result = ownFolder(settings.path, what: "staged copies")
         // A file system that does not tell its space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(settings.path).base) else { return result }
@@ -88,7 +89,24 @@ enum LocalChecks {
                 .warning,
                 "\(free) free, of which \(Units.bytes(settings.keepFree)) are to stay free: nothing will be staged")
         }
+        for folder in all.folders where (folder.copy ?? settings.copy) == .reflink && folder.export == nil {
+            if let refusal = unshared(folder, settings.path) { return refusal }
+        }
         return CheckResult(.ok, result.detail + ", \(free) free")
+    }
+
+    /// Why `copy: reflink` cannot work for a folder; `nil` when it can, or when that cannot be found out here.
+    private static func unshared(_ folder: FolderSettings, _ staging: FilePath) -> CheckResult? {
+        let (source, base) = (resolved(folder.watch.path), resolved(existing(staging).base))
+        // What keeps it from being found out is told by the lines about the places themselves, if it matters.
+        guard let refusal = try? Files.refusesSharing(from: source, into: base) else { return nil }
+        return CheckResult(
+            .failed,
+            "copy: reflink is set for folder \(folder.watch.name), and files of \(source.display) cannot share blocks with "
+                + "\(base.display): \(refusal.reason); "
+                + (refusal.crossesFileSystems
+                    ? "they are on different file systems: put staging.path on that of the folder, or set copy: auto"
+                    : "that takes Btrfs, or XFS made with reflink=1: set copy: auto, or move both there"))
     }
 
     private static func state(_ path: FilePath) -> CheckResult {

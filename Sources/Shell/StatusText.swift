@@ -36,7 +36,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         for file in (folder.gathering ?? []).prefix(3) {
             lines.append(entry("", "\(file.path) \(printable(file.reason))", console, .yellow))
         }
-        if let keeping = folder.keeping { lines.append(entry("", keepingText(keeping, now), console)) }
+        if let retention = folder.retention { lines.append(entry("", retentionText(retention, now), console)) }
     }
     for destination in status.destinations {
         var text =
@@ -54,6 +54,9 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
             "staging",
             "\(staging.path)  \(Units.bytes(staging.used)) used" + (staging.cap.map { " of \(Units.bytes($0))" } ?? "")
                 + ", \(Units.bytes(staging.free)) free on its disk", console))
+    for run in staging.running ?? [] {
+        lines.append(entry("", "\(printable(run.path))  " + stagingText(run), console, .cyan))
+    }
     if let hold = staging.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }
     if status.overflows > 0 {
         lines.append(
@@ -90,19 +93,19 @@ private func batchText(_ status: StatusView) -> String {
 }
 
 /// `kept for 14 d, or until 20.0 GB are free (35.1 GB are); now go 3 files, 1.2 GB; the oldest was verified …`
-func keepingText(_ keeping: KeepingView, _ now: WallTime) -> String {
+func retentionText(_ retention: RetentionView, _ now: WallTime) -> String {
     var rules: [String] = []
-    if let seconds = keeping.seconds { rules.append("for \(Units.duration(seconds))") }
-    if let floor = keeping.untilFree {
-        let free = keeping.free.map { " (\(Units.bytes($0)) are)" } ?? ""
+    if let seconds = retention.seconds { rules.append("for \(Units.duration(seconds))") }
+    if let floor = retention.untilFree {
+        let free = retention.free.map { " (\(Units.bytes($0)) are)" } ?? ""
         rules.append("while \(Units.bytes(floor)) are free\(free)")
     }
     var text = "verified sources stay \(rules.joined(separator: ", ")); now "
     text +=
-        keeping.goingFiles == 0
+        retention.goingFiles == 0
         ? "none go"
-        : "\(keeping.goingFiles) \(keeping.goingFiles == 1 ? "goes" : "go"), \(Units.bytes(keeping.goingBytes))"
-    if let oldest = keeping.oldest { text += "; the oldest was verified \(Units.moment(oldest, now: now))" }
+        : "\(retention.goingFiles) \(retention.goingFiles == 1 ? "goes" : "go"), \(Units.bytes(retention.goingBytes))"
+    if let oldest = retention.oldest { text += "; the oldest was verified \(Units.moment(oldest, now: now))" }
     return text
 }
 
@@ -125,6 +128,7 @@ func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String 
     if let upload = event.op {
         text += " \(upload.id) \(upload.name) -> \(upload.destination)"
         switch event.type {
+        case "progress" where upload.staging != nil: text += "  " + (upload.staging.map(stagingText) ?? "")
         case "progress":
             text += "  \(Units.percent(upload.progress.fraction))"
             if let rate = upload.progress.rate { text += " \(Units.rate(rate))" }

@@ -2,27 +2,78 @@ package import Core
 internal import Digests
 package import Linux
 
+/// Tells how far a copy is, and hears whether it is still wanted.
+package struct Pace {
+    /// Told how many bytes of the source are done.
+    let progress: (Int64) -> Void
+    /// Asked between blocks; `true` ends the copy.
+    let isStopped: () -> Bool
+
+    package init(progress: @escaping (Int64) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }) {
+        self.progress = progress
+        self.isStopped = isStopped
+    }
+}
+
 /// Copies from one descriptor to another and digests on the way: one thread moves the bytes, a second digests them.
 enum DigestingCopier {
     /// Larger gains nothing, and four of them are the most that a copy holds in memory.
     static let blockSize = 1 << 20
     private static let blocks = 4
-    /// How much is written before the kernel is told to begin with the disk, so that little is left for the last sync.
-    private static let flushEvery: Int64 = 32 << 20
+    /// After so much the disk begins with it, and what came a window before leaves the page cache: a large file must not
+    /// push out what everybody else works with, and little is left for the last sync.
+    private static let window: Int64 = 8 << 20
+    /// Zeros are left out in pieces of this size; file systems have no smaller holes.
+    private static let grain = 4096
 
     /// Reads up to `size` bytes, and one more to notice a source that grew.
     ///
+    /// - Parameter isSparse: The source has holes: what is nothing but zeros is not written. Found by the bytes and not by
+    ///   asking for the holes, since file systems were wrong about theirs.
     /// - Returns: The bytes copied, which differ from `size` when the source changed; and their SHA-256.
     static func run(
         from: borrowing Descriptor, source: FilePath, to: borrowing Descriptor, target: FilePath, size: Int64,
-        isStopped: () -> Bool = { false }
+        isSparse: Bool = false, pace: Pace = Pace()
+    ) throws(StagingError) -> (bytes: Int64, sha256: [UInt8]) {
+        let copied = try read(from, source, size: size, pace) { block, offset throws(SystemError) in
+            if isSparse {
+                try writeWithoutZeros(block, at: offset, to, target)
+            } else if let error = to.write(block, at: offset, named: target).error {
+                throw error
+            }
+            let start = offset / window * window
+            guard (offset + Int64(block.count)) / window * window != start else { return }
+            to.startFlushing(from: start, count: window)
+            guard start >= window else { return }
+            try to.flush(from: start - window, count: window, named: target)
+            to.forget(from: start - window, count: window)
+        }
+        // A hole at the end is not there before the size says so.
+        if isSparse {
+            do { try to.setSize(copied.bytes, named: target) } catch {
+                throw error.isFull ? .full(error) : .broken(error)
+            }
+        }
+        return copied
+    }
+
+    /// Digests what a descriptor holds; ``run(from:source:to:target:size:isSparse:pace:)`` without a copy.
+    static func digest(
+        of file: borrowing Descriptor, named path: FilePath, size: Int64, pace: Pace
+    ) throws(StagingError) -> (bytes: Int64, sha256: [UInt8]) {
+        try read(file, path, size: size, pace) { _, _ in }
+    }
+
+    private static func read(
+        _ from: borrowing Descriptor, _ source: FilePath, size: Int64, _ pace: Pace,
+        _ sink: (_ block: UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) -> Void
     ) throws(StagingError) -> (bytes: Int64, sha256: [UInt8]) {
         // For a small file, as much as it needs and a little to notice that it grew.
         let blockSize = Int(min(size, Int64(blockSize) - 1) >> 12 + 1) << 12
         let digest = DigestThread(blocks: size > Int64(blockSize) ? blocks : 1, blockSize: blockSize)
         var copied: Int64 = 0
         while true {
-            if isStopped() {
+            if pace.isStopped() {
                 digest.drain()
                 throw .stopped(source)
             }
@@ -37,22 +88,39 @@ enum DigestingCopier {
                 break
             }
             digest.take(block, count: got)
-            do { try to.write(UnsafeRawBufferPointer(rebasing: block.bytes[..<got]), named: target) } catch {
+            do { try sink(UnsafeRawBufferPointer(rebasing: block.bytes[..<got]), copied) } catch {
                 digest.drain()
                 throw error.isFull ? .full(error) : .broken(error)
             }
-            let before = copied
+            let before = copied / window * window
             copied += Int64(got)
-            if copied / flushEvery != before / flushEvery {
-                to.startFlushing(from: before / flushEvery * flushEvery, count: flushEvery)
-                from.forget(from: 0, count: copied)
-            }
+            pace.progress(min(copied, size))
+            if copied / window * window != before { from.forget(from: before, count: copied - before) }
             if copied > size || got < blockSize {
                 digest.drain()
                 break
             }
         }
         return (copied, digest.finish())
+    }
+
+    private static func writeWithoutZeros(
+        _ block: UnsafeRawBufferPointer, at offset: Int64, _ to: borrowing Descriptor, _ target: FilePath
+    ) throws(SystemError) {
+        func piece(_ start: Int, _ end: Int) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(rebasing: block[start..<min(end, block.count)])
+        }
+        var start = 0
+        while start < block.count {
+            var end = start
+            if isZero(piece(start, start + grain)) {
+                start += grain
+                continue
+            }
+            while end < block.count, !isZero(piece(end, end + grain)) { end += grain }
+            if let error = to.write(piece(start, end), at: offset + Int64(start), named: target).error { throw error }
+            start = end
+        }
     }
 }
 

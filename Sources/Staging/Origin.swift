@@ -38,6 +38,10 @@ package struct Origin: Codable, Hashable, Sendable {
     package var fileSystem: String?
     /// Of the copy, in hexadecimal.
     package var sha256 = ""
+    /// Bytes of the copy, where a command made it and it is not the source's content.
+    package var staged: Int64?
+    /// Of the source then, in hexadecimal, where it was taken.
+    package var source: String?
     package var uploads: [Upload]
 
     private static let attribute = "user.sluice.origin"

@@ -121,10 +121,7 @@ package struct SourceRelease: Sendable {
         }
     }
 
-    private func isSameVersion(_ look: FileLook) -> Bool {
-        look.isRegular && look.size == asset.size && look.modified == asset.modified
-            && (asset.inode == nil || asset.inode == look.inode)
-    }
+    private func isSameVersion(_ look: FileLook) -> Bool { asset.fits(look) }
 
     /// The caught file is somebody else's: it gets its name back, or a free one beside it where that is taken again.
     ///
@@ -191,7 +188,8 @@ package struct SourceRelease: Sendable {
             try Files.removeIfPresent(partial)
             switch error {
             case .full(let error), .broken(let error), .unreadable(let error): throw error
-            case .changed, .missing, .stopped: throw SystemError(call: "read", subject: aside.display, code: ENOENT)
+            case .changed, .missing, .stopped, .cannotShare, .noCommand, .commandFailed, .commandEnded:
+                throw SystemError(call: "read", subject: aside.display, code: ENOENT)
             }
         } catch {
             throw SystemError(call: "copy", subject: aside.display, code: EIO)

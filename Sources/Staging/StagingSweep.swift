@@ -26,7 +26,7 @@ package actor StagingSweep {
         for read in 0..<most {
             let more: Void? = try stream.next { name, _ in
                 let name = FilePath(fromKernel: name)
-                if name.fileExtension == "part" {
+                if name.fileExtension == "part" || name.fileExtension == "export" {
                     half.append(name)
                 } else if let number = name.text.flatMap({ Int64($0) }) {
                     whole.append(number)
@@ -37,7 +37,7 @@ package actor StagingSweep {
                 break
             }
         }
-        for name in half { try Files.removeIfPresent(area.path(name)) }
+        for name in half { try Files.removeTree(area.path(name)) }
         // Side by side in the store, too.
         return whole.sorted()
     }

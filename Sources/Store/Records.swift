@@ -36,8 +36,13 @@ package struct Arrival: Sendable, Hashable {
     package var unit: Int?
     /// It joins the newest of this path (below the folder), which was taken before.
     package var joins: FilePath?
+    package var keeping: Keeping
 
-    package init(file: SettledFile, action: SourceAction, priority: Int, orders: [Order], again: Bool = false) {
+    package init(
+        file: SettledFile, action: SourceAction, priority: Int, orders: [Order], again: Bool = false,
+        keeping: Keeping = .copy
+    ) {
+        self.keeping = keeping
         self.file = file
         self.action = action
         self.priority = priority
@@ -82,6 +87,11 @@ package struct AssetRecord: Sendable, Hashable {
     package var sourceState: SourceState
     package var sourceNote: String?
     package var priority: Int
+    package var keeping: Keeping
+    /// Bytes that are uploaded: those of the source, unless a command made something else of it.
+    package var stagedSize: Int64
+    /// SHA-256 of the source, where `sha256` is of something else.
+    package var sourceSHA256: [UInt8]?
 
     package var path: FilePath { root.appending(identity.relative) }
     package var size: Int64 { identity.size }
@@ -193,5 +203,9 @@ package enum AttemptOutcome: Sendable, Hashable {
     case refused(Failure)
     /// The staged copy is not what was recorded.
     case copyLost(Failure)
+    /// The source that was uploaded in place is another version now: it comes back as a new file.
+    ///
+    /// - Parameter isFinished: The destination holds all of what was sent.
+    case sourceChanged(Failure, isFinished: Bool)
     case verified(RemoteObject)
 }

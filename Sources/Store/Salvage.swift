@@ -108,7 +108,7 @@ private enum Salvaged {
             return """
                 SELECT u.id, a.folder, a.relative, u.destination,
                 CASE WHEN u.paused_at IS NULL OR u.state = 'completed' THEN u.state ELSE 'cancelled' END, a.size, a.modified, a.sha256, u.id, u.remote,
-                (SELECT body FROM checkpoint c WHERE c.upload = u.id), u.generation, u.acked
+                (SELECT body FROM checkpoint c WHERE c.upload = u.id), u.generation, min(u.acked, a.size)
                 FROM upload u CROSS JOIN asset a ON a.id = u.asset
                 WHERE u.id \(step) ?1 ORDER BY u.id \(order) LIMIT 200
                 """

@@ -90,6 +90,8 @@ extension Store {
                     .integer(waiting), .integer(identity.size), .integer(identity.modified),
                     .integer(sorting.value(size: identity.size, modified: identity.modified)),
                 ])
+            // Bytes of the version before must not become the first ones of this.
+            for upload in try uploads(of: waiting) where upload.state == .staging { try forgetProgress(of: upload) }
             try bury(identity, asset: waiting)
             return .renewed(asset: waiting)
         }
@@ -126,8 +128,8 @@ extension Store {
         try connection.run(
             """
             INSERT INTO asset (folder, root, relative, size, modified, changed, inode, born, file_system, settled_by,
-                state, action, target, source_state, priority, arrived_at, id)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'arrived', ?11, ?12, 'untouched', ?13, ?14, ?15)
+                state, action, target, source_state, priority, arrived_at, id, keeping)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'arrived', ?11, ?12, 'untouched', ?13, ?14, ?15, ?16)
             """,
             [
                 .text(identity.folder), .blob(file.root.bytes), .blob(identity.relative.bytes),
@@ -135,6 +137,7 @@ extension Store {
                 .init(identity.inode.map { Int64(bitPattern: $0) }), .init(identity.born),
                 .init(identity.fileSystem), .text(file.settledBy.rawValue), .text(action), .init(target),
                 .integer(Int64(arrival.priority)), .integer(clocks.wall().milliseconds), .init(number),
+                .text(arrival.keeping.rawValue),
             ])
         return connection.lastRow
     }
@@ -165,11 +168,15 @@ extension Store {
     }
 
     /// Assets whose copy is to be made, the highest priority first, without those being copied now.
-    package func arrived(limit: Int, except: Set<Int64>) throws -> [AssetRecord] {
-        try connection.query(
+    ///
+    /// - Parameter exports: Those that a command makes, and no others; else all but those.
+    package func arrived(limit: Int, except: Set<Int64>, exports: Bool = false) throws -> [AssetRecord] {
+        let (index, kind) = exports ? ("asset_to_export", "=") : ("asset_to_copy", "<>")
+        return try connection.query(
             """
-            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_arrived
-            WHERE state IN ('arrived', 'unsettled') AND state = 'arrived' ORDER BY priority DESC, id
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY \(index)
+            WHERE state IN ('arrived', 'unsettled') AND keeping \(kind) 'export' AND state = 'arrived'
+            ORDER BY priority DESC, id
             """
         ) { row throws(StoreError) in
             var found: [AssetRecord] = []
@@ -182,13 +189,19 @@ extension Store {
     }
 
     /// A copy that is whole and durable under its name in the staging folder.
-    package struct Copied: Sendable, Hashable {
+    package struct Copied: Sendable {
         package var asset: Int64
         package var sha256: [UInt8]
         /// The same content from another path counts as sent already (`duplicates: skip`).
         package var skipsDuplicates: Bool
+        /// Bytes of it, and the digest of the source, where it is not a copy of that.
+        package var export: (size: Int64, sourceSHA256: [UInt8]?)?
 
-        package init(asset: Int64, sha256: [UInt8], skipsDuplicates: Bool = false) {
+        package init(
+            asset: Int64, sha256: [UInt8], skipsDuplicates: Bool = false,
+            export: (size: Int64, sourceSHA256: [UInt8]?)? = nil
+        ) {
+            self.export = export
             self.asset = asset
             self.sha256 = sha256
             self.skipsDuplicates = skipsDuplicates
@@ -206,10 +219,17 @@ extension Store {
             var repeats: [Int64] = []
             for copy in copies {
                 try connection.run(
-                    "UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3 WHERE id = ?1 AND state = 'arrived'",
-                    [.integer(copy.asset), .blob(copy.sha256), .integer(self.clocks.wall().milliseconds)])
+                    """
+                    UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3, staged_size = ?4, source_sha256 = ?5
+                    WHERE id = ?1 AND state = 'arrived'
+                    """,
+                    [
+                        .integer(copy.asset), .blob(copy.sha256), .integer(self.clocks.wall().milliseconds),
+                        .init(copy.export?.size), .init(copy.export.flatMap(\.sourceSHA256)),
+                    ])
                 guard connection.changes > 0, let asset = try self.asset(copy.asset) else { continue }
                 if let facts = facts[copy.asset] { try self.note(facts, of: copy.asset, connection) }
+                if let export = copy.export { try self.resize(copy.asset, to: export.size, asset.identity.modified) }
                 for upload in try self.uploads(of: copy.asset) where upload.state == .staging {
                     try self.move(upload, by: .staged)
                 }
@@ -244,7 +264,9 @@ extension Store {
                 ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
             let isSamePath = before.folder == asset.folder && before.relative == asset.identity.relative
             let place = isSamePath ? "from this path" : "as \(before.relative.display) of folder \(before.folder)"
-            remote.warnings = ["not sent again: the same content was uploaded \(place) before; the source is kept"]
+            remote.warnings = [
+                "not sent again: the same content was uploaded \(place) at \(before.at); the source is kept"
+            ]
             try connection.run("UPDATE asset SET action = 'leave', target = NULL WHERE id = ?1", [.integer(asset.id)])
             try move(upload, by: .claimed)
             var claimed = upload
@@ -254,16 +276,27 @@ extension Store {
         return isRepeat
     }
 
+    private struct Earlier {
+        let remote: String?
+        let folder: String
+        let relative: FilePath
+        let at: WallTime
+    }
+
     /// A completed upload of this content to `destination`.
     private func earlier(
         _ sha256: [UInt8], _ destination: String, _ condition: String = "", _ values: [Connection.Value] = []
-    ) throws -> (remote: String?, folder: String, relative: FilePath)? {
+    ) throws -> Earlier? {
         try connection.first(
             """
-            SELECT remote, folder, relative FROM history INDEXED BY history_content
+            SELECT remote, folder, relative, finished_at FROM history INDEXED BY history_content
             WHERE sha256 = ?1 AND destination = ?2 AND outcome = 'completed' \(condition) LIMIT 1
             """, [.blob(sha256), .text(destination)] + values
-        ) { (remote: $0.optionalText(0), folder: $0.text(1), relative: FilePath(bytes: $0.blob(2))) }
+        ) {
+            Earlier(
+                remote: $0.optionalText(0), folder: $0.text(1), relative: FilePath(bytes: $0.blob(2)),
+                at: WallTime(milliseconds: $0.integer(3)))
+        }
     }
 
     /// The source is no longer what was recorded: it settles again, and comes back as an arrival.
@@ -272,7 +305,7 @@ extension Store {
             try connection.run(
                 "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
             // Perhaps only its ctime moved: the watcher must not take it for a known version.
-            try connection.run(Self.digUp, [.integer(asset)])
+            try self.digUp(asset)
         }
     }
 
@@ -301,17 +334,21 @@ extension Store {
                 "UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled')",
                 [.integer(asset)])
             // Nothing of this version was sent.
-            if isGone { try connection.run(Self.digUp, [.integer(asset)]) }
+            if isGone { try self.digUp(asset) }
         }
     }
 
     // MARK: Tombstones
 
-    /// By its place, which is the key: a search by the asset's number would read every tombstone.
-    private static let digUp = """
-        DELETE FROM tombstone
-        WHERE (folder, relative) = (SELECT folder, relative FROM asset WHERE id = ?1) AND asset = ?1
-        """
+    /// Takes the tombstone of this version away.
+    func digUp(_ asset: Int64) throws(StoreError) {
+        // By its place, which is the key: a search by the asset's number would read every tombstone.
+        try connection.run(
+            """
+            DELETE FROM tombstone
+            WHERE (folder, relative) = (SELECT folder, relative FROM asset WHERE id = ?1) AND asset = ?1
+            """, [.integer(asset)])
+    }
 
     struct Tombstone {
         var identity: StoredIdentity

@@ -141,6 +141,7 @@ extension AssetRecord {
     private static let names = [
         "id", "folder", "root", "relative", "size", "modified", "changed", "inode", "born", "file_system",
         "settled_by", "state", "sha256", "action", "target", "source_state", "source_note", "priority",
+        "keeping", "staged_size", "source_sha256",
     ]
     static let columns = names.joined(separator: ", ")
     static let qualified = names.map { "asset." + $0 }.joined(separator: ", ")
@@ -164,7 +165,10 @@ extension AssetRecord {
             changed: row.integer(at + 6), settledBy: SettledBy(rawValue: row.text(at + 10)) ?? .quiet,
             state: AssetState(rawValue: row.text(at + 11)) ?? .dropped, sha256: row.optionalBlob(at + 12),
             action: action, sourceState: SourceState(rawValue: row.text(at + 15)) ?? .kept,
-            sourceNote: row.optionalText(at + 16), priority: Int(row.integer(at + 17)))
+            sourceNote: row.optionalText(at + 16), priority: Int(row.integer(at + 17)),
+            // One that nobody understands has a copy, or is found to have none.
+            keeping: Keeping(rawValue: row.text(at + 18)) ?? .copy,
+            stagedSize: row.optionalInteger(at + 19) ?? row.integer(at + 4), sourceSHA256: row.optionalBlob(at + 20))
     }
 }
 

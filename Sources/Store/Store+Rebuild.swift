@@ -22,6 +22,10 @@ package struct Restored: Sendable {
     package var sha256: [UInt8]?
     /// One for each of the arrival's orders: the id it had, if that is known, and how it stands.
     package var uploads: [Upload]
+    /// Bytes of the copy, where a command made it.
+    package var stagedSize: Int64?
+    /// Of its source then, where it was taken.
+    package var sourceSHA256: [UInt8]?
 
     package struct Upload: Sendable {
         /// The id that it had, if that is known.
@@ -58,15 +62,19 @@ extension Store {
         // Without a copy it is staged when one of its uploads is to go; else nothing has to be.
         let state: AssetState = file.copy != nil ? .staged : isToSend ? .arrived : .dropped
         try connection.run(
-            "UPDATE asset SET state = ?2, sha256 = ?3, staged_at = ?4 WHERE id = ?1",
+            "UPDATE asset SET state = ?2, sha256 = ?3, staged_at = ?4, staged_size = ?5, source_sha256 = ?6 WHERE id = ?1",
             [
                 .integer(asset), .text(state.rawValue), .init(state == .arrived ? nil : file.sha256),
-                file.copy == nil ? .null : .integer(clocks.wall().milliseconds),
+                file.copy == nil ? .null : .integer(clocks.wall().milliseconds), .init(file.stagedSize),
+                .init(file.sourceSHA256),
             ])
         // Copies come first, so the version that stands in the folder is the one that stays known.
         try bury(file.arrival.file.identity, asset: asset)
         for (order, upload) in zip(file.arrival.orders, file.uploads) {
             try restore(order, upload, of: asset, file, connection)
+        }
+        if let size = file.stagedSize {
+            try connection.run("UPDATE upload SET size = ?2 WHERE asset = ?1", [.integer(asset), .integer(size)])
         }
         try noteDue(asset)
     }

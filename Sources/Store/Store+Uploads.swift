@@ -42,7 +42,9 @@ extension Store {
                     continue
                 }
                 let checkpoint = try self.checkpoint(upload.id)
-                guard room.takes(size: asset.size, isBegun: checkpoint != nil, of: upload.folder) else { break }
+                // What is uploaded in place is watched, which is done for each file by itself.
+                let goesAlone = checkpoint != nil || asset.keeping == .inPlace
+                guard room.takes(size: asset.stagedSize, isBegun: goesAlone, of: upload.folder) else { break }
                 try connection.run(
                     "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
                     [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
@@ -54,14 +56,6 @@ extension Store {
         }
         repeats.forEach(onRepeat)
         return claims
-    }
-
-    /// Whether the content has arrived since this copy was staged; the upload is completed then.
-    private func isRepeat(_ upload: UploadRecord, _ asset: AssetRecord) throws -> Bool {
-        // One that has begun goes on: what it has at the remote may be the very object that it would count as.
-        guard let sha256 = asset.sha256, try checkpoint(upload.id) == nil else { return false }
-        _ = try settleRepeat(asset, Copied(asset: asset.id, sha256: sha256, skipsDuplicates: true))
-        return try self.upload(upload.id)?.state == .completed
     }
 
     /// The first of each class, and of these the first: a class that is passed over is not read through, however many
@@ -86,14 +80,6 @@ extension Store {
         }
         return try first.flatMap { try upload($0.id) }
     }
-
-    /// No upload of the same content is on its way to the same destination.
-    private static let isAlone = """
-        AND NOT (size >= \(smallestDuplicate) AND EXISTS (
-            SELECT 1 FROM upload AS other INDEXED BY upload_list JOIN asset AS theirs ON theirs.id = other.asset
-            WHERE other.state = 'uploading' AND other.destination = ?1
-            AND theirs.sha256 = (SELECT sha256 FROM asset WHERE id = upload.asset)))
-        """
 
     /// When the first of the uploads that wait after a failure may go again whose wait is not over at `time`.
     package func nextBackoff(after time: MonotonicTime) throws -> MonotonicTime? {
@@ -229,11 +215,14 @@ extension Store {
             try note(failure, upload)
             try move(upload, by: .copyLost)
             try connection.run(
-                "UPDATE asset SET state = 'arrived', sha256 = NULL WHERE id = ?1 AND state IN ('staged', 'dropped')",
+                "UPDATE asset SET state = 'arrived', sha256 = NULL, staged_size = NULL WHERE id = ?1 AND state IN ('staged', 'dropped')",
                 [.integer(upload.asset)])
             for other in try uploads(of: upload.asset) where other.state == .queued {
                 try move(other, by: .copyLost)
             }
+        case .sourceChanged(let failure, let isFinished):
+            try sourceChanged(upload, failure)
+            if isFinished { try noteFinished(upload) }
         case .verified(let remote):
             try complete(upload, remote)
         }

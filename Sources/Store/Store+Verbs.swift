@@ -32,22 +32,7 @@ extension Store {
             try ids.map { id in
                 guard let upload = try self.upload(id) else { return nil }
                 guard upload.state.after(.cancelled) != nil else { return upload.state }
-                let checkpoint = try self.checkpoint(id)
-                // A checkpoint exists from before the creation request: something may be there.
-                if let checkpoint {
-                    try connection.run(
-                        "INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at) VALUES (?1, ?2, ?3, 0, ?4)",
-                        [
-                            .text(id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
-                            .integer(self.clocks.wall().milliseconds),
-                        ])
-                }
-                try connection.run(
-                    "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
-                    [.text(id), .text(checkpoint == nil ? "none" : "pending")])
-                try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(id)])
-                try self.move(upload, by: .cancelled)
-                try self.remember(upload, .cancelled)
+                try self.abandon(upload)
                 // Nobody needs the copy that was to be made.
                 try connection.run(
                     """
@@ -57,6 +42,28 @@ extension Store {
                 return .cancelled
             }
         }
+    }
+
+    /// Ends an upload, and has what its destination holds of it removed.
+    ///
+    /// - Parameter code: Why, when it was no person.
+    func abandon(_ upload: UploadRecord, code: String? = nil) throws {
+        let checkpoint = try checkpoint(upload.id)
+        // A checkpoint exists from before the creation request: something may be there.
+        if let checkpoint {
+            try connection.run(
+                "INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at) VALUES (?1, ?2, ?3, 0, ?4)",
+                [
+                    .text(upload.id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
+                    .integer(clocks.wall().milliseconds),
+                ])
+        }
+        try connection.run(
+            "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
+            [.text(upload.id), .text(checkpoint == nil ? "none" : "pending")])
+        try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
+        try move(upload, by: .cancelled)
+        try remember(upload, .cancelled, code: code)
     }
 
     /// Starts a new generation of a failed or cancelled upload.
@@ -77,7 +84,7 @@ extension Store {
             try connection.run("UPDATE asset SET kept_at = NULL WHERE id = ?1", [.integer(upload.asset)])
             if !fromCopy {
                 try connection.run(
-                    "UPDATE asset SET state = 'arrived', sha256 = NULL, source_state = 'untouched' WHERE id = ?1",
+                    "UPDATE asset SET state = 'arrived', sha256 = NULL, staged_size = NULL, source_state = 'untouched' WHERE id = ?1",
                     [.integer(upload.asset)])
             }
             try self.move(upload, by: fromCopy ? .retriedFromCopy : .retriedFromSource)

@@ -20,8 +20,6 @@ package final class DaemonFixture {
     package var destination: String?
     /// More keys of the destination, as YAML: `, checksum: sha1`.
     package var destinationKeys = ""
-    /// More lines of the folder.
-    package var folderKeys: [String] = []
     /// More keys of the folder's `after_upload`, as `, for: 1h`.
     package var afterKeys = ""
     /// Where files go; `archive` is a folder of this machine, ``archive``.
@@ -33,6 +31,9 @@ package final class DaemonFixture {
 
     /// More keys of `staging`, as YAML: `, keep_free: 0 B`.
     package var stagingKeys = ""
+
+    /// More keys of the folder, as lines of YAML.
+    package var folderKeys: [String] = []
 
     /// What the camera fills.
     package var drop: FilePath { place("drop") }
@@ -169,8 +170,7 @@ package final class DaemonFixture {
                 settle: {quiet_for: 200ms}
                 remote_name: "{relative}"
                 upload_to: [\(uploadTo.joined(separator: ", "))]
-                after_upload: \(after)
-            \(folderKeys.map { "    " + $0 }.joined(separator: "\n"))
+                after_upload: \(after)\(folderKeys.map { "\n    " + $0 }.joined())
             destinations:
             \(uploadTo.compactMap { lines[$0] }.joined(separator: "\n"))
             policy:

@@ -18,6 +18,7 @@ struct Canonical {
         var staging = ["path: \(Self.quoted(settings.staging.path))", "copy: \(settings.staging.copy.rawValue)"]
         if let most = settings.staging.maxSize { staging.append("max_size: \(Self.amount(most))") }
         staging.append("keep_free: \(Self.amount(settings.staging.keepFree))")
+        staging.append("concurrency: \(settings.staging.concurrency)")
         lines.append("staging: {\(staging.joined(separator: ", "))}")
         if settings.folders.isEmpty { lines.append("folders: []") } else { lines.append("folders:") }
         for folder in settings.folders { write(folder) }
@@ -41,18 +42,18 @@ struct Canonical {
         let watch = folder.watch
         var settle = ["writers: \(watch.writers.rawValue)"]
         if let quiet = watch.quietFor { settle.append("quiet_for: \(Self.time(quiet))") }
+        let retention =
+            (folder.retention.time.map { ", for: \(Self.time($0))" } ?? "")
+            + (folder.retention.untilFree.map { ", until_free: \($0) B" } ?? "")
         if let marker = watch.marker { settle.append("marker: \(Self.quoted(marker.source))") }
         settle.append("report_after: \(Self.time(watch.reportAfter))")
         if watch.container == .check {
             settle += ["container: check", "broken: \(watch.broken.rawValue)"]
             if watch.broken == .upload { settle.append("broken_after: \(Self.time(watch.brokenAfter))") }
         }
-        let keeping =
-            (folder.keeping.time.map { ", for: \(Self.time($0))" } ?? "")
-            + (folder.keeping.untilFree.map { ", until_free: \($0) B" } ?? "")
         let after =
             switch folder.afterUpload {
-            case .keep, .leave: "source: keep" + keeping
+            case .keep, .leave: "source: keep" + retention
             case .delete: "source: delete"
             case .move(let to): "source: move, to: \(Self.quoted(to.source))"
             }
@@ -79,6 +80,12 @@ struct Canonical {
         if let size = limits.maxSize { keys.append("max_size: \(Self.amount(size))") }
         if let age = limits.minAge { keys.append("min_age: \(Self.time(age))") }
         if let age = limits.maxAge { keys.append("max_age: \(Self.time(age))") }
+        if let copy = folder.copy { keys.append("staging: {copy: \(copy.rawValue)}") }
+        if let export = folder.export {
+            keys.append(
+                "export: {command: \(Self.list(export.command.source)), output: \(Self.quoted(export.output.source)), "
+                    + "timeout: \(Self.time(export.timeout)), min_size: \(Self.amount(export.minSize))}")
+        }
         if let key = folder.key { keys.append("key: \(Self.quoted(key.source))") }
         keys += Self.overrides(folder.policy)
         lines.append("  - {\(keys.joined(separator: ", "))}")

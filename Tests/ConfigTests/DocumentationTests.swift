@@ -52,7 +52,8 @@ struct DocumentationTests {
             "recursive": "false", "include": "[\"*.mp4\"]", "exclude": "[\"*.tmp\"]", "settle": "{quiet_for: 3s}",
             "existing": "skip", "empty": "upload", "duplicates": "skip", "after_upload": "{source: delete}",
             "priority": "3", "remote_name": "\"{name}\"", "metadata": "{a: b}", "key": "\"{name}\"",
-            "group": "{by: stem}",
+            "group": "{by: stem}", "staging": "{copy: in-place}",
+            "export": "{command: [/bin/cp, \"{input}\", \"{output}\"], output: \"{stem}.mp4\"}",
             "context": "{a: b}", "concurrency": "1", "retry": "{first: 2s}", "require": "{file: .here}",
             "watch": "poll", "min_size": "1 kB", "max_size": "1 GB", "min_age": "1h", "max_age": "2d",
         ]

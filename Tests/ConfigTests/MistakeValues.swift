@@ -20,8 +20,7 @@ extension MistakeTests {
         Mistake("staging: {max_size: 99999999 TiB}", "21: staging.max_size: is more than 8 EiB"),
         Mistake(
             "staging: {copy: reflnk}",
-            "17: staging.copy: takes one of auto, copy, reflink, not `reflnk`; did you mean `reflink`?"),
-        Mistake("staging: {copy: in-place}", "17: staging.copy: `in-place` is not supported by this version"),
+            "17: staging.copy: takes one of auto, copy, reflink, in-place, not `reflnk`; did you mean `reflink`?"),
         Mistake(
             "policy: {order: newest}",
             "17: policy.order: takes one of newest-first, oldest-first, smallest-first, largest-first, not `newest`; did you mean `newest-first`?"

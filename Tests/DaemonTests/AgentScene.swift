@@ -21,9 +21,11 @@ struct AgentScene {
     /// - Parameters:
     ///   - retry: Waits between attempts; the test decides whether they pass or last.
     ///   - cap: Bytes that staged copies may take.
+    ///   - shape: What else is set.
     ///   - solo: Uploads at the same time from the folder `solo`; the folder `cam` has no limit of its own.
     init(
-        retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil, clocks: any Clocks = SystemClocks()
+        retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil, clocks: any Clocks = SystemClocks(),
+        _ shape: (inout Settings) throws -> Void = { _ in }
     ) async throws {
         folder = TemporaryFolder()
         let root = folder.path
@@ -51,6 +53,9 @@ struct AgentScene {
                 policy: PolicySettings(
                     total: 8, perDestination: 8, order: .oldestFirst, retry: Backoff(first: retry, ceiling: retry * 4)),
                 control: ControlSettings(socket: root.appending("control.sock"))))
+        var shaped = written.settings
+        try shape(&shaped)
+        written.edit { $0 = shaped }
         self.written = written
         let agent = try await Agent.start(
             written.settings, kinds: [kind], clocks: clocks, log: .silent,

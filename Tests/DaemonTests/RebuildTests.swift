@@ -199,7 +199,7 @@ struct RebuildTests {
         let staging = StagingArea(folder: scene.settings.staging.path, method: .copy)
         _ = try staging.prepare()
         let copy = try staging.copy(
-            source, expecting: identity, changed: look.changed, as: "5",
+            Wanted(source, identity, changed: look.changed), as: "5",
             origin: Origin(
                 identity, root: source.parent, changed: look.changed,
                 uploads: [
@@ -216,6 +216,46 @@ struct RebuildTests {
         let upload = try await scene.look { try $0.upload("01M7YG9YF40Z35FRX0N0BNM6EQ") }
         #expect(upload?.state == .completed)
         #expect(upload?.context == ["who": "me"])
+    }
+
+    @Test("an export tells of itself too: it is sent, and its source stays known and goes when that is verified")
+    func exported() async throws {
+        let scene = try Scene(action: .delete)
+        let source = try scene.folder.write("cam/clip.mov", noise(50))
+        let look = try FileLook(at: source)
+        let identity = StoredIdentity(
+            folder: "cam", relative: "clip.mov", size: 50, modified: look.modified, inode: look.inode, born: look.born,
+            fileSystem: nil)
+        let staging = StagingArea(folder: scene.settings.staging.path)
+        _ = try staging.prepare()
+        let export = Export(
+            command: try CommandWords(["sh", "-c", "head -c 20 \"$1\" > \"$2\"", "sh", "{input}", "{output}"]),
+            output: "clip.mp4", timeout: .seconds(20), minSize: 1, folder: "cam", relative: "clip.mov")
+        let made = try staging.export(
+            Wanted(source, identity, changed: look.changed), as: "5", export,
+            origin: Origin(
+                identity, root: source.parent, changed: look.changed,
+                uploads: [
+                    .init(
+                        id: "01M7YG9YF40Z35FRX0N0BNM6EQ", destination: "nas", name: "clip.mp4", key: nil, context: [:])
+                ]), digestsSource: true)
+        try staging.publish([made.copy])
+        // A chmod moves its change time: only the source's own digest can tell that it is the same.
+        try Descriptor.open(source, for: .reading).setMode(0o640, named: source)
+        scene.remote.find(.absent)
+        let report = try await scene.rebuild()
+        #expect(report.unmatched.isEmpty && report.copies == 1 && report.toSend == ["nas": 1])
+        let rows = try await scene.look { try await $0.rows(Store.Filter()) }
+        #expect(rows.count == 1)
+        let row = try #require(rows.first)
+        #expect(row.upload.size == 20 && row.asset.stagedSize == 20 && row.asset.size == 50)
+        #expect(row.asset.keeping == .export && row.asset.action == .delete)
+        let agent = try await Agent.start(scene.settings, kinds: [scene.kind], log: .silent)
+        let work = Task { try await agent.run() }
+        try await eventually("it is sent, and the source goes") { try FileLook.ifPresent(at: source) == nil }
+        work.cancel()
+        try await work.value
+        #expect(scene.remote.contents == [Array(noise(50).prefix(20))])
     }
 
     @Test("a start sets aside a copy that its database does not know, and sweeps none")

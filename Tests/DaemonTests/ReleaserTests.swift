@@ -111,7 +111,8 @@ struct ReleaserTests {
                 folder: "cam", root: root, relative: path.name, look: look, identity: identity, settledBy: .lease),
             action: .delete, priority: 0, orders: [order])
         guard case .recorded(let asset, _)? = try await house.store.record([arrival]).first else { throw Unexpected() }
-        let copied = try house.staging.copy(path, expecting: identity, changed: look.changed, as: FilePath("\(asset)"))
+        let copied = try house.staging.copy(
+            Wanted(path, identity, changed: look.changed), as: FilePath("\(asset)"))
         try house.staging.publish([copied])
         try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
         guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }

@@ -32,6 +32,8 @@ final class ScriptedRemote: Destination {
         var asked = 0
         var bundling: Bundling?
         var bundles: [[FilePath]] = []
+        var moments: [String: @Sendable (UploadOrder) -> Void] = [:]
+        var contents: [[UInt8]] = []
     }
 
     private let state = Mutex(State())
@@ -56,6 +58,18 @@ final class ScriptedRemote: Destination {
         }
         for bell in bells { bell.ring() }
     }
+
+    /// Called with the file's order at each of these moments: `opened`, `sent`.
+    func when(_ moment: String, _ body: @escaping @Sendable (UploadOrder) -> Void) {
+        state.withLock { $0.moments[moment] = body }
+    }
+
+    private func reach(_ moment: String, _ order: UploadOrder) {
+        state.withLock { $0.moments.removeValue(forKey: moment) }?(order)
+    }
+
+    /// What the files had in them that were taken, by the number of the object.
+    var contents: [[UInt8]] { state.withLock { $0.contents } }
 
     var running: [FilePath] { state.withLock { Array($0.running.keys) } }
     /// Every upload call so far, in order.
@@ -96,8 +110,13 @@ final class ScriptedRemote: Destination {
         notes.entered(.uploading)
         if case .waitUploading = act { await bell.wait() }
         try Task.checkCancellation()
+        reach("opened", order)
         notes.spent(order.file.size)
         try await notes.accepted(order.file.size, checkpoint)
+        // A file that cannot be read is nothing that this remote is asked about.
+        let content = (try? Files.read(order.file.path, limit: 1 << 30)) ?? []
+        state.withLock { $0.contents.append(content) }
+        reach("sent", order)
         return RemoteObject(id: nil, url: nil, verifiedBy: "script")
     }
 

@@ -11,9 +11,9 @@ import Testing
 struct SourceRoomTests {
     private let clocks = ManualClocks()
 
-    private func scene(_ keeping: Keeping) async throws -> AgentScene {
+    private func scene(_ retention: Retention) async throws -> AgentScene {
         let scene = try await AgentScene(clocks: clocks)
-        scene.written.edit { $0.folders[0].keeping = keeping }
+        scene.written.edit { $0.folders[0].retention = retention }
         _ = try await scene.agent.reload()
         return scene
     }
@@ -31,7 +31,7 @@ struct SourceRoomTests {
 
     @Test("goes when its time is over since it was verified, not before")
     func time() async throws {
-        let scene = try await scene(Keeping(time: .seconds(3600)))
+        let scene = try await scene(Retention(time: .seconds(3600)))
         let early = try await scene.add("early.mp4")
         try await scene.reach(.completed, [early])
         try await kept(early, scene)
@@ -61,7 +61,7 @@ struct SourceRoomTests {
 
     @Test("an upload that is tried again keeps its source until it is verified anew")
     func again() async throws {
-        let scene = try await scene(Keeping(time: .seconds(3600)))
+        let scene = try await scene(Retention(time: .seconds(3600)))
         let id = try await scene.add("a.mp4")
         try await scene.reach(.completed, [id])
         try await kept(id, scene)
@@ -79,7 +79,7 @@ struct SourceRoomTests {
 
     @Test("a file that changed after it was verified stays, whatever its time")
     func changed() async throws {
-        let scene = try await scene(Keeping(time: .seconds(3600)))
+        let scene = try await scene(Retention(time: .seconds(3600)))
         let id = try await scene.add("a.mp4")
         try await scene.reach(.completed, [id])
         try await kept(id, scene)
@@ -98,7 +98,7 @@ struct SourceRoomTests {
 
     @Test("nothing goes by a clock that jumped until it has held for an hour")
     func jump() async throws {
-        let scene = try await scene(Keeping(time: .seconds(86_400)))
+        let scene = try await scene(Retention(time: .seconds(86_400)))
         let id = try await scene.add("a.mp4")
         try await scene.reach(.completed, [id])
         try await kept(id, scene)

@@ -11,7 +11,7 @@ enum CrashSteps {
     ]
     static let release = ["release-begun", "release-renamed", "release-done"]
     /// Only where verified sources make room.
-    static let keeping = ["expired"]
+    static let retention = ["expired"]
     /// Only where `move` leads to another file system.
     static let across = ["release-copied"]
     static let receiver = ["receiver-named", "receiver-renamed"]
@@ -25,7 +25,7 @@ enum CrashSteps {
     static let rebuild = [
         "rebuild-copy", "rebuild-restored", "rebuild-finished", "rebuild-aside", "rebuild-set-aside", "rebuild-done",
     ]
-    static let all = onTheWay + release + keeping + across + receiver + byPerson + everywhere + directory + rebuild
+    static let all = onTheWay + release + retention + across + receiver + byPerson + everywhere + directory + rebuild
 }
 
 @Suite("the places where a test may end the process")

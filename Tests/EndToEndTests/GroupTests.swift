@@ -100,6 +100,20 @@ struct GroupTests {
         #expect(try received(fixture).count == 3)
     }
 
+    @Test("a file that its folder leaves out holds no group back for ever")
+    func leftOut() async throws {
+        let fixture = try fixture("wait: 200ms")
+        fixture.folderKeys.append("max_size: 50 kB")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("clip.json", fixture, size: 60_000)
+        try drop("clip.mp4", fixture)
+        try await eventually("the video goes", within: .seconds(120), every: .milliseconds(200)) {
+            try left(fixture) == ["clip.json"]
+        }
+        #expect(try received(fixture) == ["clip.mp4"])
+    }
+
     @Test("a run that ends by itself waits for groups, and names what misses its video")
     func once() async throws {
         let fixture = try fixture("wait: 1s")

@@ -14,12 +14,26 @@ struct StepTests {
         let step: String
         var nth = 1
         let source: DaemonFixture.Source
-        var testDescription: String { "\(step):\(nth), source \(source.rawValue)" }
+        /// More keys of the folder.
+        var keeping: String?
+        var testDescription: String {
+            "\(step):\(nth), source \(source.rawValue)" + (keeping.map { ", \($0)" } ?? "")
+        }
     }
 
     /// Behind the Nth transaction, whatever it was about.
     static let committed = [1, 2, 3, 4, 5, 6, 8, 10, 13].map { Kill(step: "committed", nth: $0, source: .delete) }
-    static let all = CrashSteps.onTheWay.map { Kill(step: $0, source: .delete) } + released + committed
+    static let all =
+        CrashSteps.onTheWay.map { Kill(step: $0, source: .delete) } + released + committed + inPlace + exported
+    static let inPlace =
+        (CrashSteps.onTheWay.filter { $0 != "copied" && $0 != "renamed" } + CrashSteps.release).map {
+            Kill(step: $0, source: .delete, keeping: "staging: {copy: in-place}")
+        }
+    static let exported = (["copied", "renamed", "staged", "verified"] + CrashSteps.release).map {
+        Kill(
+            step: $0, source: .move,
+            keeping: "export: {command: [cp, \"{input}\", \"{output}\"], output: \"{name}\"}")
+    }
     static let released = CrashSteps.release.flatMap { step in
         [DaemonFixture.Source.delete, .move].map { Kill(step: step, source: $0) }
     }
@@ -27,6 +41,7 @@ struct StepTests {
     @Test("the next start goes on from there", .timeLimit(.minutes(Patience.minutes(3))), arguments: all)
     func goesOn(_ kill: Kill) async throws {
         let fixture = try DaemonFixture(source: kill.source, binary: Setting.binary())
+        fixture.folderKeys = kill.keeping.map { [$0] } ?? []
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try await fixture.startReceiver()
         for number in 0..<4 {

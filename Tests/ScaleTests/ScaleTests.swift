@@ -43,6 +43,8 @@ private struct Scene {
             #expect(try await store.rows(named: "nowhere.mp4", limit: 1000).isEmpty)
             #expect(try await store.rows(key: "no such key").isEmpty)
             _ = try await store.failures(any.upload.id)
+            let waiting = try #require(try await store.rows(Self.filter { $0.states = [.queued] }).first)
+            _ = try await store.twin(of: waiting.upload, sha256: noise(32))
         }
         try await part("scan") { try await scan() }
         try await part("claim") {
@@ -147,6 +149,7 @@ private struct Scene {
             return
         }
         #expect(try await store.arrived(limit: 64, except: []).first?.id == asset)
+        #expect(try await store.arrived(limit: 64, except: [], exports: true).isEmpty)
         try await store.staged([Store.Copied(asset: asset, sha256: noise(32), skipsDuplicates: true)])
     }
 }
@@ -203,7 +206,8 @@ struct ScaleTests {
 
     /// Indexes of nothing but what is looked for, in its order, and the statement says how many it takes.
     private static let wholeIndexes: Set<String> = [
-        "SCAN asset USING INDEX asset_arrived", "SCAN asset USING INDEX asset_unsettled",
+        "SCAN asset USING INDEX asset_to_copy", "SCAN asset USING INDEX asset_to_export",
+        "SCAN asset USING INDEX asset_unsettled",
         "SCAN asset USING COVERING INDEX asset_unsettled",
     ]
 

@@ -30,7 +30,7 @@ struct StagingTests {
         let content = noise(size, seed: UInt64(size))
         let source = try folder.write("source.mp4", content)
         let (identity, look) = try identity(source)
-        let copied = try area.copy(source, expecting: identity, changed: look.changed, as: "1")
+        let copied = try area.copy(Wanted(source, identity, changed: look.changed), as: "1")
         #expect(copied.sha256 == Hasher.digest(.sha256, of: content))
         #expect(try area.size(of: "1") == nil)
         try area.publish([copied])
@@ -53,7 +53,7 @@ struct StagingTests {
             let source = try folder.write(FilePath("source \(number)"), contents[number])
             let (identity, look) = try identity(source)
             copies.append(
-                try area.copy(source, expecting: identity, changed: look.changed, as: FilePath("\(number + 1)")))
+                try area.copy(Wanted(source, identity, changed: look.changed), as: FilePath("\(number + 1)")))
         }
         try area.publish(copies)
         try await disk.cutPower()
@@ -73,7 +73,7 @@ struct StagingTests {
             var (other, ctime) = (identity, look.changed)
             spoil(&other, &ctime)
             let error = #expect(throws: StagingError.self) {
-                try area.copy(source, expecting: other, changed: ctime, as: "1")
+                try area.copy(Wanted(source, other, changed: ctime), as: "1")
             }
             guard case .changed? = error else {
                 Issue.record("\(String(describing: error))")
@@ -83,24 +83,38 @@ struct StagingTests {
         #expect(try Files.names(in: area.folder).isEmpty)
     }
 
-    @Test("a source that changes while it is copied is never accepted")
-    func changedMeanwhile() throws {
+    enum Meddling: String, CaseIterable, Sendable { case written, grown, truncated, replaced, removed, touched }
+
+    @Test(
+        "a source that somebody changes while it is copied is never accepted, and leaves nothing behind",
+        arguments: Meddling.allCases)
+    func changedMeanwhile(_ meddling: Meddling) throws {
         let source = try folder.write("source.mp4", noise(8 << 20))
         let (identity, look) = try identity(source)
-        var blocks = 0
-        let error = #expect(throws: StagingError.self) {
-            try area.copy(source, expecting: identity, changed: look.changed, as: "1") {
-                blocks += 1
-                if blocks == 3 {
-                    let writer = try? Descriptor.open(source, for: .updating)
-                    try? writer?.write([1, 2, 3], named: source)
-                }
-                return false
+        func meddle() throws {
+            switch meddling {
+            case .written: try Descriptor.open(source, for: .updating).write([1, 2, 3], named: source)
+            case .grown: try Descriptor.open(source, for: .updating).setSize(9 << 20, named: source)
+            case .truncated: try Descriptor.open(source, for: .updating).setSize(5 << 20, named: source)
+            case .replaced: try Files.replace(source, with: noise(8 << 20, seed: 2))
+            case .removed: try Files.remove(source)
+            case .touched: try Descriptor.open(source, for: .updating).setModified(look.modified, named: source)
             }
         }
-        guard case .changed? = error else {
-            Issue.record("\(String(describing: error))")
-            return
+        var blocks = 0
+        let error = #expect(throws: StagingError.self) {
+            _ = try area.copy(
+                Wanted(source, identity, changed: look.changed), as: "1",
+                pace: Pace(isStopped: {
+                    blocks += 1
+                    if blocks == 3 { do { try meddle() } catch { Issue.record(error) } }
+                    return false
+                }))
+        }
+        switch error {
+        case .missing? where meddling == .removed: break
+        case .changed? where meddling != .removed: break
+        default: Issue.record("\(String(describing: error))")
         }
         #expect(try Files.names(in: area.folder).isEmpty)
     }
@@ -110,7 +124,7 @@ struct StagingTests {
         let source = try folder.write("source.mp4", noise(4 << 20))
         let (identity, look) = try identity(source)
         let error = #expect(throws: StagingError.self) {
-            try area.copy(source, expecting: identity, changed: look.changed, as: "1", isStopped: { true })
+            try area.copy(Wanted(source, identity, changed: look.changed), as: "1", pace: Pace(isStopped: { true }))
         }
         guard case .stopped? = error else {
             Issue.record("\(String(describing: error))")
@@ -124,7 +138,7 @@ struct StagingTests {
         let (identity, look) = try identity(source)
         try Files.remove(source)
         let error = #expect(throws: StagingError.self) {
-            try area.copy(source, expecting: identity, changed: look.changed, as: "1")
+            try area.copy(Wanted(source, identity, changed: look.changed), as: "1")
         }
         guard case .missing? = error else {
             Issue.record("\(String(describing: error))")

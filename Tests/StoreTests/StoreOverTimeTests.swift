@@ -49,6 +49,55 @@ struct StoreOverTimeTests {
         #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
     }
 
+    @Test("where duplicates are skipped, one waits for its twin that has begun, whatever keeps that from going on")
+    func waitsForBegun() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        let sha256 = noise(32)
+        let first = try await scene.stage(Scene.arrival(Scene.file("a", size: 4096, modified: 1)), sha256: sha256)
+        #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
+        try await scene.store.record(Checkpoint(["url": "u"]), for: first.uploads[0])
+        let failure = Failure(
+            .transient, code: "reset", message: "reset", at: WallTime(milliseconds: 1), retryable: true)
+        let until = scene.clocks.monotonic().advanced(by: .seconds(60))
+        try await scene.store.finish(first.uploads[0], .again(failure, until: until))
+        let twin = try await scene.stage(Scene.arrival(Scene.file("b", size: 4096, modified: 2)), sha256: sha256)
+        let other = try await scene.stage(
+            Scene.arrival(Scene.file("c", size: 4096, modified: 3)), sha256: noise(32, seed: 9))
+        #expect(try await claim(scene, skipping: ["cam"]) == other.uploads[0])
+        #expect(try await claim(scene, skipping: ["cam"]) == nil)
+        let waiting = try #require(try await scene.store.upload(twin.uploads[0]))
+        #expect(try await scene.store.twin(of: waiting, sha256: sha256)?.id == first.uploads[0])
+        // A folder that does not skip them does not wait.
+        try await scene.store.forgetWaits(for: "nas")
+        #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
+        #expect(try await scene.store.twin(of: waiting, sha256: sha256)?.id == first.uploads[0])
+        try await scene.store.finish(
+            first.uploads[0], .verified(RemoteObject(id: nil, url: "u", verifiedBy: "offset")))
+        #expect(try await claim(scene, skipping: ["cam"]) == nil)
+        let skipped = try #require(try await scene.store.upload(twin.uploads[0]))
+        #expect(skipped.state == .completed)
+        #expect(skipped.remote?.warnings.first?.contains("as a of folder cam at ") == true)
+    }
+
+    @Test("one whose twin has failed or was cancelled goes itself", arguments: [true, false])
+    func twinIsOver(_ isFailed: Bool) async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        let sha256 = noise(32)
+        let first = try await scene.stage(Scene.arrival(Scene.file("a", size: 4096, modified: 1)), sha256: sha256)
+        let twin = try await scene.stage(Scene.arrival(Scene.file("b", size: 4096, modified: 2)), sha256: sha256)
+        #expect(try await claim(scene, skipping: ["cam"]) == first.uploads[0])
+        try await scene.store.record(Checkpoint(["url": "u"]), for: first.uploads[0])
+        #expect(try await claim(scene, skipping: ["cam"]) == nil)
+        if isFailed {
+            let failure = Failure(
+                .permanent, code: "no", message: "no", at: WallTime(milliseconds: 1), retryable: false)
+            try await scene.store.finish(first.uploads[0], .refused(failure))
+        } else {
+            _ = try await scene.store.cancel([first.uploads[0]])
+        }
+        #expect(try await claim(scene, skipping: ["cam"]) == twin.uploads[0])
+    }
+
     private func claim(_ scene: Scene, skipping: [String] = []) async throws -> String? {
         try await scene.store.claim("nas", passingOver: [], skippingDuplicatesOf: skipping)?.upload.id
     }

@@ -97,3 +97,23 @@ int64_t sluice_get_attribute(int file, const char *name, void *into, size_t coun
 void sluice_wait_for_change(uint32_t *number, uint32_t seen, int64_t nanoseconds);
 /// Counts `*number` up and wakes at most `most` of those who sleep on it.
 void sluice_count_and_wake(uint32_t *number, int most);
+
+/// lseek(2) with SEEK_DATA and SEEK_HOLE.
+int64_t sluice_next_data(int file, int64_t offset);
+int64_t sluice_next_hole(int file, int64_t offset);
+/// As sluice_reserve, for a part of the file.
+int sluice_reserve_range(int file, int64_t offset, int64_t count);
+/// Whether there is nothing but zeros.
+int sluice_is_zero(const void *bytes, size_t count);
+/// As sluice_wait_range. The error that it returns is told once: no later fsync of this descriptor repeats it.
+int sluice_flush_range(int file, int64_t offset, int64_t count);
+/// ioprio_get(2) and ioprio_set(2) of this thread.
+int sluice_io_priority(void);
+int sluice_set_io_priority(int priority);
+
+/// Starts a program, looked up in PATH, in a process group of its own, which the kernel kills when the calling thread ends.
+/// Standard input is empty. `words` and `environment` end with NULL. -1 with errno when it cannot be started.
+int sluice_spawn(
+    const char *const *words, const char *const *environment, const char *folder, int output, int errors);
+/// A pipe whose reading end never waits. Both ends are closed by exec.
+int sluice_pipe(int *ends);

@@ -35,8 +35,8 @@ extension Verb {
         }
         let settings = loaded.settings
         findings += try await blocking { LocalChecks.all(settings) }
-        for folder in settings.folders where folder.keeping.isLimited {
-            findings.append(await keepingFinding(folder, settings.state))
+        for folder in settings.folders where folder.retention.isLimited {
+            findings.append(await retentionFinding(folder, settings.state))
         }
         findings += await destinationFindings(settings)
         if call.json {
@@ -72,7 +72,7 @@ private struct CheckReport: Codable {
 }
 
 /// What a folder's `for` and `until_free` would let go of now.
-private func keepingFinding(_ folder: FolderSettings, _ state: FilePath) async -> Finding {
+private func retentionFinding(_ folder: FolderSettings, _ state: FilePath) async -> Finding {
     func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
         Finding(about: "folder", name: folder.watch.name, CheckResult(verdict, text))
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite(
     "a camera's disk that fills", .timeLimit(.minutes(Patience.minutes(2))),
     .enabled(if: SmallDisk.isPossible, "small file systems need root: sudo make test"))
-struct KeepingTests {
+struct RetentionTests {
     private func clip(_ number: Int) -> Clip {
         Clip(number: number, size: 1 << 20, relative: FilePath("clip \(number).mp4"))
     }
@@ -57,7 +57,7 @@ struct KeepingTests {
 
     @Test(
         "a kill at any step of it loses nothing, sends nothing again, and the source goes in the end",
-        arguments: CrashSteps.keeping + CrashSteps.release.filter { $0 != "release-begun" })
+        arguments: CrashSteps.retention + CrashSteps.release.filter { $0 != "release-begun" })
     func kill(step: String) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         // More than any disk has: everything that is verified is to go.

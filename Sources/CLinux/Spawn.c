@@ -1,0 +1,63 @@
+#include "CLinux.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Only what is async-signal-safe may run between fork and exec: other threads may hold any lock.
+static void become(
+    const char *const *words, const char *const *environment, const char *folder, int output, int errors, int report,
+    pid_t parent) {
+    // The thread that waits for the child started it, so this cannot come before its time.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    setpgid(0, 0);
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < NSIG; number++) sigaction(number, &plain, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0 || chdir(folder) != 0) {
+        int code = errno;
+        (void)!write(report, &code, sizeof code);
+        _exit(127);
+    }
+    execvpe(words[0], (char *const *)words, (char *const *)environment);
+    int code = errno;
+    (void)!write(report, &code, sizeof code);
+    _exit(127);
+}
+
+int sluice_spawn(
+    const char *const *words, const char *const *environment, const char *folder, int output, int errors) {
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) != 0) return -1;
+    pid_t parent = getpid();
+    pid_t child = fork();
+    if (child == 0) become(words, environment, folder, output, errors, report[1], parent);
+    int code = child < 0 ? errno : 0;
+    close(report[1]);
+    if (child > 0) {
+        // Both sides do it: whoever comes first, the group is there when either goes on.
+        setpgid(child, child);
+        ssize_t got;
+        do got = read(report[0], &code, sizeof code);
+        while (got < 0 && errno == EINTR);
+        if (got == (ssize_t)sizeof code) {
+            while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+            child = -1;
+        }
+    }
+    close(report[0]);
+    if (child < 0) errno = code;
+    return child;
+}
+
+int sluice_pipe(int *ends) {
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    // Read without waiting; the program at the other end writes as it likes.
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK);
+}

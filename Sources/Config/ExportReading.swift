@@ -1,0 +1,58 @@
+internal import Core
+
+/// Reads `folders[].export`.
+extension SettingsReading {
+    func export(_ folder: Fields) -> ExportSettings? {
+        guard folder.has("export") else { return nil }
+        let fields = folder.fields("export", .export)
+        fields.require("command", "name the program and its arguments, like `[ffmpeg, -i, \"{input}\", \"{output}\"]`")
+        fields.require("output", "name what it makes, like `output: \"{stem}.mp4\"`")
+        let output = fields.take("output", as: .template(needsName: true))
+        if let output, output.value.source.contains("/") {
+            fields.error("takes a name without `/`; where it goes is a matter of `remote_name`", "output")
+        }
+        let command = command(fields)
+        let timeout = fields.take("timeout", as: .duration(.seconds(1) ... .seconds(7 * 86_400)))
+        let least = fields.take("min_size", as: .bytes)
+        guard let command, let output else { return nil }
+        return ExportSettings(
+            command: command, output: output.value, timeout: timeout?.value ?? .seconds(86_400),
+            minSize: max(1, least?.value ?? 1))
+    }
+
+    private func command(_ fields: Fields) -> CommandWords? {
+        guard let words = fields.list("command", as: .text) else { return nil }
+        guard let program = words.first else {
+            if case .list(let items)? = fields.node("command")?.content, items.isEmpty {
+                fields.error("names no program", "command")
+            }
+            return nil
+        }
+        do throws(CommandWords.Mistake) {
+            let command = try CommandWords(words.map(\.value))
+            warnIfMissing(program.value, fields, at: program.place)
+            return command
+        } catch {
+            fields.error(
+                error.problem, "command", at: words.indices.contains(error.word) ? words[error.word].place : nil)
+            return nil
+        }
+    }
+
+    /// A warning: what it is for waits until the program is there.
+    private func warnIfMissing(_ program: String, _ fields: Fields, at place: Place) {
+        if program.hasPrefix("/") {
+            if let trouble = disk.troubleRunning(FilePath(program)) { fields.warning(trouble, "command", at: place) }
+        } else if program.contains("/") {
+            fields.error("takes a program by its absolute path, or by its name alone", "command", at: place)
+        } else if disk.checks == .checked {
+            let folders = (environment("PATH") ?? "").split(separator: ":").map { FilePath(String($0)) }
+            let isThere = folders.contains { disk.troubleRunning($0.appending(FilePath(program))) == nil }
+            if !isThere {
+                fields.warning(
+                    "no program `\(program)` is in the PATH of this shell; files of the folder wait until there is one",
+                    "command", at: place)
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+/// The words of a command with placeholders: a program and its arguments, for no shell.
+///
+/// `{{` and `}}` stand for the braces themselves.
+package struct CommandWords: Hashable, Sendable {
+    /// What a word may name: the file that is read, the one that is to be made, and who the source is.
+    package enum Placeholder: String, Hashable, Sendable, CaseIterable {
+        case input, output, folder, relative, name, stem, ext
+    }
+
+    /// As they were written.
+    package let source: [String]
+    private let words: [[Piece]]
+
+    private enum Piece: Hashable, Sendable {
+        case text(String)
+        case placeholder(Placeholder)
+    }
+
+    /// What is wrong with which word.
+    package struct Mistake: Error, Hashable, Sendable {
+        package let word: Int
+        package let problem: String
+    }
+
+    package init(_ source: [String]) throws(Mistake) {
+        self.source = source
+        var words: [[Piece]] = []
+        for (index, word) in source.enumerated() { words.append(try Self.pieces(of: word, index)) }
+        self.words = words
+        guard let program = words.first else { throw Mistake(word: 0, problem: "names no program") }
+        guard !program.contains(where: { if case .placeholder = $0 { true } else { false } }) else {
+            throw Mistake(word: 0, problem: "the program itself is no matter of the file")
+        }
+        let named = words.joined().compactMap { if case .placeholder(let name) = $0 { name } else { nil } }
+        for needed in [Placeholder.input, .output] where !named.contains(needed) {
+            throw Mistake(
+                word: 0,
+                problem: "no word names `{\(needed.rawValue)}`: the command has to be told what to read and make")
+        }
+    }
+
+    private static func pieces(of word: String, _ index: Int) throws(Mistake) -> [Piece] {
+        var pieces: [Piece] = []
+        var text = ""
+        var rest = word[...]
+        while let letter = rest.first {
+            if rest.hasPrefix("{{") || rest.hasPrefix("}}") {
+                text.append(letter)
+                rest = rest.dropFirst(2)
+            } else if letter == "{" {
+                let inner = rest.dropFirst().prefix { $0 != "}" }
+                guard let name = Placeholder(rawValue: String(inner)), rest.dropFirst(inner.count + 1).first == "}"
+                else {
+                    let known = Placeholder.allCases.map(\.rawValue)
+                    let near = closest(to: String(inner), among: known).map { "did you mean `{\($0)}`?" }
+                    throw Mistake(
+                        word: index,
+                        problem: "no placeholder is called `{\(inner)}`; "
+                            + (near ?? "there are: \(known.joined(separator: ", ")); write `{{` for the brace itself"))
+                }
+                if !text.isEmpty { pieces.append(.text(text)) }
+                text = ""
+                pieces.append(.placeholder(name))
+                rest = rest.dropFirst(inner.count + 2)
+            } else if letter == "}" {
+                throw Mistake(word: index, problem: "a `}` without its `{`; write `}}` for the brace itself")
+            } else {
+                text.append(letter)
+                rest = rest.dropFirst()
+            }
+        }
+        if !text.isEmpty { pieces.append(.text(text)) }
+        return pieces
+    }
+
+    /// Puts the values in: bytes, since file names are.
+    package func filled(_ value: (Placeholder) -> [UInt8]) -> [[UInt8]] {
+        words.map { word in
+            word.flatMap { piece in
+                switch piece {
+                case .text(let text): Array(text.utf8)
+                case .placeholder(let name): value(name)
+                }
+            }
+        }
+    }
+}

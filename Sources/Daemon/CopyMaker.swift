@@ -1,0 +1,105 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+
+/// Bytes that are ready to be uploaded, where they are and what they add up to.
+struct Content: Sendable {
+    /// `nil` for a source that is uploaded in place.
+    var copy: StagingArea.FreshCopy?
+    var sha256: [UInt8]
+    /// What a command made of the source, where one did.
+    var export: (size: Int64, sourceSHA256: [UInt8]?)?
+}
+
+enum CopyResult: Sendable {
+    case ready(Content)
+    case failed(StagingError)
+}
+
+/// Makes ready the assets of one batch, each in the way of its folder. A value for a thread that may wait for the disk.
+struct CopyMaker: Sendable {
+    fileprivate let staging: StagingArea
+    fileprivate let making: LiveStaging
+    /// What each copy is to tell of itself.
+    fileprivate let origins: [Int64: Origin]
+    fileprivate let methods: [Int64: StagingArea.Method]
+    fileprivate let exports: [Int64: Export]
+    /// A batch of small files is over before anybody could look.
+    fileprivate let isSeen: Bool
+    fileprivate let stop: StopFlag
+
+    func make(_ asset: AssetRecord) -> CopyResult {
+        do throws(StagingError) { return .ready(try content(of: asset)) } catch { return .failed(error) }
+    }
+
+    private func content(of asset: AssetRecord) throws(StagingError) -> Content {
+        let wanted = Wanted(asset.path, asset.identity, changed: asset.changed)
+        let (stop, making, isSeen) = (stop, making, isSeen)
+        let pace = Pace(
+            progress: { if isSeen { making.copied(asset.id, $0) } }, isStopped: { stop.isSet })
+        switch asset.keeping {
+        case .copy:
+            begin(asset, .copying)
+            let copy = try staging.copy(
+                wanted, as: asset.stagedName, by: methods[asset.id], origin: origins[asset.id], pace: pace)
+            return Content(copy: copy, sha256: copy.sha256)
+        case .inPlace:
+            begin(asset, .digesting)
+            return Content(sha256: try staging.digestInPlace(wanted, pace: pace))
+        case .export:
+            guard let export = exports[asset.id] else {
+                throw .noCommand(
+                    "it was taken up to be exported, and the folder has no `export` any more: put that back, "
+                        + "or cancel its uploads")
+            }
+            begin(asset, .exporting)
+            let made = try staging.export(
+                wanted, as: asset.stagedName, export, origin: origins[asset.id],
+                digestsSource: asset.action != .keep, progress: { making.exported(asset.id, $0) },
+                isStopped: { stop.isSet })
+            return Content(
+                copy: made.copy, sha256: made.copy.sha256, export: (made.copy.size, made.sourceSHA256))
+        }
+    }
+
+    private func begin(_ asset: AssetRecord, _ work: LiveStaging.Work) {
+        if isSeen { making.begin(asset.id, asset.path, work, total: asset.size) }
+    }
+}
+
+extension Stager {
+    func maker(of batch: [AssetRecord], _ stop: StopFlag) async -> CopyMaker {
+        var methods: [Int64: StagingArea.Method] = [:]
+        var exports: [Int64: Export] = [:]
+        for asset in batch {
+            methods[asset.id] = method(for: asset)
+            guard asset.keeping == .export, let settings = house.folder(asset.folder)?.export else { continue }
+            exports[asset.id] = Export(
+                command: settings.command, output: Naming(asset.identity).exported(settings).name,
+                timeout: settings.timeout, minSize: settings.minSize, folder: asset.folder,
+                relative: asset.identity.relative)
+        }
+        let isSeen = batch.count == 1 && (batch[0].size > Self.smallFile || batch[0].keeping == .export)
+        return CopyMaker(
+            staging: house.staging, making: house.making, origins: await house.origins(of: batch), methods: methods,
+            exports: exports, isSeen: isSeen, stop: stop)
+    }
+}
+
+extension Naming {
+    /// - Parameter relative: In place of its own path.
+    init(_ identity: StoredIdentity, as relative: FilePath? = nil) {
+        self.init(
+            folder: identity.folder, relative: relative ?? identity.relative, size: identity.size,
+            modified: identity.modified)
+    }
+
+    /// The path below the folder that a source would have if it were what the command makes of it.
+    func exported(_ export: ExportSettings) -> FilePath {
+        let name = FilePath(bytes: fill(export.output)).name
+        let isName = !name.isEmpty && name != "." && name != ".."
+        return relative.parent.appending(isName ? name : relative.name)
+    }
+}

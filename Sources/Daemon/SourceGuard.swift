@@ -1,0 +1,126 @@
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+internal import Synchronization
+
+/// Looks after a source while it is uploaded in place: that it is there, and still what was digested.
+final class SourceGuard: Sendable {
+    /// The source is not what it was; what it is, is asked again.
+    struct Moved: Error {}
+
+    private let identity: SourceRelease.AssetIdentity
+    /// The ctime that was last found to belong to this content.
+    private let trusted: Mutex<Int64>
+
+    /// - Returns: `nil` for an asset that has a copy.
+    init?(_ asset: AssetRecord) {
+        guard asset.keeping == .inPlace, let sha256 = asset.sha256 else { return nil }
+        identity = SourceRelease.AssetIdentity(
+            id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
+            inode: asset.identity.inode, changed: asset.changed, sha256: sha256)
+        trusted = Mutex(asset.changed)
+    }
+
+    func standing() async throws -> SourceRelease.AssetIdentity.Standing {
+        let (identity, trusted) = (identity, trusted.withLock { $0 })
+        let standing = try await blocking { try identity.standing(trusting: trusted) }
+        if case .same(let changed) = standing { self.trusted.withLock { $0 = changed } }
+        return standing
+    }
+
+    /// - Throws: ``Moved``.
+    func insist() async throws {
+        // What keeps it from being looked at keeps it from being read too, and is met there.
+        guard let standing = try? await standing() else { throw Moved() }
+        guard case .same = standing else { throw Moved() }
+    }
+}
+
+extension UploadRun {
+    /// The code of the failure that ends an upload whose source is another version now.
+    static let sourceChanged = "source_changed"
+
+    /// - Parameter error: What ended the attempt, if something did.
+    /// - Returns: `nil` when the source stands, and whatever else there is counts.
+    func verdict(on source: SourceGuard, _ notes: RunNotes, after error: UploadError? = nil) async -> Verdict? {
+        do {
+            switch try await source.standing() {
+            case .same:
+                switch error?.remedy {
+                // It looks the same and does not have the content: somebody wrote to it, or its disk gave way.
+                case .restage? where error?.failure.code == "staged_changed": return changed(notes, isFinished: false)
+                case .restage?: return unreadable(error?.failure.message ?? "", notes)
+                default:
+                    _ = house.stagingHolds.clear("\(claim.asset.id)")
+                    return nil
+                }
+            case .changed: return changed(notes, isFinished: false)
+            case .missing: return try await missing(notes)
+            }
+        } catch { return unreadable("\(error)", notes) }
+    }
+
+    /// The same when the destination has verified what was sent: the last look before that counts.
+    func verdict(on source: SourceGuard, _ notes: RunNotes, sent remote: inout RemoteObject) async -> Verdict? {
+        do {
+            switch try await source.standing() {
+            case .same: return nil
+            case .changed: return changed(notes, isFinished: true)
+            case .missing where try await isAway(): return try await missing(notes)
+            case .missing:
+                // What the destination has is all there is now: to give it up could lose the file.
+                remote.warnings.append("the source was removed before it could be compared with what was sent")
+                return nil
+            }
+        } catch { return unreadable("\(error)", notes) }
+    }
+
+    private func isAway() async throws -> Bool {
+        let (asset, house) = (claim.asset, house)
+        return try await blocking { try SourceHome.isAway(asset, house) }
+    }
+
+    private func changed(_ notes: RunNotes, isFinished: Bool) -> Verdict {
+        let failure = Failure(
+            .local, code: Self.sourceChanged,
+            message:
+                "\(claim.asset.path.display) changed while it was uploaded in place: what was sent is given up, and the "
+                + "file is taken up anew when it has settled",
+            at: house.clocks.wall(), retryable: false)
+        return Verdict(
+            outcome: .sourceChanged(failure, isFinished: isFinished), failure: failure, wasAnswered: notes.wasAnswered,
+            spent: notes.bytesSpent)
+    }
+
+    private func missing(_ notes: RunNotes) async throws -> Verdict {
+        // Removed for good: to be staged again, which says so.
+        guard try await isAway() else {
+            var verdict = copyLost()
+            verdict.spent = notes.bytesSpent
+            return verdict
+        }
+        return wait(
+            .absent, "source_absent",
+            "\(claim.asset.root.display) is not mounted as it was when the file was found, and it is uploaded in place",
+            notes)
+    }
+
+    private func unreadable(_ reason: String, _ notes: RunNotes) -> Verdict {
+        wait(.backoff, "source_unreadable", "the source cannot be read, and it is uploaded in place: \(reason)", notes)
+    }
+
+    private func wait(_ kind: Hold.Kind, _ code: String, _ text: String, _ notes: RunNotes) -> Verdict {
+        let failure = Failure(.local, code: code, message: text, at: house.clocks.wall(), retryable: true)
+        let now = house.clocks.wall()
+        let failures = house.stagingHolds.count("\(claim.asset.id)")
+        let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
+            afterFailures: failures + 1, luck: Chance.luck())
+        let isNews = house.stagingHolds.set(
+            "\(claim.asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: text))
+        if isNews { house.log.warning("waits for its source", ["id": claim.upload.id, "reason": text]) }
+        return Verdict(
+            outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait)), failure: failure,
+            wasAnswered: notes.wasAnswered, spent: notes.bytesSpent)
+    }
+}

@@ -1,0 +1,204 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+
+// What became of copies, and what is done about it.
+
+extension Stager {
+    func finish(_ results: [(AssetRecord, CopyResult)]) async {
+        let copied = results.compactMap { asset, result -> Fresh? in
+            if case .ready(let content) = result { (asset, content) } else { nil }
+        }
+        do {
+            if !copied.isEmpty { try await publish(copied) }
+            for case (let asset, .failed(let error)) in results { try await handle(error, asset) }
+        } catch let error as StoreError {
+            // The assets stay recorded as arrived: they are copied again, but not at once.
+            house.stateFailed(error)
+            blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
+        } catch {
+            // As above.
+            house.log.error("staged copies could not be recorded", ["reason": "\(error)"])
+            block("\(error)")
+        }
+    }
+
+    private typealias Fresh = (asset: AssetRecord, content: Content)
+
+    private func publish(_ copied: [Fresh]) async throws {
+        let staging = house.staging
+        let copies = copied.compactMap(\.content.copy)
+        do { try await blocking { try staging.publish(copies) } } catch let error as StagingError {
+            // What is not whole under its name is copied again.
+            if let first = copied.first { try await handle(error, first.asset) }
+            return
+        }
+        let facts = await facts(of: copied.map(\.asset))
+        let repeats = Set(
+            try await house.store.staged(
+                copied.map {
+                    Store.Copied(
+                        asset: $0.asset.id, sha256: $0.content.sha256,
+                        skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip, export: $0.content.export)
+                }, facts: facts))
+        CrashPoint.reached("staged")
+        blockedUntil = nil
+        clearTrouble()
+        // Cancelled while they were copied: nobody counts on them.
+        let owned = try await house.store.owned(copied.map(\.asset.id))
+        let stray = copied.map(\.asset).filter { !owned.contains($0.id) }
+        if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
+        for (asset, content) in copied where owned.contains(asset.id) {
+            forgetDeferral(asset.id)
+            _ = house.troubles.clear(Self.trouble(of: asset.folder))
+            if repeats.contains(asset.id) {
+                house.log.info(
+                    "not sent again: the same content was uploaded before; the source is kept",
+                    ["path": asset.path.display])
+            } else {
+                house.log.info(
+                    asset.keeping == .inPlace ? "ready, to be uploaded in place" : "staged",
+                    [
+                        "path": asset.path.display, "size": "\(asset.size)",
+                        "exported": content.export.map { "\($0.size)" }, "sha256": hexadecimal(content.sha256),
+                    ])
+            }
+        }
+        if !repeats.isEmpty { house.releaseBell.ring() }
+        house.dispatchBell.ring()
+    }
+
+    private func handle(_ error: StagingError, _ asset: AssetRecord) async throws {
+        switch error {
+        case .stopped:
+            // The daemon leaves: the next start sweeps it, and a large file takes its time to go.
+            if Task.isCancelled { break }
+            let (staging, name) = (house.staging, asset.stagedName)
+            try await blocking { try staging.remove(name) }
+            house.log.info("copy stopped: its uploads were cancelled", ["path": asset.path.display])
+        case .changed:
+            forgetDeferral(asset.id)
+            house.log.info("changed while it was copied, waits until it settles again", ["path": asset.path.display])
+            try await house.store.unsettle(asset.id)
+            unsettledBell.ring()
+            reconsider(asset.folder, asset.identity.relative)
+        case .missing:
+            if try await blocking({ [house] in try SourceHome.isAway(asset, house) }) {
+                putOff(asset, .absent, "\(asset.root.display) is not mounted as it was when the file was found")
+            } else {
+                try await refuse(asset, missing(asset), isGone: true)
+            }
+        case .full(let error):
+            let folder = house.staging.folder
+            // What cannot be asked is left out: the error says the most.
+            let space = try? await blocking { try Space(at: folder) }
+            let left = space.map { ": \($0.free) bytes are free, and \($0.filesFree) more files fit" } ?? ""
+            block(
+                "no room in \(folder.display) for the next file, of \(asset.size) bytes\(left); \(error)", news: "full")
+        case .broken(let error): block("the staging folder does not work: \(error)")
+        case .unreadable(let error):
+            putOff(asset, .backoff, "the source cannot be read: \(error); \(advice(error, asset))")
+        case .cannotShare(_, let error): cannotShare(error, asset)
+        case .noCommand(let text):
+            hold(
+                asset, .backoff,
+                "export of folder \(asset.folder): \(text); install it or mend export.command, and reload")
+        case .commandEnded(let text): putOff(asset, .backoff, text)
+        case .commandFailed(let code, let text):
+            let failure = Failure(
+                .local, code: code, message: "\(asset.path.display): \(text)", at: house.clocks.wall(), retryable: true)
+            try await refuse(asset, failure, isGone: false)
+        }
+    }
+
+    private func cannotShare(_ error: SystemError, _ asset: AssetRecord) {
+        let staging = house.staging.folder.display
+        hold(
+            asset, .disk,
+            "copy: reflink is set for folder \(asset.folder), and its files cannot share blocks with \(staging): \(error.reason); "
+                + (error.crossesFileSystems
+                    ? "they are on different file systems: put staging.path on that of the folder, or set copy: auto"
+                    : "that takes Btrfs, or XFS made with reflink=1: set copy: auto, or move both there"))
+    }
+
+    /// What a person can do about a source that cannot be read.
+    private func advice(_ error: SystemError, _ asset: AssetRecord) -> String {
+        if error.isDenied { return "give the daemon's user the right to read it; it is tried again" }
+        if error.isOfDisk { return "its disk may be failing: look into the kernel's log; it is tried again" }
+        return "it is tried again"
+    }
+
+    /// The name of what stands in the way of a whole folder.
+    private static func trouble(of folder: String) -> String { "staging of \(folder)" }
+
+    /// As ``putOff(_:_:_:)``, for what is wrong with the folder's settings: said once for all of its files.
+    private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
+        if house.troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: house.clocks.wall(), text: reason)) {
+            house.log.error("files of a folder wait", ["folder": asset.folder, "reason": reason])
+        }
+        putOff(asset, kind, reason, isSaid: true)
+    }
+
+    /// The staging folder did not take a copy, so it would not take the next: all wait a little.
+    private func block(_ text: String, news: String? = nil) {
+        wait(text, news: news)
+        blockedUntil = house.clocks.monotonic().advanced(by: Self.blockTime)
+    }
+
+    /// One source cannot be copied now: the others go on, and it is tried again.
+    private func putOff(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String, isSaid: Bool = false) {
+        let failures = (deferred[asset.id]?.failures ?? 0) + 1
+        let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
+            afterFailures: failures, luck: Chance.luck())
+        deferred[asset.id] = Deferral(
+            until: house.clocks.monotonic().advanced(by: wait), failures: failures, exports: asset.keeping == .export)
+        let now = house.clocks.wall()
+        _ = house.stagingHolds.set(
+            "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: reason))
+        // The 1st, 2nd, 4th, 8th … time: a folder of another's files must not fill the log.
+        if !isSaid, failures & (failures - 1) == 0 {
+            house.log.warning(
+                "waits for its source, will be tried again",
+                ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
+        }
+    }
+
+    private func missing(_ asset: AssetRecord) -> Failure {
+        Failure(
+            .local, code: "source_missing",
+            message: "\(asset.path.display) was removed before it could be "
+                + (asset.keeping == .inPlace ? "uploaded" : "copied into staging"),
+            at: house.clocks.wall(), retryable: false)
+    }
+
+    func refuse(_ asset: AssetRecord, _ failure: Failure, isGone: Bool) async throws {
+        try await house.store.cannotStage(asset.id, failure, isGone: isGone)
+        forgetDeferral(asset.id)
+        house.log.warning("not uploaded", ["path": asset.path.display, "reason": failure.message])
+    }
+
+    /// A file that changed and then vanished never settles again: its uploads end as `source_missing`.
+    func lookAfterUnsettled() async throws {
+        while !Task.isCancelled {
+            do {
+                let assets = try await house.store.unsettled()
+                await unsettledBell.wait(atMost: assets.isEmpty ? nil : .seconds(10))
+                for asset in assets {
+                    let isGone = try await blocking { [house] in
+                        // A folder that is not mounted says nothing about its files.
+                        try FileLook.ifPresent(at: asset.path) == nil && !SourceHome.isAway(asset, house)
+                    }
+                    if isGone { try await refuse(asset, missing(asset), isGone: true) }
+                }
+            } catch let error as StoreError {
+                house.stateFailed(error)
+                try await Alarms.shared.sleep(for: .seconds(10))
+            } catch {
+                house.log.warning("cannot look after changed files", ["reason": "\(error)"])
+                try await Alarms.shared.sleep(for: .seconds(10))
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+internal import CLinux
+package import Core
+internal import Glibc
+
+/// A program that is started, listened to, and never outlives its caller: one call, on the thread that makes it.
+///
+/// No shell. Its standard input is empty; it has a process group of its own, which is killed as a whole, and the kernel
+/// kills the program when this process ends in whatever way.
+package struct Program: Sendable {
+    /// How it ended.
+    package enum Ending: Hashable, Sendable {
+        case status(Int32)
+        case signal(Int32)
+        /// Killed by us: the time was over, or the caller asked.
+        case overdue, stopped
+    }
+
+    package struct Result: Sendable {
+        package var ending: Ending
+        /// The last of what it complained about, at most 4 KiB; bytes that are no text are replaced.
+        package var complaint: String
+    }
+
+    /// The program and its arguments, as bytes. Without a slash it is looked up in `PATH`.
+    package var words: [[UInt8]]
+    /// All of it, as `NAME=value`.
+    package var environment: [String]
+    /// Where it runs.
+    package var folder: FilePath
+
+    package init(words: [[UInt8]], environment: [String], folder: FilePath) {
+        self.words = words
+        self.environment = environment
+        self.folder = folder
+    }
+
+    /// Between two looks at the caller's wish while the program says nothing.
+    private static let pulse: CInt = 100
+
+    /// Runs it to its end.
+    ///
+    /// - Parameters:
+    ///   - limit: How long it may take.
+    ///   - line: Hears each line that it prints, and each that it complains with; parts of lines after a carriage return
+    ///     count as lines.
+    ///   - isStopped: Asked several times a second.
+    /// - Throws: What keeps it from being started.
+    package func run(
+        within limit: Duration, line: (_ text: String, _ isComplaint: Bool) -> Void, isStopped: () -> Bool
+    ) throws(SystemError) -> Result {
+        let printing = try Pipe()
+        let complaining = try Pipe()
+        // Ours of the writing ends go here: the pipes end when their last writers do.
+        let pid = try start(printing.writing, complaining.writing)
+        let output = printing.reading
+        let errors = complaining.reading
+        var listening = (output: Listener(), errors: Listener())
+        let deadline = ContinuousClock.now.advanced(by: limit)
+        var ended: CInt?
+        var killed: Ending?
+        while ended == nil {
+            if killed == nil {
+                if isStopped() { killed = .stopped } else if ContinuousClock.now >= deadline { killed = .overdue }
+                if killed != nil { kill(-pid, SIGKILL) }
+            }
+            wait(for: output, errors, &listening)
+            listening.output.drain(output) { line($0, false) }
+            listening.errors.drain(errors) { line($0, true) }
+            var status: CInt = 0
+            let got = waitpid(pid, &status, WNOHANG)
+            if got == pid || got == -1 && errno != EINTR { ended = status }
+        }
+        // Whatever it left behind in its group goes with it, and with that the last writers of the pipes.
+        kill(-pid, SIGKILL)
+        listening.output.drain(output) { line($0, false) }
+        listening.errors.drain(errors) { line($0, true) }
+        listening.errors.finish { line($0, true) }
+        let status = ended ?? 0
+        // wait(2): the low seven bits are the signal, the next byte is the exit status.
+        let own: Ending = status & 0x7F != 0 ? .signal(status & 0x7F) : .status(status >> 8 & 0xFF)
+        return Result(
+            ending: killed ?? own,
+            complaint: String(decoding: listening.errors.last, as: UTF8.self))
+    }
+
+    private func start(
+        _ output: consuming Descriptor, _ errors: consuming Descriptor
+    ) throws(SystemError) -> pid_t {
+        let texts = (words.map { $0 + [0] }, environment.map { Array($0.utf8) + [0] })
+        let pointers = (texts.0.map(Self.copied), texts.1.map(Self.copied))
+        defer { for pointer in pointers.0 + pointers.1 { free(pointer) } }
+        let lists = (
+            pointers.0.map { UnsafePointer($0) } + [nil], pointers.1.map { UnsafePointer($0) } + [nil]
+        )
+        return try output.withNumber { output throws(SystemError) in
+            try errors.withNumber { errors throws(SystemError) in
+                try systemCall("start", on: FilePath(bytes: words.first ?? []).display) {
+                    folder.withCString { folder in
+                        lists.0.withUnsafeBufferPointer { words in
+                            lists.1.withUnsafeBufferPointer { variables in
+                                sluice_spawn(words.baseAddress, variables.baseAddress, folder, output, errors)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private static func copied(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {
+        text.withUnsafeBytes { bytes in
+            bytes.baseAddress.flatMap { strdup($0.assumingMemoryBound(to: CChar.self)) }
+        }
+    }
+
+    private func wait(
+        for output: borrowing Descriptor, _ errors: borrowing Descriptor,
+        _ listening: inout (output: Listener, errors: Listener)
+    ) {
+        output.withNumber { output in
+            errors.withNumber { errors in
+                // A pipe that has ended would be ready for ever: -1 leaves it out.
+                var looks = [
+                    pollfd(fd: listening.output.isOver ? -1 : output, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: listening.errors.isOver ? -1 : errors, events: Int16(POLLIN), revents: 0),
+                ]
+                _ = poll(&looks, 2, Self.pulse)
+            }
+        }
+    }
+}
+
+private struct Pipe: ~Copyable {
+    let reading: Descriptor
+    let writing: Descriptor
+
+    init() throws(SystemError) {
+        var ends: [CInt] = [0, 0]
+        try systemCall("pipe2", on: "a pipe") { sluice_pipe(&ends) }
+        reading = Descriptor(adopting: ends[0])
+        writing = Descriptor(adopting: ends[1])
+    }
+}
+
+/// Takes what a pipe holds, line by line. What it keeps is bounded, however much is written.
+private struct Listener {
+    private var line: [UInt8] = []
+    /// The last 4 KiB.
+    private(set) var last: [UInt8] = []
+    private(set) var isOver = false
+
+    private static let most = 4096
+
+    mutating func drain(_ pipe: borrowing Descriptor, _ body: (String) -> Void) {
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        // A program that prints without end must not keep us from looking at the clock.
+        for _ in 0..<64 where !isOver {
+            let got = pipe.withNumber { number in
+                buffer.withUnsafeMutableBytes { read(number, $0.baseAddress, $0.count) }
+            }
+            if got < 0 {
+                if errno == EINTR { continue }
+                return
+            }
+            if got == 0 {
+                isOver = true
+                return
+            }
+            last = (last + buffer[..<got]).suffix(Self.most)
+            for byte in buffer[..<got] {
+                if byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") {
+                    finish(body)
+                } else if line.count < Self.most {
+                    line.append(byte)
+                }
+            }
+        }
+    }
+
+    mutating func finish(_ body: (String) -> Void) {
+        if !line.isEmpty { body(String(decoding: line, as: UTF8.self)) }
+        line.removeAll(keepingCapacity: true)
+    }
+}

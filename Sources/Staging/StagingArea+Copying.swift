@@ -1,0 +1,205 @@
+package import Core
+internal import Linux
+internal import Synchronization
+
+// From a source to a whole copy under its own name.
+
+/// The version of a source that a copy is to be made of, as it was recorded.
+package struct Wanted: Sendable {
+    package var path: FilePath
+    package var identity: StoredIdentity
+    /// Its ctime, ns since 1970.
+    package var changed: Int64
+
+    package init(_ path: FilePath, _ identity: StoredIdentity, changed: Int64) {
+        self.path = path
+        self.identity = identity
+        self.changed = changed
+    }
+
+    func fits(_ look: FileLook) -> Bool {
+        look.isRegular && look.size == identity.size && look.modified == identity.modified && look.changed == changed
+            && (identity.inode == nil || identity.inode == look.inode)
+    }
+}
+
+extension StagingArea {
+    /// A partial copy that is whole, and perhaps not on the disk yet. Held open until it is: what goes wrong on the way
+    /// there is told to who wrote it.
+    package final class FreshCopy: Sendable {
+        fileprivate let name: FilePath
+        /// SHA-256 of the content.
+        package let sha256: [UInt8]
+        /// Bytes of the copy.
+        package let size: Int64
+        private let file: Mutex<Descriptor?>
+
+        init(_ name: FilePath, _ sha256: [UInt8], size: Int64, _ file: consuming Descriptor) {
+            self.name = name
+            self.sha256 = sha256
+            self.size = size
+            self.file = Mutex(consume file)
+        }
+
+        fileprivate func sync(named partial: FilePath) throws(SystemError) {
+            guard let file = file.withLock({ $0.take() }) else { return }
+            try file.sync(named: partial)
+            file.forget(from: 0, count: 0)
+            try file.close(named: partial)
+        }
+    }
+
+    /// Copies a source to a partial file that is on its way to the disk: ``publish(_:)`` follows.
+    ///
+    /// One pass reads, writes and digests; the digest runs on a second thread. Where blocks are shared, the copy is read
+    /// once for its digest. The source is looked at before and after: a copy of anything but one unchanged version is
+    /// thrown away.
+    ///
+    /// - Parameters:
+    ///   - method: The area's own by default.
+    ///   - origin: Kept with the copy, for a day on which the database is lost.
+    package func copy(
+        _ wanted: Wanted, as name: FilePath, by method: Method? = nil, origin: Origin? = nil, pace: Pace = Pace()
+    ) throws(StagingError) -> FreshCopy {
+        let partial = partial(name)
+        do {
+            return try copy(wanted, as: name, to: partial, method ?? self.method, origin, pace)
+        } catch {
+            // The first error is the one worth reporting; what stays is swept at the next start.
+            try? Files.removeIfPresent(partial)
+            throw error
+        }
+    }
+
+    private func copy(
+        _ wanted: Wanted, as name: FilePath, to partial: FilePath, _ method: Method, _ origin: Origin?, _ pace: Pace
+    ) throws(StagingError) -> FreshCopy {
+        let source = wanted.path
+        let from = try open(wanted)
+        let to = try writing { () throws(SystemError) in
+            try Files.removeIfPresent(partial)
+            return try Descriptor.open(partial, for: .creating)
+        }
+        let sha256: [UInt8]
+        if try clone(from, to, source, partial, method) {
+            let content: (bytes: Int64, sha256: [UInt8])
+            // Both descriptors share the blocks, so an error of the disk is the source's too.
+            content = try DigestingCopier.digest(of: to, named: source, size: wanted.identity.size, pace: pace)
+            guard content.bytes == wanted.identity.size else { throw .changed(source) }
+            sha256 = content.sha256
+        } else {
+            let isSparse = try reading(source) { () throws(SystemError) in
+                try from.allocated(named: source) < wanted.identity.size
+            }
+            try reserve(wanted.identity.size, from, isSparse: isSparse, source, to, partial)
+            let copied = try DigestingCopier.run(
+                from: from, source: source, to: to, target: partial, size: wanted.identity.size, isSparse: isSparse,
+                pace: pace)
+            guard copied.bytes == wanted.identity.size else { throw .changed(source) }
+            sha256 = copied.sha256
+        }
+        try lookAgain(wanted, from)
+        if var origin {
+            origin.sha256 = hexadecimal(sha256)
+            origin.write(to: to, named: partial)
+        }
+        to.startFlushing(from: 0, count: 0)
+        from.forget(from: 0, count: 0)
+        CrashPoint.reached("copied")
+        return FreshCopy(name, sha256, size: wanted.identity.size, to)
+    }
+
+    /// Opens the source, if it is the version that was recorded.
+    func open(_ wanted: Wanted) throws(StagingError) -> Descriptor {
+        let source = wanted.path
+        let from = try reading(source) { () throws(SystemError) in try Descriptor.open(source, for: .reading) }
+        let before = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
+        guard wanted.fits(before) else { throw .changed(source) }
+        return from
+    }
+
+    /// Whether what was read is still what stands under the name.
+    func lookAgain(_ wanted: Wanted, _ from: borrowing Descriptor) throws(StagingError) {
+        let source = wanted.path
+        let after = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
+        let named = try reading(source) { () throws(SystemError) in try FileLook(at: source) }
+        guard wanted.fits(after), after == named else { throw .changed(source) }
+    }
+
+    /// Gives partial copies their names when they are on the disk, all with one sync of the folder. Durable when it
+    /// returns.
+    ///
+    /// - Throws: ``StagingError/full(_:)``, ``StagingError/broken(_:)``.
+    package func publish(_ copies: [FreshCopy]) throws(StagingError) {
+        if copies.isEmpty { return }
+        try writing { () throws(SystemError) in
+            for copy in copies { try copy.sync(named: partial(copy.name)) }
+            for copy in copies { try Files.rename(partial(copy.name), to: path(copy.name)) }
+            CrashPoint.reached("renamed")
+            try Files.syncFolder(folder)
+        }
+    }
+
+    /// Bytes that a copy of a source will take, for a disk that has no room for its size: fewer when the source has
+    /// holes, none when its blocks can be shared. Its size when that cannot be told.
+    package func need(of source: FilePath, size: Int64, by method: Method? = nil) -> Int64 {
+        // Nothing that fails here is news: the copy will say it.
+        do {
+            if (method ?? self.method) != .copy, try Files.refusesSharing(from: source.parent, into: folder) == nil {
+                return 0
+            }
+            return min(size, try Descriptor.open(source, for: .reading).allocated(named: source))
+        } catch { return size }
+    }
+
+    private func clone(
+        _ from: borrowing Descriptor, _ to: borrowing Descriptor, _ source: FilePath, _ partial: FilePath,
+        _ method: Method
+    ) throws(StagingError) -> Bool {
+        guard method != .copy, let failure = Files.clone(from, to: to, named: partial) else { return method != .copy }
+        guard method == .reflink else { return false }
+        if failure.refusesSharing { throw .cannotShare(source, failure) }
+        if failure.isFull { throw .full(failure) }
+        // Shared blocks that cannot be read, or a source that may not be shared.
+        throw .unreadable(failure)
+    }
+
+    /// Smaller files are not worth a reservation, which costs the file system a change of its own: their first write says
+    /// as well that there is no room.
+    private static let smallestReserved: Int64 = 1 << 20
+    /// A file in more pieces than that is written as it comes.
+    private static let mostPieces = 1024
+
+    private func reserve(
+        _ size: Int64, _ from: borrowing Descriptor, isSparse: Bool, _ source: FilePath, _ to: borrowing Descriptor,
+        _ partial: FilePath
+    ) throws(StagingError) {
+        guard size > Self.smallestReserved else { return }
+        var offset: Int64 = 0
+        for _ in 0..<Self.mostPieces where offset < size {
+            var piece = 0..<size
+            if isSparse {
+                let data = try reading(source) { () throws(SystemError) in try from.data(from: offset, named: source) }
+                // Only a hole is left, or it shrank meanwhile, which the copy will notice.
+                guard let data, data.upperBound > offset else { return }
+                piece = data.lowerBound..<min(data.upperBound, max(size, data.lowerBound))
+            }
+            if let failure = piece.isEmpty ? nil : to.reserve(piece, named: partial) {
+                if failure.isFull { throw .full(failure) }
+                // A file system that cannot reserve says so when it is full, only later.
+                return
+            }
+            offset = max(piece.upperBound, offset + 1)
+        }
+    }
+
+    func reading<R: ~Copyable>(
+        _ source: FilePath, _ body: () throws(SystemError) -> R
+    ) throws(StagingError) -> R {
+        do { return try body() } catch { throw error.isMissing ? .missing(source) : .unreadable(error) }
+    }
+
+    func writing<R: ~Copyable>(_ body: () throws(SystemError) -> R) throws(StagingError) -> R {
+        do { return try body() } catch { throw error.isFull ? .full(error) : .broken(error) }
+    }
+}

@@ -1,0 +1,226 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// A command that makes what is to be uploaded out of a source.
+package struct Export: Sendable {
+    package var command: CommandWords
+    /// The name of what it makes.
+    package var output: FilePath
+    package var timeout: Duration
+    /// What it makes has at least so many bytes.
+    package var minSize: Int64
+    /// What its words name besides input and output.
+    package var folder: String
+    package var relative: FilePath
+
+    package init(
+        command: CommandWords, output: FilePath, timeout: Duration, minSize: Int64, folder: String, relative: FilePath
+    ) {
+        self.command = command
+        self.output = output
+        self.timeout = timeout
+        self.minSize = minSize
+        self.folder = folder
+        self.relative = relative
+    }
+
+    fileprivate func words(input: FilePath, output: FilePath) -> [[UInt8]] {
+        command.filled { name in
+            switch name {
+            case .input: input.bytes
+            case .output: output.bytes
+            case .folder: Array(folder.utf8)
+            case .relative: relative.bytes
+            case .name: relative.name.bytes
+            case .stem: relative.stem.bytes
+            case .ext: relative.fileExtension?.bytes ?? []
+            }
+        }
+    }
+
+    fileprivate var program: String { command.source.first ?? "" }
+}
+
+extension StagingArea {
+    /// Has a command make a partial file out of a source, in a scratch folder of its own: ``publish(_:)`` follows.
+    ///
+    /// The source is looked at before and after, as for a copy; what was made is digested.
+    ///
+    /// - Parameters:
+    ///   - digestsSource: Whether the source's own digest is wanted too, which is one more reading of it.
+    ///   - progress: Hears how far the command says it is.
+    package func export(
+        _ wanted: Wanted, as name: FilePath, _ export: Export, origin: Origin? = nil, digestsSource: Bool,
+        progress: (ExportProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
+    ) throws(StagingError) -> (copy: FreshCopy, sourceSHA256: [UInt8]?) {
+        do {
+            let made = try make(wanted, as: name, export, origin, digestsSource, progress, isStopped)
+            try? Files.removeTree(scratch(name))
+            return made
+        } catch {
+            // The first error is the one worth reporting; what stays is swept at the next start.
+            try? Files.removeTree(scratch(name))
+            try? Files.removeIfPresent(partial(name))
+            throw error
+        }
+    }
+
+    private func make(
+        _ wanted: Wanted, as name: FilePath, _ export: Export, _ origin: Origin?, _ digestsSource: Bool,
+        _ progress: (ExportProgress) -> Void, _ isStopped: @escaping () -> Bool
+    ) throws(StagingError) -> (copy: FreshCopy, sourceSHA256: [UInt8]?) {
+        let from = try open(wanted)
+        let scratch = scratch(name)
+        try writing { () throws(SystemError) in
+            try Files.removeTree(scratch)
+            try Files.makeFolders(scratch, mode: 0o700)
+        }
+        let output = scratch.appending(export.output)
+        let result = try run(export, wanted, output, scratch, progress, isStopped)
+        if result.ending == .stopped { throw .stopped(wanted.path) }
+        if result.ending == .status(0) { try refuseLink(output, export) }
+        // Whatever came of it: of a source that changed or went nothing is to be said.
+        try lookAgain(wanted, from)
+        try judge(result, export)
+        let pace = Pace(isStopped: isStopped)
+        var sourceSHA256: [UInt8]?
+        if digestsSource {
+            sourceSHA256 = try DigestingCopier.digest(
+                of: from, named: wanted.path, size: wanted.identity.size, pace: pace
+            ).sha256
+        }
+        let made = try check(output, export)
+        let size = try reading(output) { () throws(SystemError) in try FileLook(of: made, named: output).size }
+        let content = try DigestingCopier.digest(of: made, named: output, size: size, pace: pace)
+        guard content.bytes == size else {
+            throw .commandFailed(
+                code: "export_changes",
+                "`\(export.program)` has ended, and \(export.output.display) still changes: something "
+                    + "that it started goes on writing")
+        }
+        try lookAgain(wanted, from)
+        try writing { () throws(SystemError) in
+            try made.setMode(0o600, named: output)
+            if var origin {
+                origin.sha256 = hexadecimal(content.sha256)
+                origin.staged = size
+                origin.source = sourceSHA256.map(hexadecimal)
+                origin.write(to: made, named: output)
+            }
+            try Files.removeIfPresent(partial(name))
+            try Files.rename(output, to: partial(name))
+        }
+        made.startFlushing(from: 0, count: 0)
+        from.forget(from: 0, count: 0)
+        CrashPoint.reached("copied")
+        return (FreshCopy(name, content.sha256, size: size, made), sourceSHA256)
+    }
+
+    private func run(
+        _ export: Export, _ wanted: Wanted, _ output: FilePath, _ scratch: FilePath,
+        _ progress: (ExportProgress) -> Void, _ isStopped: () -> Bool
+    ) throws(StagingError) -> Program.Result {
+        let program = Program(
+            words: export.words(input: wanted.path, output: output),
+            environment: Self.environment + ["TMPDIR=\(scratch.text ?? folder.display)"], folder: scratch)
+        var known = ExportProgress()
+        do throws(SystemError) {
+            return try program.run(
+                within: export.timeout,
+                line: { line, _ in
+                    var next = known
+                    next.take(line)
+                    if next != known {
+                        known = next
+                        progress(next)
+                    }
+                }, isStopped: isStopped)
+        } catch {
+            switch error.code {
+            case ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, ELOOP, ENAMETOOLONG, E2BIG:
+                throw .noCommand("`\(export.program)` cannot be started: \(error.reason)")
+            default: throw .commandEnded("`\(export.program)` cannot be started now: \(error.reason)")
+            }
+        }
+    }
+
+    /// What programs need to run; nothing that may be a secret.
+    private static let environment: [String] = {
+        let kept = ["PATH", "HOME", "USER", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "XDG_RUNTIME_DIR"]
+        return kept.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+    }()
+
+    private func judge(_ result: Program.Result, _ export: Export) throws(StagingError) {
+        let said = Self.lastLines(result.complaint)
+        func failed(_ code: String, _ how: String) -> StagingError {
+            // It mostly is no fault of the file then.
+            if result.complaint.contains("No space left on device") || result.complaint.contains("Disk quota exceeded")
+            {
+                return .full(SystemError(call: "export", subject: folder.display, code: ENOSPC))
+            }
+            return .commandFailed(code: code, "`\(export.program)` \(how)" + (said.isEmpty ? "" : "; it said: \(said)"))
+        }
+        switch result.ending {
+        case .status(0), .stopped: return
+        case .status(let status): throw failed("export_failed", "ended with status \(status)")
+        case .overdue: throw failed("export_timeout", "took longer than export.timeout allows")
+        case .signal(let number) where [SIGKILL, SIGTERM, SIGINT, SIGHUP].contains(number):
+            throw .commandEnded("`\(export.program)` was ended by signal \(number), as when memory runs out")
+        case .signal(let number): throw failed("export_failed", "crashed with signal \(number)")
+        }
+    }
+
+    /// The last three lines, at most 600 bytes.
+    private static func lastLines(_ text: String) -> String {
+        let lines = text.split(whereSeparator: \.isNewline).suffix(3).map { $0.trimming }
+        return String(lines.filter { !$0.isEmpty }.joined(separator: " | ").suffix(600))
+    }
+
+    /// Another name of the source, or of anything, would let others change what was digested. To be asked before the
+    /// source is looked at, whose ctime such a link moves: it would settle and be linked again, for ever.
+    private func refuseLink(_ output: FilePath, _ export: Export) throws(StagingError) {
+        // What cannot be opened is met, and told, by the check that follows.
+        guard let made = try? Descriptor.open(output, for: .reading),
+            let links = try? Files.links(of: made, named: output), links > 1,
+            let look = try? FileLook(of: made, named: output), look.isRegular
+        else { return }
+        throw .commandFailed(
+            code: "export_no_output",
+            "`\(export.program)` made \(export.output.display) a hard link of another file: it has to make a file of its own"
+        )
+    }
+
+    private func opened(
+        _ output: FilePath, else refused: (SystemError) -> StagingError
+    ) throws(StagingError) -> Descriptor {
+        do throws(SystemError) { return try Descriptor.open(output, for: .reading) } catch { throw refused(error) }
+    }
+
+    /// What was made, if it can count as that: a file of its own that holds something.
+    private func check(_ output: FilePath, _ export: Export) throws(StagingError) -> Descriptor {
+        func refused(_ problem: String) -> StagingError {
+            .commandFailed(
+                code: "export_no_output",
+                "`\(export.program)` ended as if all were well, and \(export.output.display) \(problem)")
+        }
+        let made = try opened(output) { error in
+            refused(
+                error.isMissing ? "is not there: does it write to `{output}`?" : "cannot be opened: \(error.reason)")
+        }
+        let look = try reading(output) { () throws(SystemError) in try FileLook(of: made, named: output) }
+        guard look.isRegular else { throw refused("is no file") }
+        guard look.size >= export.minSize else {
+            throw refused("has \(look.size) bytes, where \(export.minSize) are the least")
+        }
+        return made
+    }
+}
+
+extension Substring {
+    fileprivate var trimming: Substring {
+        var text = drop { $0.isWhitespace }
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,48 @@
+internal import Core
+package import Linux
+
+// Sources that are uploaded as they stand, without a copy.
+
+extension StagingArea {
+    /// Digests a source that is not copied, if it is the version that was recorded and stays it.
+    package func digestInPlace(_ wanted: Wanted, pace: Pace = Pace()) throws(StagingError) -> [UInt8] {
+        let from = try open(wanted)
+        let content = try DigestingCopier.digest(of: from, named: wanted.path, size: wanted.identity.size, pace: pace)
+        guard content.bytes == wanted.identity.size else { throw .changed(wanted.path) }
+        try lookAgain(wanted, from)
+        from.forget(from: 0, count: 0)
+        return content.sha256
+    }
+}
+
+extension SourceRelease.AssetIdentity {
+    /// How a source stands that is uploaded in place.
+    package enum Standing: Sendable, Hashable {
+        /// What it was. Its ctime now, to be given to the next look.
+        case same(changed: Int64)
+        case changed
+        case missing
+    }
+
+    /// Looks at the source: size, mtime and inode, and its content when only its ctime is another one.
+    ///
+    /// - Parameter trusted: The ctime of the last look that found it the same.
+    package func standing(trusting trusted: Int64) throws(SystemError) -> Standing {
+        guard let look = try FileLook.ifPresent(at: path) else { return .missing }
+        guard fits(look) else { return .changed }
+        if look.changed == trusted { return .same(changed: trusted) }
+        // chmod, a link, a rename there and back: only the bytes can tell.
+        do throws(SystemError) {
+            guard try contentDigest(of: path) == sha256 else { return .changed }
+            let after = try FileLook(at: path)
+            return after == look ? .same(changed: look.changed) : .changed
+        } catch {
+            if error.isMissing { return .missing }
+            throw error
+        }
+    }
+
+    func fits(_ look: FileLook) -> Bool {
+        look.isRegular && look.size == size && look.modified == modified && (inode == nil || inode == look.inode)
+    }
+}

@@ -1,0 +1,30 @@
+internal import Core
+
+// Assets whose bytes are not a copy of their source: uploaded in place, or made by a command.
+
+extension Store {
+    /// The source that `upload` read in place is another version now. What was sent of the old one is given up, and with it
+    /// every upload of it that is not under way: those find out for themselves. The new version comes as a new asset.
+    func sourceChanged(_ upload: UploadRecord, _ failure: Failure) throws {
+        for one in try uploads(of: upload.asset) {
+            guard one.id == upload.id || one.state == .queued || one.state == .staging else { continue }
+            try note(failure, one)
+            try abandon(one, code: failure.code)
+        }
+        // Perhaps only its ctime moved: the watcher must not take it for a known version.
+        try digUp(upload.asset)
+    }
+
+    /// What a command made has another size than the source.
+    func resize(_ asset: Int64, to size: Int64, _ modified: Int64) throws {
+        try connection.run(
+            "UPDATE upload SET size = ?2, sort = ?3 WHERE asset = ?1 AND state = 'staging'",
+            [.integer(asset), .integer(size), .integer(sorting.value(size: size, modified: modified))])
+    }
+
+    /// An upload begins at its first byte, whatever the remote has of the version before.
+    func forgetProgress(of upload: UploadRecord) throws {
+        try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
+        try connection.run("UPDATE upload SET acked = 0 WHERE id = ?1", [.text(upload.id)])
+    }
+}

@@ -1,0 +1,159 @@
+import Core
+import Digests
+import Glibc
+import Linux
+import Staging
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+/// Folders whose files a command makes into others.
+@Suite("Exports in the daemon", .timeLimit(.minutes(Patience.minutes(1))))
+struct ExportingTests {
+    private static func export(_ script: String, program: String = "sh") throws -> ExportSettings {
+        ExportSettings(
+            command: try CommandWords([program, "-c", script, "sh", "{input}", "{output}"]),
+            output: try Template("{stem}.mp4"), timeout: .seconds(30), minSize: 1)
+    }
+
+    private func scene(
+        _ script: String, program: String = "sh", after: SourceAction = .keep
+    ) async throws -> AgentScene {
+        try await AgentScene { settings in
+            settings.folders[0].export = try Self.export(script, program: program)
+            settings.folders[0].afterUpload = after
+            settings.folders[0].name = try Template("{relative}")
+        }
+    }
+
+    private func row(_ scene: AgentScene, _ id: String) async throws -> UploadRow {
+        try #require(try await scene.agent.house.store.row(id))
+    }
+
+    @Test("what the command makes is sent under its own name and size, and the source goes when that is verified")
+    func made() async throws {
+        let scene = try await scene("head -c 700 \"$1\" > \"$2\"", after: .delete)
+        let path = try scene.folder.write("cam/day 1/clip.mov", noise(2000))
+        let id = try await scene.add(path)
+        try await scene.reach(.completed, [id])
+        #expect(scene.remote.objects == ["day 1/clip.mp4"])
+        #expect(scene.remote.contents == [Array(noise(2000).prefix(700))])
+        let row = try await row(scene, id)
+        #expect(row.upload.size == 700 && row.upload.mediaType == "video/mp4")
+        #expect(row.asset.size == 2000 && row.asset.stagedSize == 700)
+        try await eventually("the source is released, and the copy gone") {
+            let isGone = try FileLook.ifPresent(at: path) == nil
+            return try isGone && scene.copies.isEmpty
+        }
+        try await eventually("nothing counts as staged") { try await scene.agent.house.store.stagedBytes() == 0 }
+        try await scene.stop()
+    }
+
+    @Test("a source that changed behind the export is kept")
+    func changedLater() async throws {
+        let scene = try await scene("cp \"$1\" \"$2\"", after: .delete)
+        scene.remote.standard = .waitUploading
+        let path = try scene.folder.write("cam/clip.mov", noise(2000))
+        let id = try await scene.add(path)
+        try await scene.isRunning(1)
+        let file = try Descriptor.open(path, for: .updating)
+        let look = try FileLook(at: path)
+        try file.write([1, 2, 3], named: path)
+        try file.setModified(look.modified, named: path)
+        try file.close(named: path)
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        try await eventually("the release is over") { try await row(scene, id).asset.sourceState == .kept }
+        #expect(try FileLook.ifPresent(at: path) != nil)
+        try await scene.stop()
+    }
+
+    @Test("one that fails says what the command said, and a retry makes it again")
+    func failed() async throws {
+        let scene = try await scene("test -e \"$1.ok\" && cp \"$1\" \"$2\" || {{ echo no such codec >&2; exit 7; }}")
+        let path = try scene.folder.write("cam/clip.mov", noise(2000))
+        let id = try await scene.add(path)
+        try await scene.reach(.failed, [id])
+        let failure = try #require(try await row(scene, id).failure)
+        #expect(failure.code == "export_failed")
+        #expect(failure.message.contains("status 7") && failure.message.contains("no such codec"))
+        #expect(try scene.copies.isEmpty)
+        try scene.folder.write("cam/clip.mov.ok", [])
+        _ = try await scene.agent.retry(Selection(ids: [id]))
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
+    @Test("a command that is missing holds its folder's files and no others, and a reload that mends it lets them go")
+    func missing() async throws {
+        let scene = try await scene("", program: "no-such-program-anywhere")
+        let waits = try await scene.add("clip.mov", size: 2000)
+        try await eventually("it says what is missing") {
+            let holds = try await scene.agent.show(waits).upload.holds
+            return holds.contains { $0.text.contains("no-such-program-anywhere") }
+        }
+        #expect(try await scene.agent.status().warnings.contains { $0.contains("no-such-program-anywhere") })
+        let other = try await scene.add("other.mov", in: "solo")
+        try await scene.reach(.completed, [other])
+        let mended = try Self.export("cp \"$1\" \"$2\"")
+        scene.written.edit { $0.folders[0].export = mended }
+        _ = try await scene.agent.reload()
+        try await scene.reach(.completed, [waits])
+        #expect(try await scene.agent.status().warnings.isEmpty)
+        try await scene.stop()
+    }
+
+    @Test("a long export is shown with its progress, lets copies pass, and a cancel kills it at once")
+    func cancelled() async throws {
+        let scene = try await scene("echo $$ > \"$1.pid\"; echo 40%; exec sleep 600")
+        let path = try scene.folder.write("cam/clip.mov", noise(2000))
+        let id = try await scene.add(path)
+        try await eventually("its progress is known") {
+            try await scene.agent.show(id).upload.staging?.fraction == 0.4
+        }
+        #expect(try await scene.agent.show(id).upload.staging?.work == "exporting")
+        #expect(try await scene.agent.status().staging.running?.map(\.path) == [path.display])
+        let events = try await scene.agent.board.progress(scene.agent)
+        #expect(events.map { $0.op?.id } == [id])
+        let other = try await scene.add("other.mov", in: "solo")
+        try await scene.reach(.completed, [other])
+        let pid = Int32(
+            String(decoding: try Files.read(FilePath(bytes: path.bytes + Array(".pid".utf8))).dropLast(), as: UTF8.self)
+        )
+        _ = try await scene.agent.cancel(Selection(ids: [id]))
+        try await eventually("the command is gone") { kill(try #require(pid), 0) == -1 }
+        try await eventually("nothing is left of it") { try scene.copies.isEmpty }
+        #expect(try await scene.state(id) == .cancelled)
+        try await scene.stop()
+    }
+
+    @Test("a stop of the daemon kills the command, and the next start makes the export again")
+    func stopped() async throws {
+        let scene = try await scene("echo $$ > \"$1.pid\"; echo 40%; exec sleep 600")
+        let path = try scene.folder.write("cam/clip.mov", noise(2000))
+        let id = try await scene.add(path)
+        try await eventually("it runs") { try await scene.agent.show(id).upload.staging?.fraction == 0.4 }
+        let pid = Int32(
+            String(decoding: try Files.read(FilePath(bytes: path.bytes + Array(".pid".utf8))).dropLast(), as: UTF8.self)
+        )
+        try await scene.stop()
+        #expect(kill(try #require(pid), 0) == -1)
+    }
+
+    @Test("an export whose folder no longer says how waits, and says so")
+    func settingGone() async throws {
+        let scene = try await scene("", program: "no-such-program-anywhere")
+        let id = try await scene.add("clip.mov", size: 2000)
+        try await eventually("it is held") { try await !scene.agent.show(id).upload.holds.isEmpty }
+        scene.written.edit { $0.folders[0].export = nil }
+        _ = try await scene.agent.reload()
+        try await eventually("it says what is missing now") {
+            try await scene.agent.show(id).upload.holds.contains { $0.text.contains("no `export` any more") }
+        }
+        #expect(try await scene.state(id) == .staging)
+        try await scene.stop()
+    }
+}

@@ -1,0 +1,191 @@
+import Core
+import Glibc
+import Linux
+import Staging
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+/// Sources that are uploaded as they stand.
+@Suite("In place", .timeLimit(.minutes(Patience.minutes(1))))
+struct InPlaceTests {
+    private func scene(_ destinations: [String] = ["nas"]) async throws -> AgentScene {
+        try await AgentScene { settings in
+            settings.staging.copy = .inPlace
+            settings.folders[0].watch.exclude = []
+            settings.folders[0].watch.quietFor = .milliseconds(50)
+        }
+    }
+
+    private func row(_ scene: AgentScene, _ id: String) async throws -> UploadRow {
+        try #require(try await scene.agent.house.store.row(id))
+    }
+
+    /// All uploads of the file, oldest first.
+    private func uploads(_ scene: AgentScene, of path: FilePath) async throws -> [UploadRow] {
+        try await scene.agent.house.store.rows(Store.Filter()).filter { $0.asset.path == path }
+            .sorted { $0.upload.id < $1.upload.id }
+    }
+
+    @Test("nothing is copied, nothing counts as staged, and the source's own bytes are sent")
+    func plain() async throws {
+        let scene = try await scene()
+        let id = try await scene.add("a.mp4", size: 3 << 20)
+        try await scene.reach(.completed, [id])
+        #expect(try scene.copies.isEmpty)
+        #expect(try await scene.agent.house.store.stagedBytes() == 0)
+        #expect(scene.remote.contents == [noise(3 << 20)])
+        #expect(try await row(scene, id).asset.keeping == .inPlace)
+        try await scene.stop()
+    }
+
+    @Test("a folder of its own setting is not ruled by the global one")
+    func perFolder() async throws {
+        let scene = try await AgentScene { settings in
+            settings.staging.copy = .copy
+            settings.folders[0].copy = .inPlace
+        }
+        scene.remote.standard = .waitUploading
+        let inPlace = try await scene.add("a.mp4")
+        let copied = try await scene.add("b.mp4", in: "solo")
+        try await scene.isRunning(2)
+        #expect(try await row(scene, inPlace).asset.keeping == .inPlace)
+        #expect(try scene.copies == [try await row(scene, copied).asset.stagedName])
+        scene.remote.letGo()
+        try await scene.reach(.completed, [inPlace, copied])
+        try await scene.stop()
+    }
+
+    @Test(
+        "a source that changes while it is sent is given up at the remote, and comes back as a new version",
+        arguments: ["opened", "sent"], [1000, 1004])
+    func changed(_ moment: String, _ size: Int) async throws {
+        let scene = try await scene()
+        let next = noise(size, seed: 77)
+        scene.remote.when(moment) { order in
+            // As a camera that writes over its oldest clip.
+            try? Files.remove(order.file.path)
+            try? Files.replace(order.file.path, with: next)
+        }
+        let path = try scene.folder.write("cam/a.mp4", noise(1000))
+        let id = try await scene.add(path)
+        try await scene.reach(.cancelled, [id])
+        #expect(try await row(scene, id).failure?.code == "source_changed")
+        try await eventually("the new version is there") {
+            try await uploads(scene, of: path).last { $0.upload.id != id && $0.upload.state == .completed } != nil
+        }
+        try await eventually("what was sent of the old one is gone") { scene.remote.objects.count == 1 }
+        #expect(scene.remote.contents.last == next)
+        let all = try await uploads(scene, of: path).map {
+            "\($0.upload.state) \($0.asset.identity) \($0.asset.changed)"
+        }
+        #expect(all.count == 2, "\(all.joined(separator: "\n"))")
+        try await scene.stop()
+    }
+
+    @Test("a change that keeps size and time is found by the content, a chmod is none", arguments: [true, false])
+    func sameLook(_ isRewritten: Bool) async throws {
+        let scene = try await scene()
+        scene.remote.when("opened") { order in
+            let look = try? FileLook(at: order.file.path)
+            guard let file = try? Descriptor.open(order.file.path, for: .updating), let look else { return }
+            if isRewritten { try? file.write([9, 9, 9], named: order.file.path) }
+            try? file.setModified(look.modified, named: order.file.path)
+            try? file.setMode(0o640, named: order.file.path)
+        }
+        let path = try scene.folder.write("cam/a.mp4", noise(1000))
+        let id = try await scene.add(path)
+        try await scene.reach(isRewritten ? .cancelled : .completed, [id])
+        try await eventually("one version is there") {
+            try await uploads(scene, of: path).last?.upload.state == .completed
+        }
+        try await eventually("and nothing else") { scene.remote.objects.count == 1 }
+        #expect(scene.remote.contents.last == (try Files.read(path)))
+        #expect(try await uploads(scene, of: path).count == (isRewritten ? 2 : 1))
+        try await scene.stop()
+    }
+
+    @Test("a source that is removed before it is sent fails by name")
+    func removed() async throws {
+        let scene = try await scene()
+        _ = try await scene.agent.pause(Selection(all: true))
+        let path = try scene.folder.write("cam/a.mp4", noise(1000))
+        let id = try await scene.add(path)
+        try await scene.reach(.queued, [id])
+        try Files.remove(path)
+        _ = try await scene.agent.resume(Selection(all: true))
+        try await scene.reach(.failed, [id])
+        #expect(try await row(scene, id).failure?.code == "source_missing")
+        #expect(scene.remote.objects.isEmpty)
+        try await scene.stop()
+    }
+
+    @Test("a source that goes when the remote has all of it is not given up there")
+    func removedAfter() async throws {
+        let scene = try await scene()
+        scene.remote.when("sent") { try? Files.remove($0.file.path) }
+        let id = try await scene.add("a.mp4", size: 1000)
+        try await scene.reach(.completed, [id])
+        #expect(try await row(scene, id).upload.remote?.warnings.contains { $0.contains("was removed") } == true)
+        try await scene.stop()
+    }
+
+    @Test("a source whose disk is away holds its upload as absent, which is no failure")
+    func away() async throws {
+        let scene = try await scene()
+        _ = try await scene.agent.pause(Selection(all: true))
+        let id = try await scene.add("a.mp4", size: 1000)
+        try await scene.reach(.queued, [id])
+        let cam = scene.folder.path.appending("cam")
+        let elsewhere = scene.folder.path.appending("elsewhere")
+        try Files.rename(cam, to: elsewhere)
+        _ = try await scene.agent.resume(Selection(all: true))
+        try await eventually("it waits for its source") {
+            try await scene.agent.show(id).upload.holds.contains { $0.kind == "absent" }
+        }
+        let shown = try await scene.agent.show(id).upload
+        #expect(shown.state == "waiting")
+        #expect(shown.attempt == 0)
+        #expect(scene.remote.objects.isEmpty)
+        try Files.rename(elsewhere, to: cam)
+        _ = try await scene.agent.resume(Selection(ids: [id]))
+        try await scene.reach(.completed, [id])
+        #expect(try await scene.agent.show(id).upload.holds.isEmpty)
+        try await scene.stop()
+    }
+
+    @Test("small files of a bundling remote go alone, so that each is looked after")
+    func bundles() async throws {
+        let scene = try await scene()
+        scene.remote.takesTogether(Bundling(largest: 256 << 10, files: 32, bytes: 8 << 20))
+        _ = try await scene.agent.pause(Selection(all: true))
+        var ids: [String] = []
+        for number in 0..<5 { ids.append(try await scene.add("\(number).mp4", size: 500 + number)) }
+        try await scene.reach(.queued, ids)
+        _ = try await scene.agent.resume(Selection(all: true))
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.bundles.isEmpty)
+        #expect(scene.remote.objects.count == 5)
+        try await scene.stop()
+    }
+
+    @Test("a cancelled one leaves its source, and a retried one is digested again")
+    func cancelled() async throws {
+        let scene = try await scene()
+        scene.remote.standard = .waitUploading
+        let path = try scene.folder.write("cam/a.mp4", noise(1000))
+        let id = try await scene.add(path)
+        try await scene.isRunning(1)
+        _ = try await scene.agent.cancel(Selection(ids: [id]))
+        try await scene.reach(.cancelled, [id])
+        scene.remote.letGo()
+        try await eventually("the asset is dropped") { try await row(scene, id).asset.state == .dropped }
+        #expect(try Files.read(path) == noise(1000))
+        _ = try await scene.agent.retry(Selection(ids: [id]))
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+}

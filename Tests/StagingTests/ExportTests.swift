@@ -1,0 +1,195 @@
+import Core
+import Digests
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+@testable import Staging
+
+/// Commands that make what is uploaded. The shell stands for programs of other people.
+@Suite("Export", .timeLimit(.minutes(Patience.minutes(1))))
+struct ExportTests {
+    let folder = TemporaryFolder()
+    let area: StagingArea
+    let source: FilePath
+
+    init() throws {
+        area = StagingArea(folder: folder.path.appending("staging"))
+        try area.prepare()
+        source = try folder.write("clip one.mov", noise(50_000))
+    }
+
+    private func export(
+        _ script: String, timeout: Duration = .seconds(30), minSize: Int64 = 1, digestsSource: Bool = false,
+        progress: (ExportProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
+    ) throws -> (copy: StagingArea.FreshCopy, sourceSHA256: [UInt8]?) {
+        let command = try CommandWords(["sh", "-c", script, "sh", "{input}", "{output}", "{stem}"])
+        return try area.export(
+            CopyingTests.wanted(source), as: "1",
+            Export(
+                command: command, output: "clip one.mp4", timeout: timeout, minSize: minSize, folder: "cam",
+                relative: "day/clip one.mov"), digestsSource: digestsSource, progress: progress, isStopped: isStopped)
+    }
+
+    private func refusal(_ script: String, timeout: Duration = .seconds(30), minSize: Int64 = 1) throws -> StagingError
+    {
+        let error = #expect(throws: StagingError.self) {
+            _ = try export(script, timeout: timeout, minSize: minSize)
+        }
+        #expect(try Files.names(in: area.folder).isEmpty, "of a failure nothing stays")
+        return try #require(error)
+    }
+
+    @Test("what the command makes is the copy, with its own digest and size, and its scratch folder goes")
+    func made() throws {
+        let made = try export(
+            "head -c 20000 \"$1\" > \"$2\"; echo \"$3\" >> \"$2\"; touch left-over; mkdir -p a/b; ln -s / a/b/root",
+            digestsSource: true)
+        try area.publish([made.copy])
+        let expected = Array(try Files.read(source)[..<20_000]) + Array("clip one\n".utf8)
+        #expect(try Files.read(area.path("1")) == expected)
+        #expect(made.copy.sha256 == Hasher.digest(.sha256, of: expected))
+        #expect(made.copy.size == Int64(expected.count))
+        #expect(try made.sourceSHA256 == contentDigest(of: source))
+        #expect(try Files.names(in: area.folder) == ["1"])
+        #expect(try FileLook(at: area.path("1")).mode & 0o777 == 0o600)
+        #expect(try FileLook.ifPresent(at: "/") != nil)
+    }
+
+    @Test("a command that fails is quoted with its last lines, however much it said")
+    func failed() throws {
+        let script =
+            "i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i+1)); done; echo 'no such codec' >&2; exit 3"
+        guard case .commandFailed(code: "export_failed", let text) = try refusal(script) else {
+            Issue.record("not refused for its own sake")
+            return
+        }
+        #expect(text.contains("status 3") && text.contains("no such codec") && text.contains("line 19999"))
+        #expect(text.utf8.count < 1000)
+    }
+
+    @Test(
+        "what is no usable output fails the file",
+        arguments: [
+            ("true", "not there"), (": > \"$2\"", "0 bytes"), ("mkdir \"$2\"", "no file"),
+            ("ln -s \"$1\" \"$2\"", "cannot be opened"), ("ln \"$1\" \"$2\"", "hard link"),
+            ("printf 123 > \"$2\"", "3 bytes"),
+        ])
+    func output(_ script: String, _ words: String) throws {
+        guard case .commandFailed(code: "export_no_output", let text) = try refusal(script, minSize: 4) else {
+            Issue.record("not refused for its output")
+            return
+        }
+        #expect(text.contains(words), "\(text)")
+    }
+
+    @Test("one that takes too long is killed with all that it started")
+    func timeout() async throws {
+        let pids = folder.path.appending("pids")
+        let script = "sleep 600 & echo $! > \(pids.display); echo $$ >> \(pids.display); wait"
+        guard case .commandFailed(code: "export_timeout", _) = try refusal(script, timeout: .milliseconds(700)) else {
+            Issue.record("not ended by the time")
+            return
+        }
+        try await expectGone(pids)
+    }
+
+    @Test("one that nobody wants any more is killed at once")
+    func stopped() async throws {
+        let pids = folder.path.appending("pids")
+        var seen = 0
+        let error = #expect(throws: StagingError.self) {
+            _ = try export(
+                "sleep 600 & echo $! > \(pids.display); echo 50%; wait",
+                progress: { if $0.fraction == 0.5 { seen += 1 } }, isStopped: { seen > 0 })
+        }
+        guard case .stopped? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        try await expectGone(pids)
+    }
+
+    private func expectGone(_ pids: FilePath) async throws {
+        let text = String(decoding: try Files.read(pids), as: UTF8.self)
+        for pid in text.split(whereSeparator: \.isNewline).compactMap({ Int32($0) }) {
+            try await eventually("\(pid) is gone") {
+                // An orphan is taken away by init in its own time; what counts is that it does not run.
+                guard let state = try? Files.read(FilePath("/proc/\(pid)/stat")) else { return true }
+                return String(decoding: state, as: UTF8.self).contains(") Z ")
+            }
+        }
+    }
+
+    @Test("what it left running goes with it, and does not keep the export waiting")
+    func leftRunning() async throws {
+        let pids = folder.path.appending("pids")
+        _ = try export("cp \"$1\" \"$2\"; sleep 600 & echo $! > \(pids.display)")
+        try await expectGone(pids)
+    }
+
+    @Test("a program that is not there is a mistake of the configuration, one that was killed is tried again")
+    func otherReasons() throws {
+        let missing = #expect(throws: StagingError.self) {
+            _ = try area.export(
+                CopyingTests.wanted(source), as: "1",
+                Export(
+                    command: try CommandWords(["no-such-program-anywhere", "{input}", "{output}"]), output: "a.mp4",
+                    timeout: .seconds(9), minSize: 1, folder: "cam", relative: "a"), digestsSource: false)
+        }
+        guard case .noCommand(let text)? = missing else {
+            Issue.record("\(String(describing: missing))")
+            return
+        }
+        #expect(text.contains("no-such-program-anywhere") && text.contains("No such file"))
+        guard case .commandEnded = try refusal("kill -9 $$") else {
+            Issue.record("a kill from outside is no fault of the file")
+            return
+        }
+        guard case .commandFailed(code: "export_failed", _) = try refusal("kill -SEGV $$") else {
+            Issue.record("a crash is the file's")
+            return
+        }
+        guard case .full = try refusal("echo 'av_interleaved_write_frame(): No space left on device' >&2; exit 1")
+        else {
+            Issue.record("a full disk is no fault of the file")
+            return
+        }
+    }
+
+    @Test("a source that changes meanwhile is found out, whatever the command says")
+    func changed() throws {
+        for ending in ["", "; exit 1"] {
+            guard case .changed = try refusal("cp \"$1\" \"$2\"; echo more >> \"$1\"\(ending)") else {
+                Issue.record("not found out")
+                return
+            }
+        }
+        guard case .missing = try refusal("cp \"$1\" \"$2\"; rm \"$1\"") else {
+            Issue.record("not found out")
+            return
+        }
+    }
+
+    @Test("it sees an empty standard input, its scratch folder, and no secrets of the environment")
+    func surroundings() throws {
+        setenv("SLUICE_TEST_SECRET", "hush", 1)
+        let made = try export(
+            "cat > \"$2\"; pwd >> \"$2\"; env >> \"$2\"; id=$(cat /proc/$$/stat); echo \"$id\" >> \"$2\"")
+        try area.publish([made.copy])
+        let text = String(decoding: try Files.read(area.path("1")), as: UTF8.self)
+        #expect(text.hasPrefix(area.folder.appending("1.export").display + "\n"))
+        #expect(text.contains("PATH=") && text.contains("TMPDIR=\(area.folder.display)/1.export"))
+        #expect(!text.contains("hush"))
+    }
+
+    @Test("a sweep removes what an export left half done")
+    func swept() async throws {
+        try folder.write("staging/17.export/clip.mp4", [1])
+        try folder.write("staging/17.export/a/b", [1])
+        let sweep = StagingSweep(area)
+        while try await sweep.next(atMost: 4) != nil {}
+        #expect(try Files.names(in: area.folder).isEmpty)
+    }
+}
