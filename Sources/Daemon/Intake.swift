@@ -19,10 +19,12 @@ struct Intake: Sendable {
         for file in empty {
             house.log.info("skipped an empty file", ["folder": file.folder, "path": file.path.display])
         }
+        let shared = isUnit ? await facts(ofUnit: wanted, with: leader) : MediaFacts()
         var arrivals: [Arrival] = []
         for file in wanted {
             guard let folder = house.folder(file.folder) else { continue }
-            var arrival = arrival(of: file, folder, to: folder.uploadTo, facts: await facts(of: file))
+            let own = await facts(of: file)
+            var arrival = arrival(of: file, folder, to: folder.uploadTo, facts: own.isEmpty ? shared : own)
             if isUnit { (arrival.unit, arrival.joins) = (0, leader) }
             arrivals.append(arrival)
         }
@@ -61,6 +63,7 @@ struct Intake: Sendable {
         // What a command makes has another name, and perhaps another type.
         var sent = naming
         if let export = folder.export { sent = Naming(file.identity, as: naming.exported(export)) }
+        sent.facts = facts
         let orders = destinations.map { destination in
             Arrival.Order(
                 destination: destination, name: sent.remoteName(folder.name),

@@ -43,6 +43,23 @@ extension Intake {
         // It throws nothing.
         return (try? await blocking { reading.facts(at: path, named: file.relative.name) }) ?? MediaFacts()
     }
+
+    /// What the recording says that the others of its group belong to: a sidecar says nothing of itself, and is to get a name
+    /// beside its video.
+    ///
+    /// - Parameter leader: One that was taken before, below their folder.
+    func facts(ofUnit files: [SettledFile], with leader: FilePath?) async -> MediaFacts {
+        var recordings = files
+        if let leader, var video = files.first {
+            video.relative = leader
+            recordings.append(video)
+        }
+        for file in recordings {
+            let found = await facts(of: file)
+            if !found.isEmpty { return found }
+        }
+        return MediaFacts()
+    }
 }
 
 extension Stager {

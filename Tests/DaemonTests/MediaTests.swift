@@ -33,6 +33,34 @@ struct RecordingTests {
         try await scene.stop()
     }
 
+    @Test("names the sidecars of a group as its video, also those that come later")
+    func sidecars() async throws {
+        let scene = try await AgentScene()
+        let template = try named
+        scene.written.edit { $0.folders[0].name = template }
+        _ = try await scene.agent.reload()
+        let intake = Intake(house: scene.agent.house)
+        let video = try settled("a.jpg", picture(), scene)
+        try await intake.take([try settled("a.xml", [1], scene), video], asUnit: true)
+        try await intake.take([try settled("a.srt", [2], scene)], asUnit: true, with: "a.jpg")
+        try await eventually("all are there") { scene.remote.objects.count == 3 }
+        #expect(scene.remote.objects.map(\.display).sorted() == ["2024/a.jpg", "2024/a.srt", "2024/a.xml"])
+        try await scene.stop()
+    }
+
+    private var named: Template { get throws { try Template("{recorded:%Y}/{name}") } }
+
+    /// A file of the folder `cam`, as the watcher would hand it on.
+    private func settled(_ name: FilePath, _ content: [UInt8], _ scene: AgentScene) throws -> SettledFile {
+        let look = try FileLook(at: try scene.folder.write(FilePath("cam").appending(name), content))
+        let identity = StoredIdentity(
+            folder: "cam", relative: name, size: look.size, modified: look.modified, inode: nil, born: nil,
+            fileSystem: nil)
+        return SettledFile(
+            folder: "cam", root: scene.folder.path.appending("cam"), relative: name, look: look, identity: identity,
+            settledBy: .lease)
+    }
+
     @Test("is nothing for other files, and for a picture that says nothing")
     func nothing() async throws {
         let scene = try await AgentScene()
