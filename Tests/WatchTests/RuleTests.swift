@@ -143,12 +143,15 @@ struct RuleTests {
         try setTime(try folder.write("in/ancient", [1]), 100_000)
         try setTime(try folder.write("in/old", [1]), 5_000)
         try setTime(try folder.write("in/future", [1]), -100_000)
-        let limits = FileLimits(minAge: .seconds(4), maxAge: .seconds(50_000))
+        let limits = FileLimits(minAge: .seconds(3600), maxAge: .seconds(50_000))
         try await scene.watch([rule { $0.limits = limits }]) { watcher in
             let path = try folder.write("in/young", [1])
             try await eventually("it waits for its age") {
                 watcher.settlingFiles().contains { $0.path == path && $0.reason == .age }
             }
+            try await scene.settled("old")
+            // Another limit counts at once, for those that wait already too.
+            watcher.change([rule { $0.limits = FileLimits(minAge: .milliseconds(50), maxAge: .seconds(50_000)) }])
             try await scene.settled("old", "future", "young")
             let moved = try folder.write("out/ancient too", [1])
             try setTime(moved, 100_000)
