@@ -163,7 +163,8 @@ package struct Settling<Place: Hashable> {
             }
             var candidate = candidate
             candidate.group = group
-            if candidate.quietFor != quietFor {
+            // What it was held for may not be wanted any more.
+            if candidate.quietFor != quietFor || candidate.hold != nil {
                 candidate.quietFor = quietFor
                 candidate.next = candidate.since.advanced(by: shortestQuiet(candidate.evidence, quietFor))
                 put(candidate, at: place)

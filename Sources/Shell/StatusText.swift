@@ -22,7 +22,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         let state = folder.state == "watching" || folder.state == "scanning" ? folder.state : printable(folder.state)
         let settling =
             (folder.settling > 0 ? ", \(folder.settling) settling" : "")
-            + (folder.polled > 0 ? ", \(folder.polled) directories polled" : "")
+            + (folder.polled > 0 ? ", \(folder.polled) director\(folder.polled == 1 ? "y" : "ies") polled" : "")
             + (folder.unwatched > 0 ? " (\(folder.unwatched) for lack of watches)" : "")
         lines.append(
             entry(

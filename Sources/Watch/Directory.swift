@@ -62,10 +62,13 @@ final class Directory {
     var ignored: IgnoreChain {
         var chain = IgnoreChain()
         var at: Directory? = self
-        var below: FilePath = ""
+        var names: [FilePath] = []
         while let directory = at {
-            chain.add(directory.ignore, below: below)
-            below = directory.name.appending(below)
+            // Hardly any directory has such a file, and a deep tree has long paths.
+            if directory.ignore != .nothing {
+                chain.add(directory.ignore, below: names.reversed().reduce(FilePath("")) { $0.appending($1) })
+            }
+            names.append(directory.name)
             at = directory.parent
         }
         return chain

@@ -28,7 +28,7 @@ struct WatchingTests {
         let away = fixture.folder.path.appending("away")
         try Files.rename(fixture.drop, to: away)
         try fixture.writeConfiguration()
-        let check = try #require(try await fixture.ask("check"))
+        let check = try #require(try await fixture.ask("check", ["--json"]))
         #expect(check.contains("absent"))
         #expect(check.contains("is not there now, and is watched when it appears"))
         try fixture.startDaemon()
@@ -48,6 +48,7 @@ struct WatchingTests {
         try fixture.writeConfiguration()
         let file = try Descriptor.open(fixture.drop.appending("a.mp4"), for: .creating)
         try file.write(noise(1000), named: "a.mp4")
+        try file.close(named: "a.mp4")
         let out = fixture.folder.path.appending("once")
         let child = try Child(
             fixture.binary, ["run", "--once", "--config", fixture.config.display], output: out,

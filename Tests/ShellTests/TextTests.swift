@@ -140,6 +140,7 @@ struct TextTests {
         let since = Units.moment("2026-11-20T07:00:00.000Z", now: now)
         let until = Units.moment("2026-11-20T08:05:00.000Z", now: now)
         let paused = Units.moment("2026-11-20T07:30:00.000Z", now: now)
+        let seen = Units.moment("2026-11-20T07:58:00.000Z", now: now)
         #expect(
             statusLines(.sample, screenOf(120), now: now) == [
                 "sluice    0.1.0, pid 77, since \(since)",
@@ -147,6 +148,8 @@ struct TextTests {
                 "now       12 of 20 files, 1.2 GB of 3.4 GB (35%), 11.0 MB/s, 3m 20s left",
                 "paused    folder back since \(paused), until `sluice resume`",
                 "folder    front  /srv/front  watching, 2 settling",
+                "          /srv/front/long.mp4  48.0 MB, growing by 1.3 MB/s, somebody has it open for writing, "
+                    + "since \(seen)",
                 "to        archive  tus  held, 0 running, 3 waiting, 1.2 GB sent today",
                 "          destination: nas.example does not answer (until \(until))",
                 "staging   /var/lib/sluice/staging  1.0 MB used of 200 GB, 300 GB free on its disk",

@@ -22,7 +22,7 @@ struct FolderTests {
 
     static let hostile: [FilePath] = [
         "new\nline.mp4", FilePath(bytes: [0xFF, 0xFE, 0x2E, 0x6D]), FilePath(String(repeating: "n", count: 255)),
-        "-rf", "--", "%s%n%00", "a%2Fb", "...x..", "a b", "u\u{308}.mp4", "\u{FC}.mp4", "*", "x..", "\u{1B}[2J",
+        "-rf", "--", "%s%n%00", "a%2Fb", "x...", "a b", "u\u{308}.mp4", "\u{FC}.mp4", "*", "x..", "\u{1B}[2J",
     ]
 
     @Test("names are bytes, at the start and in events")

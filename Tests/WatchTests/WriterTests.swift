@@ -12,6 +12,7 @@ struct WriterTests {
     struct Place: Sendable {
         let kind: Volume.Kind
         let watcher: Watcher
+        let scene: Scene
         /// The watched directory, another one on the same volume, and one elsewhere.
         let watched: FilePath
         let outside: FilePath
@@ -188,7 +189,7 @@ struct WriterTests {
         Row(name: "written through a hard link elsewhere", times: 2) { place, file in
             let path = place.watched.appending(file)
             try put(path, body)
-            try await place.watcher.gone(path)
+            try await place.scene.wait("the first version") { $0.settled.contains { $0.relative == file } }
             let other = place.outside.appending(file)
             try hardLink(path, other)
             let open = try Descriptor.open(other, for: .updating)
@@ -268,7 +269,8 @@ struct WriterTests {
         let scene = Scene()
         try await scene.watch([WatchRule(name: "cam", path: watched)]) { watcher in
             let place = Place(
-                kind: kind, watcher: watcher, watched: watched, outside: outside, elsewhere: elsewhere.path)
+                kind: kind, watcher: watcher, scene: scene, watched: watched, outside: outside,
+                elsewhere: elsewhere.path)
             if kind == .overlay {
                 try await scene.settled("below.mp4")
                 try await Self.copyUp(place)
@@ -324,12 +326,5 @@ struct WriterTests {
 
     private static func hardLink(_ from: FilePath, _ to: FilePath) throws {
         try systemCall("link", on: to.display) { from.withCString { from in to.withCString { link(from, $0) } } }
-    }
-}
-
-extension Watcher {
-    /// Waits until a file is not on its way any more.
-    fileprivate func gone(_ path: FilePath) async throws {
-        try await eventually("\(path) has settled") { !settlingFiles().contains { $0.path == path } && isAtRest }
     }
 }
