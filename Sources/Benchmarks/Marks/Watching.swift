@@ -61,7 +61,7 @@ let watchMarks: [Mark] = [
         }
         let before = processorSeconds()
         let memory = try Usage(of: getpid()).resident
-        let watched = Watched(folder.path) { $0.map { _ in false } }
+        let watched = Watched(folder.path)
         try await watched.scanned()
         let used = processorSeconds() - before
         let state = try await eventually("the state is told") { watched.watcher.states().first }
@@ -89,7 +89,7 @@ let watchMarks: [Mark] = [
         let files = count("BURST", 50_000)
         let folder = TemporaryFolder()
         for directory in 0..<50 { try Files.makeFolders(folder.path.appending(FilePath("\(directory)"))) }
-        let watched = Watched(folder.path) { $0.map { _ in false } }
+        let watched = Watched(folder.path)
         try await watched.scanned()
         let clock = ContinuousClock()
         let start = clock.now
@@ -139,14 +139,21 @@ private final class Told: Sendable {
 /// A watcher over one folder, at work.
 private struct Watched: Sendable {
     let watcher: Watcher
-    private let told = Told()
+    private let told: Told
     private let running: Task<Void, any Error>
 
-    init(_ folder: FilePath, isKnown: @escaping Watcher.Filter) {
+    /// - Parameter isKnown: What was handed on, unless said otherwise.
+    init(_ folder: FilePath, isKnown: Watcher.Filter? = nil) {
+        let told = Told()
+        self.told = told
+        let isKnown =
+            isKnown ?? { identities in
+                told.content.withLock { told in identities.map { told.names.contains($0.relative) } }
+            }
         let watcher = Watcher(
             rules: [WatchRule(name: "cam", path: folder)], clocks: SystemClocks(), isKnown: isKnown, log: { _ in })
         self.watcher = watcher
-        running = Task { [told] in
+        running = Task {
             try await watcher.run(
                 onSettled: { files in
                     told.content.withLock { told in
