@@ -57,7 +57,7 @@ struct CopyMaker: Sendable {
             begin(asset, .exporting)
             let made = try staging.export(
                 wanted, as: asset.stagedName, export, origin: origins[asset.id],
-                digestsSource: asset.action != .keep, progress: { making.exported(asset.id, $0) },
+                digestsSource: asset.action != .leave, progress: { making.exported(asset.id, $0) },
                 isStopped: { stop.isSet })
             return Content(
                 copy: made.copy, sha256: made.copy.sha256, export: (made.copy.size, made.sourceSHA256))

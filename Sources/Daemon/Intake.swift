@@ -62,7 +62,8 @@ struct Intake: Sendable {
         naming.facts = facts
         // What a command makes has another name, and perhaps another type.
         var sent = naming
-        if let export = folder.export { sent = Naming(file.identity, as: naming.exported(export)) }
+        let export = folder.export(of: file.relative.name)
+        if let export { sent = Naming(file.identity, as: naming.exported(export)) }
         sent.facts = facts
         let orders = destinations.map { destination in
             Arrival.Order(
@@ -73,12 +74,9 @@ struct Intake: Sendable {
         }
         return Arrival(
             file: file, action: naming.settled(folder.afterUpload), priority: folder.priority, orders: orders,
-            again: again, keeping: keeping(folder))
-    }
-
-    private func keeping(_ folder: FolderSettings) -> Keeping {
-        if folder.export != nil { return .export }
-        return (folder.copy ?? house.settings.staging.copy) == .inPlace ? .inPlace : .copy
+            again: again,
+            keeping: export != nil
+                ? .export : (folder.copy ?? house.settings.staging.copy) == .inPlace ? .inPlace : .copy)
     }
 
     private func tell(_ arrival: Arrival, _ outcome: ArrivalOutcome) {
@@ -118,4 +116,10 @@ struct Intake: Sendable {
             }
         }
     }
+}
+
+extension FolderSettings {
+    /// The command that makes what is uploaded of a file; `nil` where that is the file itself. A command takes videos; what
+    /// travels with them goes as it is.
+    func export(of name: FilePath) -> ExportSettings? { group?.isSidecar(name) == true ? nil : export }
 }

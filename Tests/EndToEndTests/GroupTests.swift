@@ -100,6 +100,24 @@ struct GroupTests {
         #expect(try received(fixture).count == 3)
     }
 
+    @Test("a command makes what is uploaded of the video; its sidecar goes as it is, and both sources go in the end")
+    func exported() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.afterKeys = ", until_free: 1000000 TB"
+        fixture.folderKeys = [
+            "include: [\"*.mp4\"]", "group: {by: stem, wait: 200ms}",
+            "export: {command: [/bin/sh, -c, 'cat \"$0\" \"$0\" > \"$1\"', \"{input}\", \"{output}\"], output: \"{stem}.twice\"}",
+        ]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
+        try await eventually("both are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["clip.twice", "clip.xml"])
+        let twice = noise(20_000, seed: 8)
+        #expect(try Files.read(fixture.received.appending("clip.twice")) == twice + twice)
+        #expect(try Files.read(fixture.received.appending("clip.xml")) == twice)
+    }
+
     @Test("a file that its folder leaves out holds no group back for ever")
     func leftOut() async throws {
         let fixture = try fixture("wait: 200ms")
