@@ -38,6 +38,12 @@ package struct Grouping {
         package var directory: FilePath
         package var stem: FilePath
 
+        package init(folder: String, directory: FilePath, stem: FilePath) {
+            self.folder = folder
+            self.directory = directory
+            self.stem = stem
+        }
+
         package init(_ file: SettledFile) {
             folder = file.folder
             directory = file.relative.parent
@@ -68,13 +74,21 @@ package struct Grouping {
     package var next: MonotonicTime? { groups.values.compactMap(\.next).min() }
 
     /// A file settled. One that comes again replaces what it was.
-    package mutating func add(_ file: SettledFile, wait: Duration, at now: MonotonicTime) {
-        let key = Key(file)
+    ///
+    /// - Parameter key: Where it belongs; by its stem unless said otherwise.
+    package mutating func add(_ file: SettledFile, under key: Key? = nil, wait: Duration, at now: MonotonicTime) {
+        let key = key ?? Key(file)
         var group = groups[key] ?? Group(since: now)
         group.members[file.relative] = file
         group.next = now.advanced(by: wait)
         group.looks = 0
         groups[key] = group
+    }
+
+    /// What waits under one key goes on waiting under another: `clip.mp4.json`, when `clip.mp4` has come.
+    package mutating func join(_ from: Key, to key: Key) {
+        guard from != key, groups[key] != nil, let others = groups.removeValue(forKey: from) else { return }
+        groups[key]?.members.merge(others.members) { $1 }
     }
 
     /// The groups whose time to be looked at has come. Each is to be answered with ``take(_:)``, ``drop(_:of:)`` or

@@ -85,9 +85,9 @@ extension Agent {
         let named = view.settling.count
         view.settling.removeAll { listed.contains($0.path) }
         view.waiting += watcher.states().reduce(0) { $0 + $1.settling } - (named - view.settling.count)
-        let held = await gathering.waiting
-        view.waiting += held.count
-        view.settling += held.prefix(max(0, OnceView.most - view.settling.count)).map { file, reason in
+        let held = await gathering.waiting(naming: OnceView.most).values
+        view.waiting += held.reduce(0) { $0 + $1.files }
+        view.settling += held.flatMap(\.first).prefix(max(0, OnceView.most - view.settling.count)).map { file, reason in
             OnceView.Unsettled(folder: file.folder, path: file.path.display, size: file.look.size, reason: reason)
         }
         view.unreleased = try await house.store.releasable(limit: OnceView.most).map { asset, _ in

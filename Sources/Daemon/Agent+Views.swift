@@ -209,12 +209,12 @@ extension Agent {
 
     private func folderViews() async throws -> [FolderView] {
         var views: [FolderView] = []
-        let held = Dictionary(grouping: await gathering.waiting) { $0.file.folder }
+        let held = await gathering.waiting(naming: 20)
         for state in watcher.states() {
             var view = FolderView(state)
-            view.settling += held[state.folder]?.count ?? 0
-            view.gathering = held[state.folder].map { files in
-                files.prefix(20).map { GatheringView(path: $0.file.path.display, reason: $0.reason) }
+            view.settling += held[state.folder]?.files ?? 0
+            view.gathering = held[state.folder]?.first.map {
+                GatheringView(path: $0.file.path.display, reason: $0.reason)
             }
             if let folder = house.folder(state.folder) { view.retention = try await sourceRoom.view(folder) }
             views.append(view)

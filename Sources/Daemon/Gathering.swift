@@ -17,6 +17,8 @@ actor Gathering {
     private var expected: [FilePath: (look: FileLook, since: MonotonicTime)] = [:]
     private let bell: Nudge
 
+    private var saidFull = false
+
     /// A file that no event told of is quiet for so long before it counts.
     private static let longestQuiet = QuietTimes().unheard
 
@@ -37,18 +39,42 @@ actor Gathering {
     /// Keeps those that have a group.
     ///
     /// - Returns: Those that go alone.
-    func sift(_ files: [SettledFile]) -> [SettledFile] {
+    func sift(_ files: [SettledFile]) async -> [SettledFile] {
         let now = house.clocks.monotonic()
         var alone: [SettledFile] = []
+        let isFull = grouping.count >= Self.most
         for file in files {
-            if let rule = house.folder(file.folder)?.group, grouping.count < Self.most {
-                grouping.add(file, wait: rule.wait, at: now)
-            } else {
+            guard let rule = house.folder(file.folder)?.group else {
                 alone.append(file)
+                continue
             }
+            // A video does not stay here for long, and takes its sidecars along.
+            if isFull, rule.isSidecar(file.relative.name) { continue }
+            let key = await key(of: file, rule)
+            grouping.add(file, under: key, wait: rule.wait, at: now)
+            grouping.join(
+                Grouping.Key(folder: key.folder, directory: key.directory, stem: file.relative.name), to: key)
         }
+        if isFull, !saidFull {
+            house.log.warning(
+                "very many sidecar files wait for their videos; more of them are left to a later scan",
+                ["files": "\(grouping.count)"])
+        }
+        saidFull = isFull
         if alone.count < files.count { bell.ring() }
         return alone
+    }
+
+    /// `clip.xml` belongs to `clip.mp4`; so does `clip.mp4.xml`, where that stands beside it.
+    private func key(of file: SettledFile, _ rule: GroupRule) async -> Grouping.Key {
+        var key = Grouping.Key(file)
+        guard rule.isSidecar(file.relative.name), key.stem.fileExtension != nil, !rule.isSidecar(key.stem) else {
+            return key
+        }
+        let beside = file.root.appending(key.directory).appending(key.stem)
+        // What cannot be looked at is not there for now: it joins when it settles.
+        if (try? await blocking { try FileLook.ifPresent(at: beside)?.isRegular }) == true { key.stem = key.stem.stem }
+        return key
     }
 
     func run() async throws {
@@ -82,9 +108,10 @@ actor Gathering {
             listings[directory] = names
         }
         let taken = NameRules(include: folder.watch.include, exclude: folder.watch.exclude)
-        let others = names.filter { $0.stem == key.stem }.map { key.directory.appending($0) }.filter {
-            group.members[$0] == nil && taken.takes($0)
-        }
+        let others = names.filter { name in
+            if name.stem == key.stem { return true }
+            return rule.isSidecar(name) && name.stem.stem == key.stem && names.contains(name.stem)
+        }.map { key.directory.appending($0) }.filter { group.members[$0] == nil && taken.takes($0) }
         let missing = await comes(try await unknown(others, first.root, key.folder), first.root, folder)
         // More came while the disk was asked.
         guard let now = grouping.all[key], now.members.keys == group.members.keys else { return bell.ring() }
@@ -163,11 +190,32 @@ actor Gathering {
 
     // MARK: Told to others
 
-    /// What waits: the folder, the path, and for what.
-    var waiting: [(file: SettledFile, reason: String)] {
-        grouping.all.values.flatMap { group in
-            group.members.values.map { ($0, group.reason ?? "waits for the rest of its group") }
-        }.sorted { $0.0.path.bytes.lexicographicallyPrecedes($1.0.path.bytes) }
+    struct Waiting: Sendable {
+        var files = 0
+        /// The first of them by their paths, and what each waits for.
+        var first: [(file: SettledFile, reason: String)] = []
+    }
+
+    /// What waits, by its folder.
+    ///
+    /// - Parameter most: Files to name in each.
+    func waiting(naming most: Int) -> [String: Waiting] {
+        var all: [String: Waiting] = [:]
+        for (key, group) in grouping.all {
+            all[key.folder, default: Waiting()].files += group.members.count
+            for member in group.members.values {
+                // Twenty thousand may wait: only those that come before the last one named are sorted in.
+                let before = all[key.folder]?.first.firstIndex {
+                    member.path.bytes.lexicographicallyPrecedes($0.file.path.bytes)
+                }
+                let place = before ?? all[key.folder]?.first.count ?? 0
+                guard place < most else { continue }
+                all[key.folder]?.first.insert(
+                    (member, group.reason ?? "waits for the rest of its group"), at: place)
+                if let count = all[key.folder]?.first.count, count > most { all[key.folder]?.first.removeLast() }
+            }
+        }
+        return all
     }
 
     /// Every group has been looked at, and goes on only with another file.

@@ -80,6 +80,22 @@ struct GroupingTests {
         ])
     func sidecar(name: String, isOne: Bool) { #expect(GroupRule().isSidecar(FilePath(name)) == isOne) }
 
+    @Test("what has the whole name of a video before its ending joins it")
+    func join() {
+        var grouping = Grouping()
+        grouping.add(file("a/c.mp4.json"), wait: .seconds(5), at: start)
+        grouping.add(file("a/c.mp4"), wait: .seconds(5), at: at(2))
+        let (from, to) = (Grouping.Key(file("a/c.mp4.json")), Grouping.Key(file("a/c.mp4")))
+        #expect(from != to)
+        grouping.join(from, to: to)
+        #expect(grouping.all.count == 1)
+        #expect(grouping.due(at: at(6)).isEmpty)
+        let taken = grouping.take(to)
+        #expect(taken.map(\.relative.display) == ["a/c.mp4", "a/c.mp4.json"])
+        grouping.join(from, to: to)
+        #expect(grouping.all.isEmpty)
+    }
+
     @Test("sidecars come in where patterns name the videos alone")
     func include() {
         let rule = GroupRule(sidecars: ["xml", "srt"])

@@ -100,6 +100,20 @@ struct GroupTests {
         #expect(try received(fixture).count == 3)
     }
 
+    @Test("a sidecar may have its video's whole name, and come before it or behind it")
+    func wholeName() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("first.mp4.json", fixture)
+        try await eventually("it waits", within: .seconds(20), every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("waits for its first.mp4.*") == true
+        }
+        for name in ["first.mp4", "second.mp4", "second.mp4.XML"] { try drop(name, fixture) }
+        try await eventually("all are over", within: .seconds(30)) { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["first.mp4", "first.mp4.json", "second.mp4", "second.mp4.XML"])
+    }
+
     @Test("a command makes what is uploaded of the video; its sidecar goes as it is, and both sources go in the end")
     func exported() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
