@@ -45,6 +45,10 @@ final class InstanceLock: Sendable {
         self.path = path
     }
 
+    /// A program that is started at this moment has a copy of the descriptor until its exec: closing ours would leave the
+    /// lock to it for as long.
+    deinit { descriptor.withNumber { _ = flock($0, LOCK_UN) } }
+
     /// From now on a missing database is a loss and no beginning.
     func noteUse() throws(SystemError) {
         if wasUsed { return }

@@ -1,4 +1,6 @@
 import Core
+import Glibc
+import Linux
 import Store
 import Synchronization
 import TestKit
@@ -68,6 +70,23 @@ struct StoreTests {
         #expect(try await scene.store.known([Scene.file("a.mp4", modified: 2_000).identity]) == [false])
         try await scene.stage(Scene.arrival(Scene.file("b.mp4")))
         #expect(try await scene.store.record([Scene.arrival(Scene.file("b.mp4"))]) == [.known])
+    }
+
+    @Test("a state folder that was given back is free at once, also while a copy of the lock's descriptor is open")
+    func freeAtOnce() async throws {
+        let folder = TemporaryFolder()
+        let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
+        let lock = folder.path.appending("lock").display
+        // As a child has one between fork and exec.
+        let copies = try Files.names(in: "/proc/self/fd").compactMap { name -> CInt? in
+            guard Files.real(FilePath("/proc/self/fd").appending(name))?.display == lock else { return nil }
+            return CInt(name.display).map { dup($0) }
+        }
+        defer { for copy in copies { close(copy) } }
+        #expect(!copies.isEmpty)
+        await store.close()
+        let again = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .newestFirst)
+        await again.close()
     }
 
     @Test("an asset that changed before its copy was made goes on as the same asset")
