@@ -15,7 +15,8 @@ struct WatchingTests {
     }
 
     private func arrives(_ fixture: DaemonFixture, _ name: FilePath, _ content: [UInt8]) async throws {
-        try await eventually("\(name) arrives; \(fixture.lastWords())") {
+        // A directory without a watch is looked into every minute at the least.
+        try await eventually("\(name) arrives; \(fixture.lastWords())", within: .seconds(100)) {
             try FileLook.ifPresent(at: fixture.received.appending(name)) != nil
         }
         #expect(try Files.read(fixture.received.appending(name)) == content)
