@@ -33,6 +33,8 @@ OPTIMIZED := -c release -Xswiftc -enable-testing --scratch-path .build-fuzz
 RUN := swift test --skip-build
 # All at once they would starve each other on two cores.
 FEW := --experimental-maximum-parallelization-width 8
+# Each of these has processes of its own, and all of them wait for one disk.
+FEWER := --experimental-maximum-parallelization-width 6
 
 # RECORDS= names a folder for what the runner writes of each run, for scripts/tally.
 record = $(if $(RECORDS),--event-stream-output-path $(RECORDS)/$(1).jsonl)
@@ -50,14 +52,14 @@ build: install-deps
 test: install-test-deps
 	swift build --build-tests $(STRICT)
 	$(RUN) $(FEW) $(call record,unit) --skip EndToEndTests
-	SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) $(RUN) $(call record,end-to-end) --filter EndToEndTests
+	SLUICE_KILLS=$(KILLS) SLUICE_CUTS=$(CUTS) $(RUN) $(FEWER) $(call record,end-to-end) --filter EndToEndTests
 
 test-long: install-test-deps
 	swift build --build-tests $(STRICT)
 	SLOW_TESTS=1 $(RUN) $(FEW) --skip EndToEndTests --skip ScaleTests
 	swift build --build-tests $(OPTIMIZED)
 	SLOW_TESTS=1 swift test --skip-build $(OPTIMIZED) --filter ScaleTests
-	SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 $(RUN) --filter EndToEndTests
+	SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 $(RUN) $(FEWER) --filter EndToEndTests
 
 crash: install-test-deps
 	swift build --build-tests $(STRICT)

@@ -58,7 +58,7 @@ extension SettingsReading {
         watch.limits = limits(fields)
         readContainer(settle, &watch)
         let after = fields.fields("after_upload", .afterUpload)
-        let settings = FolderSettings(
+        var settings = FolderSettings(
             watch: watch, uploadTo: uploadTo, afterUpload: sourceAction(after), retention: retention(after),
             group: group, empty: fields.take("empty", as: .choice)?.value ?? .skip,
             duplicates: fields.take("duplicates", as: .choice)?.value ?? .upload,
@@ -71,6 +71,7 @@ extension SettingsReading {
                 retry: fields.has("retry")
                     ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil),
             copy: fields.fields("staging", .folderStaging).take("copy", as: .choice)?.value, export: export(fields))
+        settings.removable = fields.take("removable", as: .choice)?.value ?? .auto
         if settings.export != nil, settings.copy == .inPlace {
             fields.error("`copy: in-place` makes nothing, and `export` does; take one of them out", "export")
         }

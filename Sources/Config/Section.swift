@@ -26,6 +26,7 @@ struct Section: Sendable {
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
             "retry", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging", "export",
+            "removable",
         ],
         later: laterPolicy,
         elsewhere: [

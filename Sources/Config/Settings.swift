@@ -47,6 +47,14 @@ package struct ExportSettings: Hashable, Sendable {
 package struct FolderSettings: Hashable, Sendable {
     package enum Empty: String, Hashable, Sendable, CaseIterable { case skip, upload }
     package enum Duplicates: String, Hashable, Sendable, CaseIterable { case upload, skip }
+    /// Whether somebody waits for a word that its disk may be pulled out.
+    package enum Removable: String, Hashable, Sendable, CaseIterable {
+        /// As the kernel tells: card readers, memory cards, disks on USB.
+        case auto
+        /// Whatever is mounted there, but for the root file system.
+        case always
+        case never
+    }
 
     package var watch: WatchRule
     /// Names of destinations, without repeats, at least one.
@@ -73,6 +81,7 @@ package struct FolderSettings: Hashable, Sendable {
     /// How copies are made; `nil` for ``StagingSettings/copy``.
     package var copy: StagingSettings.Copy?
     package var export: ExportSettings?
+    package var removable = Removable.auto
 }
 
 package struct DestinationSettings: Hashable, Sendable {

@@ -98,7 +98,8 @@ package struct SettingsChanges: Hashable, Sendable {
             (
                 "settle",
                 a.quietFor != b.quietFor || a.writers != b.writers || a.marker != b.marker
-                    || a.reportAfter != b.reportAfter
+                    || a.reportAfter != b.reportAfter || a.container != b.container || a.broken != b.broken
+                    || a.brokenAfter != b.brokenAfter
             ),
             ("existing", a.existing != b.existing), ("empty", old.empty != new.empty),
             ("duplicates", old.duplicates != new.duplicates), ("upload_to", old.uploadTo != new.uploadTo),
@@ -111,6 +112,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("min_size", a.limits.minSize != b.limits.minSize), ("max_size", a.limits.maxSize != b.limits.maxSize),
             ("min_age", a.limits.minAge != b.limits.minAge), ("max_age", a.limits.maxAge != b.limits.maxAge),
             ("staging", old.copy != new.copy), ("export", old.export != new.export),
+            ("removable", old.removable != new.removable),
         ]
         return differs.filter(\.1).map(\.0) + keys(old.policy, new.policy)
     }

@@ -75,7 +75,9 @@ extension Agent {
                 "\(path.display) is below none of the configured folders: "
                     + rules.map { "\($0.name) (\($0.path.display))" }.joined(separator: ", "))
         }
-        let system = fileSystems.identity(at: rule.path, device: look.device)
+        // Of the file: another disk may be mounted below the folder, or stand where one stood before.
+        fileSystems.forget()
+        let system = fileSystems.identity(at: path, device: look.device)
         let identity = StoredIdentity(look, folder: rule.name, relative: relative, on: system)
         return SettledFile(
             folder: rule.name, root: rule.path, relative: relative, look: look, identity: identity, settledBy: .added)

@@ -216,6 +216,7 @@ extension Agent {
             view.gathering = held[state.folder]?.first.map {
                 GatheringView(path: $0.file.path.display, reason: $0.reason)
             }
+            view.card = await cards.view(state.folder)
             if let folder = house.folder(state.folder) { view.retention = try await sourceRoom.view(folder) }
             views.append(view)
         }

@@ -28,6 +28,7 @@ package final class Agent: Sendable {
     let releaser: Releaser
     let sourceRoom: SourceRoom
     let gathering: Gathering
+    let cards: Cards
     private let removals: RemoteRemovals
     /// Folders that were never watched before.
     let firstWatch: Mutex<Set<String>>
@@ -92,11 +93,16 @@ package final class Agent: Sendable {
         self.watcher = watcher
         stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
         dispatcher = Dispatcher(house: house) { watcher.reconsider(folder: $0, relative: $1) }
-        releaser = Releaser(house: house)
+        let releaser = Releaser(house: house)
+        self.releaser = releaser
         sourceRoom = SourceRoom(house: house)
-        gathering = Gathering(house: house, intake: intake, fileSystems: fileSystems) {
+        let gathering = Gathering(house: house, intake: intake, fileSystems: fileSystems) {
             watcher.reconsider(folder: $0, relative: $1)
         }
+        self.gathering = gathering
+        cards = Cards(
+            house: house, states: { watcher.states() }, gathering: { await gathering.held },
+            onReturn: { try await releaser.retry($0) })
         removals = RemoteRemovals(house: house, dispatcher: dispatcher)
     }
 
@@ -132,6 +138,7 @@ package final class Agent: Sendable {
             group.addTask { try await self.releaser.run() }
             group.addTask { try await self.sourceRoom.run() }
             group.addTask { try await self.gathering.run() }
+            group.addTask { try await self.cards.run() }
             group.addTask { try await self.removals.run() }
             group.addTask { try await self.watchForDamage() }
             group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
@@ -160,7 +167,7 @@ package final class Agent: Sendable {
             onScanned: { folders in
                 let first = self.firstWatch.withLock { first in folders.filter { first.contains($0) } }
                 if !first.isEmpty { try await store.noteWatched(first) }
-            }, onRest: onRest)
+            }, onRest: onRest, onNews: { [bell = house.cardBell] in bell.ring() })
     }
 
     /// A damaged page may be met by any loop, as one failed step among others: then all of them end.

@@ -18,6 +18,8 @@ actor Gathering {
     private let bell: Nudge
 
     private var saidFull = false
+    /// Files that were let go and are not recorded yet, by folder.
+    private var goingOn: [String: Int] = [:]
 
     /// A file that no event told of is quiet for so long before it counts.
     private static let longestQuiet = QuietTimes().unheard
@@ -92,7 +94,7 @@ actor Gathering {
         guard let group = grouping.all[key], let first = group.members.values.first else { return }
         guard let folder = house.folder(key.folder), let rule = folder.group else {
             // The configuration has changed: they go alone.
-            return try await intake.take(grouping.take(key))
+            return try await handOn(grouping.take(key), of: key.folder)
         }
         if try await dropChanged(key, group) { return bell.ring() }
         let directory = first.root.appending(key.directory)
@@ -125,8 +127,16 @@ actor Gathering {
         } else {
             let leader = others.first { !rule.isSidecar($0.name) }
             for one in others { expected[first.root.appending(one)] = nil }
-            try await intake.take(grouping.take(key), asUnit: true, with: leader)
+            try await handOn(grouping.take(key), of: key.folder, asUnit: true, with: leader)
         }
+    }
+
+    private func handOn(
+        _ files: [SettledFile], of folder: String, asUnit: Bool = false, with leader: FilePath? = nil
+    ) async throws {
+        goingOn[folder, default: 0] += files.count
+        defer { goingOn[folder, default: 0] -= files.count }
+        try await intake.take(files, asUnit: asUnit, with: leader)
     }
 
     /// Those that stand there and were never taken: they are on their way through the watcher.
@@ -136,7 +146,9 @@ actor Gathering {
         if files.isEmpty { return [] }
         let fileSystems = fileSystems
         let found = try await blocking {
-            try files.compactMap { relative -> (FilePath, FileLook, StoredIdentity)? in
+            // Another card may have got the device number since.
+            fileSystems.forget()
+            return try files.compactMap { relative -> (FilePath, FileLook, StoredIdentity)? in
                 let path = root.appending(relative)
                 guard let look = try FileLook.ifPresent(at: path), look.isRegular else { return nil }
                 let system = fileSystems.identity(at: path, device: look.device)
@@ -216,6 +228,13 @@ actor Gathering {
             }
         }
         return all
+    }
+
+    /// How many files of each folder are here and nowhere else yet.
+    var held: [String: Int] {
+        grouping.all.reduce(into: goingOn.filter { $0.value > 0 }) {
+            $0[$1.key.folder, default: 0] += $1.value.members.count
+        }
     }
 
     /// Every group has been looked at, and goes on only with another file.

@@ -68,6 +68,8 @@ struct House: Sendable {
     let roomBell: Nudge
     /// Files came in, or the daemon has started: what is due once a day may be due.
     let upkeepBell = Nudge()
+    /// Folders of removable media may do otherwise than before.
+    let cardBell = Nudge()
     let mediaReading = MediaReading()
     let troubles = Troubles()
     /// Why single assets wait for their copy, by their number.

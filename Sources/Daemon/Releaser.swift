@@ -10,7 +10,7 @@ internal import Store
 actor Releaser {
     private let house: House
     /// Assets whose source cannot be taken now, and when they are tried again.
-    private var deferred: [Int64: (until: MonotonicTime, failures: Int)] = [:]
+    private var deferred: [Int64: (until: MonotonicTime, failures: Int, folder: String)] = [:]
 
     /// What the last pass failed with, which is said once.
     private var complaint: String?
@@ -39,6 +39,13 @@ actor Releaser {
                 await house.releaseBell.wait(atMost: .seconds(5))
             }
         }
+    }
+
+    /// The disk of these folders is there again: what waited for it is tried at once, and counts as not tried until then.
+    func retry(_ folders: Set<String>) async throws {
+        try await house.store.forgetNotes(of: folders)
+        for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
+        house.releaseBell.ring()
     }
 
     private func pass() async throws {
@@ -196,7 +203,7 @@ actor Releaser {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
             afterFailures: failures, luck: Chance.luck())
-        deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures)
+        deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures, asset.folder)
         if asset.sourceNote != reason { try await house.store.releaseFailed(asset.id, note: reason) }
         if failures & (failures - 1) == 0 {
             house.log.warning(

@@ -66,12 +66,29 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var gathering: [GatheringView]?
     /// How verified sources are kept; absent when they stay for ever or go at once.
     package var retention: RetentionView?
+    /// Whether its disk may be pulled out; absent where that is none that anybody pulls out.
+    package var card: CardView?
 }
 
 package struct GatheringView: Codable, Sendable, Hashable {
     package var path: String
     /// What it waits for.
     package var reason: String
+}
+
+/// What the loss of a removable disk would cost. Counts stop at 1,000.
+package struct CardView: Codable, Sendable, Hashable {
+    /// `busy`: files; `staged`: nothing, all have copies; `verified`: nothing, and all have arrived.
+    package var level: String
+    /// Something on it is being scanned, settles or waits for its group.
+    package var settling: Bool
+    /// Files without a copy.
+    package var unstaged: Int
+    /// Uploads that are not verified, failed ones among them.
+    package var unverified: Int
+    package var failed: Int
+    /// Sources that are about to be deleted or moved.
+    package var unreleased: Int
 }
 
 /// What `after_upload: {source: keep, for: …, until_free: …}` does in a folder.

@@ -33,6 +33,8 @@ struct Upkeep: Sendable {
             let fileSystems = fileSystems
             let (renewed, gone) = try await blocking {
                 var (renewed, gone): ([StoredIdentity], [StoredIdentity]) = ([], [])
+                // Another card may have got a device number since: its lack of a file says nothing.
+                fileSystems.forget()
                 let away = Set(
                     rules.values.filter { FolderGate($0.path, [$0.requirement]).missing() != nil }.map(\.name))
                 for identity in old {

@@ -61,16 +61,25 @@ package struct MountTable: Sendable {
         return points
     }
 
-    /// The same path for a place however it is reached: a bind mount shows one folder at two.
+    /// What the file system is mounted from that holds a path: a device, a server's share.
     ///
-    /// - Parameter path: Without symbolic links.
-    package func origin(of path: FilePath) -> FilePath {
+    /// - Parameter path: Absolute, without symbolic links.
+    func source(of path: FilePath) -> FilePath? { nearest(to: path)?.source }
+
+    private func nearest(to path: FilePath) -> Mount? {
         var nearest: Mount?
         // Of two at one point the later one covers the earlier.
         for mount in mounts where path == mount.point || path.relative(to: mount.point) != nil {
             if mount.point.bytes.count >= nearest?.point.bytes.count ?? 0 { nearest = mount }
         }
-        guard let nearest else { return path }
+        return nearest
+    }
+
+    /// The same path for a place however it is reached: a bind mount shows one folder at two.
+    ///
+    /// - Parameter path: Without symbolic links.
+    package func origin(of path: FilePath) -> FilePath {
+        guard let nearest = nearest(to: path) else { return path }
         let inside = path == nearest.point ? nearest.root : nearest.root.joined(path.relative(to: nearest.point))
         let widest = mounts.filter {
             $0.device == nearest.device && (inside == $0.root || inside.relative(to: $0.root) != nil)

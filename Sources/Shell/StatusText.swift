@@ -36,6 +36,9 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         for file in (folder.gathering ?? []).prefix(3) {
             lines.append(entry("", "\(file.path) \(printable(file.reason))", console, .yellow))
         }
+        if let card = folder.card {
+            lines.append(entry("", cardText(card), console, card.level == CardLevel.busy.rawValue ? .yellow : .green))
+        }
         if let retention = folder.retention { lines.append(entry("", retentionText(retention, now), console)) }
     }
     for destination in status.destinations {
@@ -107,6 +110,29 @@ func retentionText(_ retention: RetentionView, _ now: WallTime) -> String {
         : "\(retention.goingFiles) \(retention.goingFiles == 1 ? "goes" : "go"), \(Units.bytes(retention.goingBytes))"
     if let oldest = retention.oldest { text += "; the oldest was verified \(Units.moment(oldest, now: now))" }
     return text
+}
+
+/// `safe to remove: every file is staged; 3 uploads go on without it`
+func cardText(_ card: CardView) -> String {
+    func files(_ count: Int, _ one: String, _ many: String) -> String { "\(count) \(count == 1 ? one : many)" }
+    let failed =
+        card.failed > 0
+        ? "; \(files(card.failed, "upload", "uploads")) failed: `sluice list --list failed` names them" : ""
+    switch CardLevel(rawValue: card.level) {
+    case .verified: return "safe to remove: every file is verified"
+    case .staged:
+        let left = card.unverified - card.failed
+        return "safe to remove: every file is staged"
+            + (left > 0 ? "; \(files(left, "upload goes", "uploads go")) on without it" : "")
+            + (card.unreleased > 0 ? "; \(files(card.unreleased, "source", "sources")) on it still to be released" : "")
+            + failed
+    case .busy, nil:
+        return "do not remove: "
+            + (card.unstaged > 0
+                ? "\(files(card.unstaged, "file is", "files are")) not staged yet"
+                : "files on it are still being looked at")
+            + failed
+    }
 }
 
 private func pauseText(_ pause: PauseView, _ now: WallTime) -> String {

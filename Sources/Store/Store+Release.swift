@@ -78,6 +78,19 @@ extension Store {
         }
     }
 
+    /// Forgets why sources of these folders could not be released.
+    package func forgetNotes(of folders: Set<String>) async throws {
+        try await change { connection in
+            for folder in folders {
+                try connection.run(
+                    """
+                    UPDATE asset INDEXED BY asset_due SET source_note = NULL
+                    WHERE due = 1 AND folder = ?1 AND source_state IN ('untouched', 'releasing')
+                    """, [.text(folder)])
+            }
+        }
+    }
+
     /// The release is over: the staged copy is gone, and the source is where it is to be.
     ///
     /// An asset that a person has given another generation meanwhile keeps its state: it finds no copy, and makes it

@@ -8,6 +8,8 @@ extension Lookout {
     /// where that happened. The others are left alone: on a machine with containers something is mounted all the time.
     func lookForMounts() {
         fileSystems.forget()
+        mountNews += 1
+        hasNews = true
         let table = MountTable()
         for root in roots {
             // What cannot be looked at is found out by the scan.

@@ -53,6 +53,7 @@ extension Lookout {
             // within one batch nobody could tell that the other is known by then.
             if let index = ready.firstIndex(where: { $0.place == place }) { ready.remove(at: index) }
             ready.append((place, file))
+            settled[file.folder, default: 0] += 1
         } catch {
             // A name that is gone, or is a link by now, is nothing to talk about.
             if error.isMissing || error.isLink { return settling.forget(place) }

@@ -14,6 +14,8 @@ final class Lookout {
     let ask: ([StoredIdentity]) -> Void
     let deliver: (Mailbox.Delivery) -> Void
     let onRest: (() -> Void)?
+    /// Called when folders do otherwise than before.
+    let onNews: (() -> Void)?
     let log: (Remark) -> Void
     /// Called when something was mounted or unmounted, before anything is looked at again.
     let onMounts: (() -> Void)?
@@ -74,13 +76,19 @@ final class Lookout {
     /// Something that people can see has changed since the board was last written.
     var hasNews = true
     var lastPublished: MonotonicTime?
+    private var told: [WatchState] = []
+    /// How many files of each folder have settled so far.
+    var settled: [String: Int] = [:]
+    /// How often mounts have changed.
+    var mountNews = 0
 
     /// - Parameters:
     ///   - ours: Paths of the trees that this thread watches.
     init(
         rules: [Rule], ours: Set<FilePath>, pace: WatchPace, clocks: any Clocks, mailbox: Mailbox, bell: Bell,
         ask: @escaping ([StoredIdentity]) -> Void, deliver: @escaping (Mailbox.Delivery) -> Void,
-        onRest: (() -> Void)? = nil, onMounts: (() -> Void)? = nil, log: @escaping (Remark) -> Void
+        onRest: (() -> Void)? = nil, onMounts: (() -> Void)? = nil, onNews: (() -> Void)? = nil,
+        log: @escaping (Remark) -> Void
     ) {
         self.rules = rules
         self.pace = pace
@@ -91,6 +99,7 @@ final class Lookout {
         self.deliver = deliver
         self.onRest = onRest
         self.onMounts = onMounts
+        self.onNews = onNews
         self.log = log
         openFiles = OpenFiles(clocks: clocks)
         settling = Settling(quiet: pace.quiet)
@@ -178,15 +187,19 @@ final class Lookout {
     private func lookAtRoots() {
         for root in roots where root.nextLook <= now {
             fileSystems.forget()
+            hasNews = true
             root.nextLook = now.advanced(by: pace.reconcile)
             enqueue(root.top, root.isFirst ? .first : .reconcile)
         }
     }
 
+    /// Files are between the scan or their settling and whoever takes them.
+    private var isHandingOn: Bool {
+        !found.isEmpty || asked != nil || !skipped.isEmpty || !ready.isEmpty || !outbox.isEmpty || isDelivering
+    }
+
     private var isAtRest: Bool {
-        guard cursor == nil, urgent.isEmpty, ordinary.isEmpty, found.isEmpty, asked == nil, skipped.isEmpty,
-            ready.isEmpty, outbox.isEmpty, !isDelivering, moving.isEmpty
-        else { return false }
+        guard cursor == nil, urgent.isEmpty, ordinary.isEmpty, moving.isEmpty, !isHandingOn else { return false }
         let areScanned = roots.allSatisfy { root in
             switch root.condition {
             case .absent, .failed: true
@@ -209,7 +222,10 @@ final class Lookout {
         if let lastPublished, now.since(lastPublished) < Self.publishEvery { return }
         hasNews = false
         lastPublished = now
-        mailbox.publish(board())
+        let board = board()
+        mailbox.publish(board)
+        if board.states != told { onNews?() }
+        told = board.states
     }
 
     private func board() -> Mailbox.Board {
@@ -238,7 +254,9 @@ final class Lookout {
                 WatchState(
                     folder: rule.settings.name, path: rule.settings.path, condition: condition(of: root),
                     settling: counts[index], oldest: oldest[index],
-                    unwatched: missing[ObjectIdentifier(root)] ?? 0, polled: looked[ObjectIdentifier(root)] ?? 0))
+                    unwatched: missing[ObjectIdentifier(root)] ?? 0, polled: looked[ObjectIdentifier(root)] ?? 0,
+                    settled: settled[rule.settings.name] ?? 0,
+                    isQuiet: isQuiet(root) && counts[index] == 0, mounts: mountNews, device: root.top.device))
         }
         return Mailbox.Board(
             states: states,
@@ -246,6 +264,11 @@ final class Lookout {
                 guard let path = place.directory.path else { return nil }
                 return waitingFile(place, candidate, path.appending(place.name))
             }, overflows: overflows)
+    }
+
+    private func isQuiet(_ root: Root) -> Bool {
+        root.condition == .present && !root.isFirst && root.visits == 0 && root.nextLook > clocks.monotonic()
+            && !isHandingOn && !moving.contains { $0.directory.root === root }
     }
 
     private func condition(of root: Root) -> WatchState.Condition {

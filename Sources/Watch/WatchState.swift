@@ -15,13 +15,21 @@ package struct WatchState: Hashable, Sendable {
     package var path: FilePath
     package var condition: Condition
     /// Files seen that have not settled.
-    package var settling: Int
+    package var settling = 0
     /// Since when the oldest of them has been waiting.
     package var oldest: MonotonicTime?
     /// Directories without a watch although one was wanted; they are looked through from time to time.
-    package var unwatched: Int
+    package var unwatched = 0
     /// Directories that are looked through from time to time, those among them.
     package var polled = 0
+    /// Files that have settled since the start.
+    package var settled = 0
+    /// There and scanned, and nothing that was seen in it is still on its way to whoever takes the files.
+    package var isQuiet = false
+    /// How often something was mounted or unmounted, anywhere.
+    package var mounts = 0
+    /// Of the file system that this was seen on.
+    package var device: UInt64 = 0
 }
 
 /// A file that has not settled, for display.

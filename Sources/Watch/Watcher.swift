@@ -18,7 +18,7 @@ package final class Watcher: Sendable {
     private let crew: Crew
     private let news = AsyncStream.makeStream(of: News.self)
 
-    /// What the watching threads and those who give orders have to say to ``run(onSettled:onSkipped:onScanned:onRest:)``.
+    /// What the watching threads and those who give orders have to say to ``run(onSettled:onSkipped:onScanned:onRest:onNews:)``.
     private enum News: Sendable {
         case hire([Crew.Member])
         case stuck(FilePath, Bool)
@@ -61,12 +61,13 @@ package final class Watcher: Sendable {
     ///   - onSkipped: Takes files that stood in a folder of `skipExisting` before anything happened to them.
     ///   - onScanned: The first scans of folders are over; all their skipped files were reported before.
     ///   - onRest: Called on any thread when ``isAtRest`` may have become true; without it that is never told.
+    ///   - onNews: Called on any thread when ``states()`` says something else.
     /// - Throws: What a closure or the filter threw. The watcher has stopped then.
     package func run(
         onSettled: @escaping @Sendable ([SettledFile]) async throws -> Void,
         onSkipped: @escaping @Sendable ([SettledFile]) async throws -> Void = { _ in },
         onScanned: @escaping @Sendable ([String]) async throws -> Void = { _ in },
-        onRest: (@Sendable () -> Void)? = nil
+        onRest: (@Sendable () -> Void)? = nil, onNews: (@Sendable () -> Void)? = nil
     ) async throws {
         // Before the first lease: the signal's default is to end the process.
         Lease.ignoreSignal()
@@ -80,7 +81,8 @@ package final class Watcher: Sendable {
                 pace: pace, clocks: clocks, mailbox: member.mailbox, bell: bell,
                 ask: { ask.yield(Question(from: member.mailbox, identities: $0)) },
                 deliver: { send.yield(Parcel(from: member.mailbox, delivery: $0)) }, onRest: onRest,
-                onMounts: member.key == nil ? { self.hire(self.crew.reassign()) } : nil, log: log
+                onMounts: member.key == nil ? { self.hire(self.crew.reassign()) } : nil, onNews: onNews,
+                log: log
             ).run()
         }
         hire(crew.reassign())
@@ -121,6 +123,7 @@ package final class Watcher: Sendable {
                     case .stuck(let place, let isStuck):
                         tell(place, isStuck)
                         onRest?()
+                        onNews?()
                     }
                 }
             }

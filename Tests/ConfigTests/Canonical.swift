@@ -80,6 +80,7 @@ struct Canonical {
         if let size = limits.maxSize { keys.append("max_size: \(Self.amount(size))") }
         if let age = limits.minAge { keys.append("min_age: \(Self.time(age))") }
         if let age = limits.maxAge { keys.append("max_age: \(Self.time(age))") }
+        keys.append("removable: \(folder.removable.rawValue)")
         if let copy = folder.copy { keys.append("staging: {copy: \(copy.rawValue)}") }
         if let export = folder.export {
             keys.append(

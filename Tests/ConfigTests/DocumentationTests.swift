@@ -56,6 +56,7 @@ struct DocumentationTests {
             "export": "{command: [/bin/cp, \"{input}\", \"{output}\"], output: \"{stem}.mp4\"}",
             "context": "{a: b}", "concurrency": "1", "retry": "{first: 2s}", "require": "{file: .here}",
             "watch": "poll", "min_size": "1 kB", "max_size": "1 GB", "min_age": "1h", "max_age": "2d",
+            "removable": "always",
         ]
         for (key, value) in values {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes

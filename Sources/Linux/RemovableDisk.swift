@@ -1,0 +1,57 @@
+package import Core
+
+/// Whether a folder lies on something that people pull out: a memory card, a disk on USB.
+package struct RemovableDisk: Sendable {
+    /// Where the kernel lists its block devices.
+    private let blocks: FilePath
+    private let mounts: MountTable
+
+    package init(blocks: FilePath = "/sys/class/block", mounts: MountTable = MountTable()) {
+        self.blocks = blocks
+        self.mounts = mounts
+    }
+
+    /// A disk that also holds the root file system is none: nobody pulls that out.
+    ///
+    /// - Parameter folder: Absolute, without symbolic links.
+    package func holds(_ folder: FilePath) -> Bool {
+        guard let device = device(of: folder) else { return false }
+        if let root = self.device(of: "/"), !Set(disks(of: root)).isDisjoint(with: disks(of: device)) { return false }
+        return disks(of: device).contains { isRemovable($0) }
+    }
+
+    /// The name of the block device that a folder's file system is mounted from.
+    private func device(of folder: FilePath) -> FilePath? {
+        guard let source = mounts.source(of: folder), source.relative(to: "/dev") != nil else { return nil }
+        return mounts.place(of: source).path.name
+    }
+
+    /// The whole disks behind a device: of a partition the one that it is on, of a mapped one (LUKS, LVM, RAID) all that
+    /// it is made of.
+    private func disks(of device: FilePath) -> [FilePath] {
+        let folder = blocks.appending(device)
+        // Without /sys nothing is known to be removable.
+        let parts = (try? Files.names(in: folder.appending("slaves"))) ?? []
+        if !parts.isEmpty { return parts.flatMap { disks(of: $0) } }
+        guard let link = Files.linkTarget(folder) else { return [] }
+        let isPartition = (try? FileLook(at: folder.appending("partition"))) != nil
+        return [isPartition ? link.parent.name : device]
+    }
+
+    private func isRemovable(_ disk: FilePath) -> Bool {
+        let folder = blocks.appending(disk)
+        // Documentation/ABI/stable/sysfs-block: 1 where the medium can be taken out, as of a card reader.
+        if text(folder.appending("removable")) == "1" { return true }
+        let way = Files.linkTarget(folder)?.components ?? []
+        // A disk in a case of its own says 0, but hangs on a plug: `…/usb2/2-1/…`.
+        if way.contains(where: { $0.bytes.starts(with: Array("usb".utf8)) }) { return true }
+        // A slot of its own: `…/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0`. Soldered ones are of type MMC.
+        return disk.bytes.starts(with: Array("mmcblk".utf8)) && text(folder.appending("device/type")) == "SD"
+    }
+
+    private func text(_ path: FilePath) -> String? {
+        // Devices come and go while they are asked.
+        guard let bytes = try? Files.read(path) else { return nil }
+        return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,67 @@
+package import Core
+
+// What of a file system is still to be staged, verified, released.
+
+extension Store {
+    /// Counted no further: more than that is "many".
+    private static let most: Int64 = 1_000
+
+    /// What is left to do with the files of folders that lie on one file system.
+    ///
+    /// - Parameters:
+    ///   - folders: Their names.
+    ///   - fileSystem: As in ``StoredIdentity/fileSystem``; `nil` for files of which that is not known.
+    /// - Returns: Counts of at most 1,000 each. What is still settling is not in the store.
+    package func cardWork(in folders: Set<String>, on fileSystem: String?) throws -> CardWork {
+        try together {
+            var work = CardWork()
+            let system = Connection.Value(fileSystem)
+            for folder in folders {
+                work.unstaged += try count(Self.unstaged, folder, system)
+                // Most often nothing is under way, and nobody has to look for it.
+                if try hasOngoing(folder) { work.unverified += try count(Self.unverified, folder, system) }
+                work.failed += try count(Self.failed, folder, system)
+                work.unreleased += try count(Self.unreleased, folder, system)
+            }
+            work.unverified += work.failed
+            return work
+        }
+    }
+
+    private func count(_ sql: String, _ folder: String, _ fileSystem: Connection.Value) throws -> Int {
+        try connection.first(
+            "SELECT count(*) FROM (\(sql) LIMIT ?3)", [.text(folder), fileSystem, .integer(Self.most)]
+        ) { Int($0.integer(0)) } ?? 0
+    }
+
+    private func hasOngoing(_ folder: String) throws -> Bool {
+        try connection.first(
+            """
+            SELECT 1 FROM tally WHERE folder = ?1 AND uploads > 0 AND state IN ('staging', 'queued', 'uploading') LIMIT 1
+            """, [.text(folder)]
+        ) { _ in true } == true
+    }
+
+    /// Yet to be copied; without a copy of their own and not verified; or given up before there was one.
+    private static let unstaged = """
+        SELECT 1 FROM asset WHERE state IN ('arrived', 'unsettled') AND folder = ?1 AND file_system IS ?2
+        UNION ALL
+        SELECT 1 FROM upload JOIN asset ON asset.id = upload.asset
+        WHERE upload.state IN ('queued', 'uploading', 'failed') AND upload.folder = ?1 AND asset.file_system IS ?2
+        AND (asset.keeping = 'in-place' OR asset.state = 'dropped') AND asset.source_state = 'untouched'
+        """
+    private static let unverified = """
+        SELECT 1 FROM upload JOIN asset ON asset.id = upload.asset
+        WHERE upload.state IN ('staging', 'queued', 'uploading') AND upload.folder = ?1 AND asset.file_system IS ?2
+        """
+    private static let failed = """
+        SELECT 1 FROM upload JOIN asset ON asset.id = upload.asset
+        WHERE upload.state = 'failed' AND upload.folder = ?1 AND asset.file_system IS ?2
+        AND asset.source_state = 'untouched'
+        """
+    /// What cannot be released (a card that is locked) has a note, and nobody waits for it.
+    private static let unreleased = """
+        SELECT 1 FROM asset INDEXED BY asset_due WHERE due = 1 AND folder = ?1 AND file_system IS ?2
+        AND action IN ('delete', 'move') AND source_state IN ('untouched', 'releasing') AND source_note IS NULL
+        """
+}

@@ -1,0 +1,72 @@
+import Core
+import Testing
+
+/// When a memory card may be pulled out.
+@Suite("A removable medium")
+struct CardTests {
+    private func time(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: Int64(seconds * 1e9)) }
+
+    static let levels: [(CardWork, CardLevel)] = [
+        (CardWork(), .verified),
+        (CardWork(isSettling: true), .busy),
+        (CardWork(unstaged: 1), .busy),
+        (CardWork(unstaged: 1, unverified: 1), .busy),
+        (CardWork(isSettling: true, unverified: 3), .busy),
+        (CardWork(unverified: 1), .staged),
+        (CardWork(unverified: 1, failed: 1), .staged),
+        (CardWork(unreleased: 1), .staged),
+    ]
+
+    @Test("is as safe to remove as the least of what is on it", arguments: levels)
+    func level(_ work: CardWork, _ level: CardLevel) { #expect(work.level == level) }
+
+    @Test("is told of when it stays so for a moment, once for each step up")
+    func steps() {
+        var watch = CardWatch(at: time(0))
+        #expect(watch.note(CardWork(isSettling: true), at: time(0)) == nil)
+        #expect(watch.next == nil)
+        #expect(watch.note(CardWork(unverified: 2), at: time(10)) == nil)
+        #expect(watch.next == time(12))
+        #expect(watch.note(CardWork(unverified: 2), at: time(11.9)) == nil)
+        #expect(watch.note(CardWork(unverified: 1), at: time(12)) == .staged)
+        #expect(watch.next == nil)
+        #expect(watch.note(CardWork(unverified: 1), at: time(20)) == nil)
+        #expect(watch.note(CardWork(), at: time(30)) == nil)
+        #expect(watch.note(CardWork(), at: time(33)) == .verified)
+        #expect(watch.note(CardWork(), at: time(99)) == nil)
+    }
+
+    @Test("is not told of in passing, between one file and the next")
+    func passing() {
+        var watch = CardWatch(at: time(0))
+        for second in stride(from: 0.0, to: 60, by: 2) {
+            #expect(watch.note(CardWork(unstaged: 1), at: time(second)) == nil)
+            #expect(watch.note(CardWork(unverified: 1), at: time(second + 1)) == nil)
+        }
+    }
+
+    @Test("is told of anew when a file has come and was verified before anybody looked")
+    func quick() {
+        var watch = CardWatch(at: time(0))
+        _ = watch.note(CardWork(arrivals: 7), at: time(0))
+        #expect(watch.note(CardWork(arrivals: 7), at: time(2)) == .verified)
+        #expect(watch.note(CardWork(arrivals: 8), at: time(30)) == nil)
+        #expect(watch.next == time(32))
+        #expect(watch.note(CardWork(arrivals: 8), at: time(32)) == .verified)
+        #expect(watch.note(CardWork(arrivals: 8), at: time(60)) == nil)
+    }
+
+    @Test("is told of anew when a file has come to it; without that, a retry is no news until it is verified")
+    func again() {
+        var watch = CardWatch(at: time(0))
+        _ = watch.note(CardWork(), at: time(0))
+        #expect(watch.note(CardWork(), at: time(2)) == .verified)
+        #expect(watch.note(CardWork(unverified: 1), at: time(3)) == nil)
+        #expect(watch.note(CardWork(unverified: 1), at: time(10)) == nil)
+        #expect(watch.note(CardWork(), at: time(11)) == nil)
+        #expect(watch.note(CardWork(), at: time(13)) == .verified)
+        #expect(watch.note(CardWork(isSettling: true), at: time(14)) == nil)
+        #expect(watch.note(CardWork(unverified: 1), at: time(15)) == nil)
+        #expect(watch.note(CardWork(unverified: 1), at: time(17)) == .staged)
+    }
+}

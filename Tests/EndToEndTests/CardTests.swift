@@ -1,0 +1,100 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// A memory card, from plugging it in to the word that it may be pulled out.
+@Suite(
+    "A memory card, from the built program", .serialized,
+    .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value },
+    .timeLimit(.minutes(Patience.minutes(4))))
+struct CardTests {
+    private func put(_ name: FilePath, into folder: FilePath) throws {
+        let path = folder.appending(name)
+        let file = try Descriptor.open(path, for: .creating)
+        try file.write(noise(300_000), named: path)
+        try file.close(named: path)
+    }
+
+    /// Each time that it was said to be safe, by its level.
+    private func told(_ fixture: DaemonFixture) throws -> [String] {
+        try fixture.daemon?.complained().split(separator: "\n").compactMap { line in
+            guard line.contains("safe to remove") else { return nil }
+            return line.contains("every file on it is verified") ? "verified" : "staged"
+        } ?? []
+    }
+
+    private func status(_ fixture: DaemonFixture, says words: String) async throws {
+        try await eventually("status says: \(words); \(fixture.lastWords())", within: .seconds(40)) {
+            try await fixture.ask("status")?.contains(words) == true
+        }
+    }
+
+    @Test("is safe to remove when all of it is staged, and again when all of it is verified; what is not tells so")
+    func card() async throws {
+        let card = try await LoopDisk(.ext4)
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": card.path])
+        fixture.folderKeys = ["removable: always", "require: {mount: \(card.path.display)}"]
+        // Known to the configuration, and away.
+        try await fixture.startReceiver()
+        fixture.killReceiver()
+        for number in 1...3 { try put(FilePath("\(number).mp4"), into: fixture.drop) }
+        let written = try Descriptor.open(fixture.drop.appending("open.mp4"), for: .creating)
+        try written.write(noise(1000), named: "open.mp4")
+        try fixture.startDaemon()
+        try await status(fixture, says: "do not remove: ")
+        try await eventually("the three are staged") {
+            try await fixture.ask("list")?.split(separator: "\n").filter { $0.contains("waiting") }.count == 3
+        }
+        #expect(try told(fixture) == [])
+        try written.close(named: "open.mp4")
+        try await status(fixture, says: "safe to remove: every file is staged; 4 uploads go on without it")
+        try await eventually("it is told") { try told(fixture) == ["staged"] }
+        // Pulled out, it is absent, and the uploads go on from their copies.
+        try await card.unmount()
+        try await status(fixture, says: "absent")
+        try await fixture.startReceiver()
+        try await status(fixture, says: "0 ongoing, 4 completed, 0 failed")
+        #expect(try told(fixture) == ["staged"])
+        // Back again: the sources are released, and only then it is told.
+        try await card.mount()
+        try await status(fixture, says: "safe to remove: every file is verified")
+        try await eventually("it is told") { try told(fixture) == ["staged", "verified"] }
+        #expect(try Files.names(in: fixture.drop).isEmpty)
+        // One more file, and both words come anew or as one.
+        try put("late.mp4", into: fixture.drop)
+        try await eventually("it is told anew", within: .seconds(40)) {
+            let told = try told(fixture)
+            return told.count > 2 && told.last == "verified"
+        }
+        let events = fixture.folder.path.appending("events")
+        let reader = try Child(
+            fixture.binary, ["events", "--since", "0", "--json", "--config", fixture.config.display], output: events,
+            errors: fixture.folder.path.appending("events.err"))
+        try await eventually("a program reads it too") {
+            let lines = try reader.printed().split(separator: "\n").filter { $0.contains("\"safe_to_remove\"") }
+            return lines.first?.contains("\"level\":\"staged\"") == true
+                && lines.last?.contains("\"level\":\"verified\"") == true
+                && lines.allSatisfy { $0.contains("\"folders\":\"camera\"") }
+        }
+        reader.end(with: SIGTERM)
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test("uploaded in place, it is not safe to remove before it is verified")
+    func inPlace() async throws {
+        let card = try await LoopDisk(.xfs)
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary(), places: ["drop": card.path])
+        fixture.folderKeys = ["removable: always", "staging: {copy: in-place}"]
+        try await fixture.startReceiver()
+        fixture.killReceiver()
+        try put("a.mp4", into: fixture.drop)
+        try fixture.startDaemon()
+        try await status(fixture, says: "do not remove: 1 file is not staged yet")
+        try await fixture.startReceiver()
+        try await status(fixture, says: "safe to remove: every file is verified")
+        try await eventually("it is told, and nothing before") { try told(fixture) == ["verified"] }
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+}
