@@ -81,7 +81,7 @@ let package = Package(
 
         tests("CoreTests", ["Core", "Linux"]),
         // The built binary and its processes, killed at any moment.
-        tests("EndToEndTests", ["Core", "Linux", "CSQLite"]),
+        tests("EndToEndTests", ["Core", "Linux", "Digests", "CSQLite"]),
         tests("LinuxTests", ["Core", "Linux"]),
         tests("ControlTests", ["Core", "Linux", "Daemon", "Control", "WebServer", "Transport"]),
         tests("ShellTests", ["Core", "Linux", "Daemon", "Control", "Shell"]),

@@ -18,6 +18,17 @@ package struct GroupRule: Hashable, Sendable {
         return sidecars.contains { $0.utf8.elementsEqual(ending.lazy.map(\.lowered)) }
     }
 
+    /// Where a file belongs: `clip.xml` to `clip.mp4`; so does `clip.mp4.xml`, where that stands beside it.
+    ///
+    /// - Parameter isThere: Whether a name stands in the file's directory.
+    package func key(of file: SettledFile, isThere: (_ name: FilePath) -> Bool) -> Grouping.Key {
+        var key = Grouping.Key(file)
+        if isSidecar(file.relative.name), key.stem.fileExtension != nil, !isSidecar(key.stem), isThere(key.stem) {
+            key.stem = key.stem.stem
+        }
+        return key
+    }
+
     /// The patterns that let sidecars in where `include` names the videos alone.
     package func include(with include: [String]) -> [String] {
         if include.isEmpty { return [] }

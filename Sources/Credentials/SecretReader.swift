@@ -64,7 +64,10 @@ package struct SecretReader: Sendable {
             let patience = patience
             do {
                 return try checked(
-                    try await blocking { try CommandOutput.read(words, environment, limit: Self.limit, patience) },
+                    try await blocking {
+                        try Program(words: words.map { Array($0.utf8) }, environment: environment, folder: ".")
+                            .answer(atMost: Self.limit, within: patience)
+                    },
                     source)
             } catch let error as SecretError {
                 throw error

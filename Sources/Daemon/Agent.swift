@@ -91,7 +91,8 @@ package final class Agent: Sendable {
                 }
             })
         self.watcher = watcher
-        stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
+        let stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
+        self.stager = stager
         dispatcher = Dispatcher(house: house) { watcher.reconsider(folder: $0, relative: $1) }
         let releaser = Releaser(house: house)
         self.releaser = releaser
@@ -102,7 +103,11 @@ package final class Agent: Sendable {
         self.gathering = gathering
         cards = Cards(
             house: house, states: { watcher.states() }, gathering: { await gathering.held },
-            onReturn: { try await releaser.retry($0) })
+            onReturn: {
+                house.disksAreBack($0)
+                await stager.retry($0)
+                try await releaser.retry($0)
+            })
         removals = RemoteRemovals(house: house, dispatcher: dispatcher)
     }
 

@@ -52,7 +52,7 @@ actor Gathering {
             }
             // A video does not stay here for long, and takes its sidecars along.
             if isFull, rule.isSidecar(file.relative.name) { continue }
-            let key = await key(of: file, rule)
+            let key = await rule.key(of: file)
             grouping.add(file, under: key, wait: rule.wait, at: now)
             grouping.join(
                 Grouping.Key(folder: key.folder, directory: key.directory, stem: file.relative.name), to: key)
@@ -65,18 +65,6 @@ actor Gathering {
         saidFull = isFull
         if alone.count < files.count { bell.ring() }
         return alone
-    }
-
-    /// `clip.xml` belongs to `clip.mp4`; so does `clip.mp4.xml`, where that stands beside it.
-    private func key(of file: SettledFile, _ rule: GroupRule) async -> Grouping.Key {
-        var key = Grouping.Key(file)
-        guard rule.isSidecar(file.relative.name), key.stem.fileExtension != nil, !rule.isSidecar(key.stem) else {
-            return key
-        }
-        let beside = file.root.appending(key.directory).appending(key.stem)
-        // What cannot be looked at is not there for now: it joins when it settles.
-        if (try? await blocking { try FileLook.ifPresent(at: beside)?.isRegular }) == true { key.stem = key.stem.stem }
-        return key
     }
 
     func run() async throws {
@@ -239,4 +227,17 @@ actor Gathering {
 
     /// Every group has been looked at, and goes on only with another file.
     var isAtRest: Bool { grouping.all.values.allSatisfy { $0.reason != nil } }
+}
+
+extension GroupRule {
+    /// As ``key(of:isThere:)``, by what stands beside the file now. Waits for its disk.
+    func key(of file: SettledFile) async -> Grouping.Key {
+        let directory = file.root.appending(file.relative.parent)
+        let plain = Grouping.Key(file)
+        // What cannot be looked at is not there for now: it joins when it settles.
+        return
+            (try? await blocking {
+                key(of: file) { (try? FileLook.ifPresent(at: directory.appending($0))?.isRegular) == true }
+            }) ?? plain
+    }
 }

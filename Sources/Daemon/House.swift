@@ -74,6 +74,8 @@ struct House: Sendable {
     let troubles = Troubles()
     /// Why single assets wait for their copy, by their number.
     let stagingHolds = Troubles()
+    /// Folders whose disk is away, with files that wait for it.
+    let away = Troubles()
 
     /// Says that the state cannot be written: once, whoever finds it and however often. The dispatcher then tries it
     /// every few seconds until it can; ``stateWorks`` takes it back.
@@ -88,6 +90,14 @@ struct House: Sendable {
         log.error("the state cannot be written: nothing is taken in, sent or released", ["reason": text])
         dispatchBell.ring()
     }
+
+    /// Says that files wait for the disk of their folder: once, however many they are. ``disksAreBack(_:)`` takes it back.
+    func diskIsAway(_ folder: String, _ reason: String) {
+        guard away.set(folder, Hold(.absent, since: clocks.wall(), text: reason), news: "") else { return }
+        log.notice("files of a folder wait for its disk", ["folder": folder, "reason": reason])
+    }
+
+    func disksAreBack(_ folders: Set<String>) { for folder in folders { _ = away.clear(folder) } }
 
     /// Called after each commit: what waits for the state goes on.
     var stateWorks: @Sendable () -> Void {

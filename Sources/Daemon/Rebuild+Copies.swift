@@ -36,7 +36,7 @@ extension Rebuild {
             found.covered[Found.Place(folder: file.folder, relative: file.relative)] = standing
         }
         found.placed += 1
-        try await house.store.restore([try await restored(file, copy, sha256, origin, folder)])
+        try await restore([try await restored(file, copy, sha256, origin, folder)], &found)
         CrashPoint.reached("rebuild-copy")
     }
 
@@ -108,6 +108,8 @@ extension Rebuild {
             arrival.action = .leave
         }
         var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+        let (reading, path) = (house.mediaReading, staged.path)
+        restored.media = try await blocking { reading.facts(at: path, named: file.relative.name) }
         restored.stagedSize = origin.staged
         restored.sourceSHA256 = origin.staged == nil ? nil : sourceSHA256
         return restored

@@ -98,6 +98,7 @@ package final class Rebuild: Sendable {
             try await take(copy: copy, &found)
         }
         try await takeFolders(&found)
+        try await house.store.unite(found.units.values.filter { $0.count > 1 })
         for folder in house.settings.folders where !found.away.contains(folder.watch.path) {
             try await house.store.noteWatched([folder.watch.name])
         }
@@ -138,6 +139,18 @@ package final class Rebuild: Sendable {
         var away: Set<FilePath> = []
         var givenBack: [String] = []
         var troubles: [String] = []
+        /// Assets that travel together.
+        var units: [Grouping.Key: [Int64]] = [:]
+    }
+
+    /// Writes files down, and keeps in mind which of them travel together.
+    func restore(_ files: [Restored], _ found: inout Found) async throws {
+        let assets = try await house.store.restore(files)
+        for (file, asset) in zip(files, assets) {
+            let settled = file.arrival.file
+            guard let rule = house.folder(settled.folder)?.group else { continue }
+            found.units[await rule.key(of: settled), default: []].append(asset)
+        }
     }
 
     // MARK: Folders
@@ -212,7 +225,7 @@ package final class Rebuild: Sendable {
             for try await done in group { results.append(done) }
             return results.sorted { $0.0 < $1.0 }.map(\.1)
         }
-        if !restored.isEmpty { try await house.store.restore(restored) }
+        if !restored.isEmpty { try await restore(restored, &found) }
         CrashPoint.reached("rebuild-restored")
     }
 
@@ -233,7 +246,12 @@ package final class Rebuild: Sendable {
                     mayBeOld: copy == nil && folder?.watch.existing == .skip))
         }
         if uploads.contains(where: { $0.standing.isAssumed }) { arrival.action = .leave }
-        return Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+        var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
+        if copy != nil {
+            let reading = house.mediaReading
+            restored.media = try await blocking { reading.facts(at: file.path, named: file.relative.name) }
+        }
+        return restored
     }
 
     /// - Returns: `nil` for a file that changes while it is read.

@@ -138,7 +138,8 @@ actor Releaser {
         case .away(let reason):
             try await removeCopy(asset)
             try await house.store.copyDropped(asset.id)
-            try await putOff(asset, reason)
+            house.diskIsAway(asset.folder, reason)
+            try await putOff(asset, reason, isSaid: true)
         case .over(let state, let note):
             try await removeCopy(asset)
             // One record for both: a crash before it finds the source gone and the copy too, and writes it then.
@@ -163,32 +164,41 @@ actor Releaser {
         }
         try await house.store.beginRelease(asset.id)
         CrashPoint.reached("release-begun")
-        if try await blocking({ [house] in try SourceHome.isAway(asset, house) }) {
-            return .away("\(asset.root.display) is not mounted as it was when the file was found")
-        }
         let release = SourceRelease(
             SourceRelease.AssetIdentity(
                 id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
                 inode: asset.identity.inode, changed: asset.changed, sha256: sha256), act)
         do {
-            let result = try await blocking {
+            let result = try await blocking { [house] () -> SourceRelease.Result? in
+                if try SourceHome.whereabouts(of: asset, house) == .away { return nil }
                 let result = try release.run()
-                if case .released(_, let folders) = result {
-                    for folder in folders where try FileLook.ifPresent(at: folder) != nil {
-                        try Files.syncFolder(folder)
-                    }
+                switch result {
+                case .released(_, let folders): try Self.sync(folders)
+                case .gone(let folders):
+                    // It may be its disk that went in this moment.
+                    if try SourceHome.whereabouts(of: asset, house) != .gone { return nil }
+                    try Self.sync(folders)
+                case .kept, .later: break
                 }
                 return result
             }
             switch result {
+            case nil: return .away("\(asset.root.display) is not mounted as it was when the file was found")
             case .released(let note, _): return .over(.released, note: note)
+            case .gone: return .over(.released, note: "the source was gone already")
             case .kept(let reason): return .over(.kept, note: reason)
             case .later(let reason): try await putOff(asset, reason)
             }
         } catch let error as SystemError {
+            if let reason = try await blocking({ SourceHome.absence(of: asset, after: error) }) { return .away(reason) }
             try await putOff(asset, advice(error, asset))
         }
         return .waits
+    }
+
+    /// A folder that is gone has nothing to lose.
+    private static func sync(_ folders: Set<FilePath>) throws(SystemError) {
+        for folder in folders where try FileLook.ifPresent(at: folder) != nil { try Files.syncFolder(folder) }
     }
 
     private func tell(_ asset: AssetRecord, _ state: SourceState, _ note: String) {
@@ -199,13 +209,13 @@ actor Releaser {
         }
     }
 
-    private func putOff(_ asset: AssetRecord, _ reason: String) async throws {
+    private func putOff(_ asset: AssetRecord, _ reason: String, isSaid: Bool = false) async throws {
         let failures = (deferred[asset.id]?.failures ?? 0) + 1
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(1800)).wait(
             afterFailures: failures, luck: Chance.luck())
         deferred[asset.id] = (house.clocks.monotonic().advanced(by: wait), failures, asset.folder)
         if asset.sourceNote != reason { try await house.store.releaseFailed(asset.id, note: reason) }
-        if failures & (failures - 1) == 0 {
+        if !isSaid, failures & (failures - 1) == 0 {
             house.log.warning(
                 "source not released yet", ["path": asset.path.display, "reason": reason, "failures": "\(failures)"])
         }

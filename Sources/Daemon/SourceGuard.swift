@@ -62,7 +62,7 @@ extension UploadRun {
             case .changed: return changed(notes, isFinished: false)
             case .missing: return try await missing(notes)
             }
-        } catch { return unreadable("\(error)", notes) }
+        } catch { return await unreadable(error, notes) }
     }
 
     /// The same when the destination has verified what was sent: the last look before that counts.
@@ -71,18 +71,18 @@ extension UploadRun {
             switch try await source.standing() {
             case .same: return nil
             case .changed: return changed(notes, isFinished: true)
-            case .missing where try await isAway(): return try await missing(notes)
+            case .missing where try await whereabouts() != .gone: return try await missing(notes)
             case .missing:
                 // What the destination has is all there is now: to give it up could lose the file.
                 remote.warnings.append("the source was removed before it could be compared with what was sent")
                 return nil
             }
-        } catch { return unreadable("\(error)", notes) }
+        } catch { return await unreadable(error, notes) }
     }
 
-    private func isAway() async throws -> Bool {
+    private func whereabouts() async throws -> SourceHome.Whereabouts {
         let (asset, house) = (claim.asset, house)
-        return try await blocking { try SourceHome.isAway(asset, house) }
+        return try await blocking { try SourceHome.whereabouts(of: asset, house) }
     }
 
     private func changed(_ notes: RunNotes, isFinished: Bool) -> Verdict {
@@ -98,16 +98,30 @@ extension UploadRun {
     }
 
     private func missing(_ notes: RunNotes) async throws -> Verdict {
-        // Removed for good: to be staged again, which says so.
-        guard try await isAway() else {
+        switch try await whereabouts() {
+        case .gone:
+            // To be staged again, which says so.
             var verdict = copyLost()
             verdict.spent = notes.bytesSpent
             return verdict
+        case .there: return wait(.absent, "source_absent", "the source was not there for a moment", notes)
+        case .away:
+            return wait(
+                .absent, "source_absent",
+                "\(claim.asset.root.display) is not mounted as it was when the file was found, and it is uploaded in place",
+                notes)
         }
-        return wait(
-            .absent, "source_absent",
-            "\(claim.asset.root.display) is not mounted as it was when the file was found, and it is uploaded in place",
-            notes)
+    }
+
+    private func unreadable(_ error: any Error, _ notes: RunNotes) async -> Verdict {
+        let asset = claim.asset
+        // It throws nothing.
+        if let error = error as? SystemError,
+            let reason = try? await blocking({ SourceHome.absence(of: asset, after: error) })
+        {
+            return wait(.absent, "source_absent", "\(reason), and the file is uploaded in place", notes)
+        }
+        return unreadable("\(error)", notes)
     }
 
     private func unreadable(_ reason: String, _ notes: RunNotes) -> Verdict {
@@ -122,7 +136,10 @@ extension UploadRun {
             afterFailures: failures + 1, luck: Chance.luck())
         let isNews = house.stagingHolds.set(
             "\(claim.asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: text))
-        if isNews { house.log.warning("waits for its source", ["id": claim.upload.id, "reason": text]) }
+        if kind == .absent { house.diskIsAway(claim.asset.folder, text) }
+        if isNews, kind != .absent {
+            house.log.warning("waits for its source", ["id": claim.upload.id, "reason": text])
+        }
         return Verdict(
             outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait)), failure: failure,
             wasAnswered: notes.wasAnswered, spent: notes.bytesSpent)

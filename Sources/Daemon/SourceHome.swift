@@ -5,25 +5,62 @@ internal import Store
 
 /// Tells a file that was removed from one whose disk is not there.
 enum SourceHome {
-    /// Whether the asset's name is missing because what it stood on is: its folder is gone, or another file system
-    /// shows through where its own was mounted, or the folder lacks what it must have. `false` while the name is there.
-    static func isAway(_ asset: AssetRecord, _ house: House) throws(SystemError) -> Bool {
-        if try FileLook.ifPresent(at: asset.path) != nil { return false }
-        if let rule = house.folder(asset.folder)?.watch, rule.path == asset.root,
-            FolderGate(rule.path, [rule.requirement]).missing() != nil
-        {
-            return true
+    /// Why nothing of the asset's folder can be read any more; `nil` when it is this file alone. Waits for the disk.
+    ///
+    /// - Parameter error: What reading the file ended with. A disk that is pulled out stays mounted for a while, and says
+    ///   this of everything on it.
+    static func absence(of asset: AssetRecord, after error: SystemError) -> String? {
+        guard error.isOfDisk else { return nil }
+        if RemovableDisk().isGone(under: Files.real(asset.root) ?? asset.root) {
+            return "the disk of \(asset.root.display) was pulled out"
         }
-        // A file system may be mounted anywhere below the folder: the nearest directory that is left tells.
-        var nearest = asset.path.parent
-        while nearest != asset.root, nearest.relative(to: asset.root) != nil,
-            try FileLook.ifPresent(at: nearest) == nil
-        {
-            nearest = nearest.parent
+        do throws(SystemError) { _ = try Files.names(in: asset.root) } catch {
+            return "\(asset.root.display) cannot be read any more: \(error.reason)"
         }
-        guard let look = try FileLook.ifPresent(at: nearest) else { return true }
-        guard let home = asset.identity.fileSystem else { return false }
-        // Asked afresh: an answer from before the disk went would be the wrong one.
-        return FileSystems().identity(at: nearest, device: look.device)?.name != home
+        return nil
+    }
+
+    enum Whereabouts: Sendable {
+        /// Its name stands there.
+        case there
+        /// What it stood on is not there: its folder is gone, another file system shows through where its own was
+        /// mounted, or the folder lacks what it must have.
+        case away
+        /// Somebody removed it.
+        case gone
+    }
+
+    /// Where the asset's source is. Waits for the disk.
+    ///
+    /// A disk may come or go between any two questions: "removed" is said only when its disk was there, and the same one, before
+    /// and after the name was looked for.
+    static func whereabouts(of asset: AssetRecord, _ house: House) throws(SystemError) -> Whereabouts {
+        for _ in 0..<10 {
+            if try FileLook.ifPresent(at: asset.path) != nil { return .there }
+            if let rule = house.folder(asset.folder)?.watch, rule.path == asset.root,
+                FolderGate(rule.path, [rule.requirement]).missing() != nil
+            {
+                return .away
+            }
+            // A file system may be mounted anywhere below the folder: the nearest directory that is left tells.
+            var nearest = asset.path.parent
+            while nearest != asset.root, nearest.relative(to: asset.root) != nil,
+                try FileLook.ifPresent(at: nearest) == nil
+            {
+                nearest = nearest.parent
+            }
+            let before = uniqueMount(holding: nearest)
+            guard let look = try FileLook.ifPresent(at: nearest) else { return .away }
+            // Asked afresh: an answer from before the disk went would be the wrong one.
+            if let home = asset.identity.fileSystem,
+                FileSystems().identity(at: nearest, device: look.device)?.name != home
+            {
+                return .away
+            }
+            if try FileLook.ifPresent(at: asset.path) != nil { return .there }
+            if uniqueMount(holding: nearest) == before { return .gone }
+        }
+        // It comes and goes all the time.
+        return .away
     }
 }

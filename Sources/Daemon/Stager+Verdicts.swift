@@ -40,13 +40,13 @@ extension Stager {
             try await house.store.staged(
                 copied.map {
                     Store.Copied(
-                        asset: $0.asset.id, sha256: $0.content.sha256,
+                        asset: $0.asset.id, version: $0.asset.version, sha256: $0.content.sha256,
                         skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip, export: $0.content.export)
                 }, facts: facts))
         CrashPoint.reached("staged")
         blockedUntil = nil
         clearTrouble()
-        // Cancelled while they were copied: nobody counts on them.
+        // Cancelled while they were copied, or of a version that was replaced: nobody counts on them.
         let owned = try await house.store.owned(copied.map(\.asset.id))
         let stray = copied.map(\.asset).filter { !owned.contains($0.id) }
         if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
@@ -81,14 +81,18 @@ extension Stager {
         case .changed:
             forgetDeferral(asset.id)
             house.log.info("changed while it was copied, waits until it settles again", ["path": asset.path.display])
-            try await house.store.unsettle(asset.id)
+            try await house.store.unsettle(asset.id, version: asset.version)
             unsettledBell.ring()
             reconsider(asset.folder, asset.identity.relative)
         case .missing:
-            if try await blocking({ [house] in try SourceHome.isAway(asset, house) }) {
-                putOff(asset, .absent, "\(asset.root.display) is not mounted as it was when the file was found")
-            } else {
-                try await refuse(asset, missing(asset), isGone: true)
+            let place: SourceHome.Whereabouts
+            do {
+                place = try await blocking { [house] in try SourceHome.whereabouts(of: asset, house) }
+            } catch let error as SystemError { return try await handle(.unreadable(error), asset) }
+            switch place {
+            case .there: putOff(asset, .absent, "it was not there for a moment", isSaid: true)
+            case .away: waitForDisk(asset, "\(asset.root.display) is not mounted as it was when the file was found")
+            case .gone: try await refuse(asset, missing(asset), isGone: true)
             }
         case .full(let error):
             let folder = house.staging.folder
@@ -99,6 +103,9 @@ extension Stager {
                 "no room in \(folder.display) for the next file, of \(asset.size) bytes\(left); \(error)", news: "full")
         case .broken(let error): block("the staging folder does not work: \(error)")
         case .unreadable(let error):
+            if let reason = try await blocking({ SourceHome.absence(of: asset, after: error) }) {
+                return waitForDisk(asset, reason)
+            }
             putOff(asset, .backoff, "the source cannot be read: \(error); \(advice(error, asset))")
         case .cannotShare(_, let error): cannotShare(error, asset)
         case .noCommand(let text):
@@ -142,6 +149,19 @@ extension Stager {
         putOff(asset, kind, reason, isSaid: true)
     }
 
+    private func waitForDisk(_ asset: AssetRecord, _ reason: String) {
+        house.diskIsAway(asset.folder, reason)
+        putOff(asset, .absent, reason, isSaid: true)
+    }
+
+    /// The disk of these folders is there again: what waited for it is tried at once.
+    func retry(_ folders: Set<String>) {
+        for (id, entry) in deferred where folders.contains(entry.folder) {
+            deferred[id]?.until = house.clocks.monotonic()
+        }
+        house.stagerBell.ring()
+    }
+
     /// The staging folder did not take a copy, so it would not take the next: all wait a little.
     private func block(_ text: String, news: String? = nil) {
         wait(text, news: news)
@@ -154,7 +174,8 @@ extension Stager {
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
             afterFailures: failures, luck: Chance.luck())
         deferred[asset.id] = Deferral(
-            until: house.clocks.monotonic().advanced(by: wait), failures: failures, exports: asset.keeping == .export)
+            until: house.clocks.monotonic().advanced(by: wait), failures: failures, exports: asset.keeping == .export,
+            folder: asset.folder)
         let now = house.clocks.wall()
         _ = house.stagingHolds.set(
             "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: reason))
@@ -175,7 +196,10 @@ extension Stager {
     }
 
     func refuse(_ asset: AssetRecord, _ failure: Failure, isGone: Bool) async throws {
-        try await house.store.cannotStage(asset.id, failure, isGone: isGone)
+        guard try await house.store.cannotStage(asset.id, failure, isGone: isGone, version: asset.version) else {
+            forgetDeferral(asset.id)
+            return house.stagerBell.ring()
+        }
         forgetDeferral(asset.id)
         house.log.warning("not uploaded", ["path": asset.path.display, "reason": failure.message])
     }
@@ -187,9 +211,14 @@ extension Stager {
                 let assets = try await house.store.unsettled()
                 await unsettledBell.wait(atMost: assets.isEmpty ? nil : .seconds(10))
                 for asset in assets {
-                    let isGone = try await blocking { [house] in
-                        // A folder that is not mounted says nothing about its files.
-                        try FileLook.ifPresent(at: asset.path) == nil && !SourceHome.isAway(asset, house)
+                    let isGone = try await blocking { [house] () throws -> Bool in
+                        // A folder that is not mounted says nothing about its files, and a disk that fails neither.
+                        do throws(SystemError) {
+                            return try SourceHome.whereabouts(of: asset, house) == .gone
+                        } catch {
+                            if error.isOfDisk { return false }
+                            throw error
+                        }
                     }
                     if isGone { try await refuse(asset, missing(asset), isGone: true) }
                 }

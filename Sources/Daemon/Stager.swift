@@ -39,6 +39,7 @@ actor Stager {
         var until: MonotonicTime
         var failures: Int
         let exports: Bool
+        let folder: String
     }
 
     /// Room for an asset's copy is reserved.

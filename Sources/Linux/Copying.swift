@@ -129,5 +129,7 @@ extension SystemError {
     /// (ioctl_ficlonerange(2)).
     package var refusesSharing: Bool { [EXDEV, EOPNOTSUPP, ENOTTY, EINVAL, ENOSYS].contains(code) }
     /// EIO and its like: the disk, and not a person, has to be asked.
-    package var isOfDisk: Bool { [EIO, ENODEV, ENXIO, EREMOTEIO, EUCLEAN].contains(code) }
+    package var isOfDisk: Bool {
+        [EIO, ENODEV, ENXIO, EREMOTEIO, EUCLEAN, ESHUTDOWN, ENOMEDIUM, ENOTCONN].contains(code)
+    }
 }

@@ -52,6 +52,12 @@ package final class FolderStream {
         return count > 0 ? FilePath(bytes: buffer[..<count]) : nil
     }
 
+    /// Begins the listing anew, with what is there now.
+    ///
+    /// Needed also before the first name: Btrfs lists what was there when the folder was opened (Linux 6.5 and later; what
+    /// rewinddir(3) does to that, since 6.6).
+    package func rewind() { rewinddir(stream) }
+
     /// Lends the next name (without `.` and `..`), the NUL behind it included in what the pointer may be read for.
     ///
     /// - Returns: `nil` at the end.

@@ -35,7 +35,7 @@ package struct Program: Sendable {
     }
 
     /// Between two looks at the caller's wish while the program says nothing.
-    private static let pulse: CInt = 100
+    private static let pulse: Duration = .milliseconds(100)
 
     /// Runs it to its end.
     ///
@@ -48,13 +48,54 @@ package struct Program: Sendable {
     package func run(
         within limit: Duration, line: (_ text: String, _ isComplaint: Bool) -> Void, isStopped: () -> Bool
     ) throws(SystemError) -> Result {
+        var (printed, complained) = (Lines(), Lines())
+        let ending = try run(
+            within: limit, output: { printed.take($0) { line($0, false) } },
+            errors: { complained.take($0) { line($0, true) } }, isStopped: isStopped)
+        complained.finish { line($0, true) }
+        return Result(ending: ending, complaint: String(decoding: complained.last, as: UTF8.self))
+    }
+
+    /// Why a program's answer is none, in words that follow its name.
+    package struct Problem: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Runs it to its end, and gives what it prints. Its complaints are thrown away: they may quote a secret.
+    ///
+    /// - Parameters:
+    ///   - most: Bytes that it may print.
+    ///   - limit: How long it may take.
+    package func answer(atMost most: Int, within limit: Duration) throws(Problem) -> [UInt8] {
+        guard words.first?.isEmpty == false else { throw Problem(description: "no program is named") }
+        var content: [UInt8] = []
+        let ending: Ending
+        do throws(SystemError) {
+            ending = try run(
+                within: limit, output: { if content.count <= most { content += $0 } }, errors: { _ in },
+                isStopped: { content.count > most })
+        } catch {
+            throw Problem(description: "it cannot be started: \(error.reason)")
+        }
+        if content.count > most { throw Problem(description: "it printed more than \(most) bytes") }
+        switch ending {
+        case .status(0): return content
+        case .status(let status): throw Problem(description: "it ended with status \(status)")
+        case .signal(let signal): throw Problem(description: "it was ended by signal \(signal)")
+        case .overdue, .stopped: throw Problem(description: "it did not end in time")
+        }
+    }
+
+    private func run(
+        within limit: Duration, output: (ArraySlice<UInt8>) -> Void, errors: (ArraySlice<UInt8>) -> Void,
+        isStopped: () -> Bool
+    ) throws(SystemError) -> Ending {
         let printing = try Pipe()
         let complaining = try Pipe()
         // Ours of the writing ends go here: the pipes end when their last writers do.
         let pid = try start(printing.writing, complaining.writing)
-        let output = printing.reading
-        let errors = complaining.reading
-        var listening = (output: Listener(), errors: Listener())
+        var printed = Listener(pipe: printing.reading)
+        var complained = Listener(pipe: complaining.reading)
         let deadline = ContinuousClock.now.advanced(by: limit)
         var ended: CInt?
         var killed: Ending?
@@ -63,24 +104,20 @@ package struct Program: Sendable {
                 if isStopped() { killed = .stopped } else if ContinuousClock.now >= deadline { killed = .overdue }
                 if killed != nil { kill(-pid, SIGKILL) }
             }
-            wait(for: output, errors, &listening)
-            listening.output.drain(output) { line($0, false) }
-            listening.errors.drain(errors) { line($0, true) }
+            Listener.wait(for: printed, complained, atMost: min(Self.pulse, deadline - ContinuousClock.now))
+            printed.drain(output)
+            complained.drain(errors)
             var status: CInt = 0
             let got = waitpid(pid, &status, WNOHANG)
             if got == pid || got == -1 && errno != EINTR { ended = status }
         }
         // Whatever it left behind in its group goes with it, and with that the last writers of the pipes.
         kill(-pid, SIGKILL)
-        listening.output.drain(output) { line($0, false) }
-        listening.errors.drain(errors) { line($0, true) }
-        listening.errors.finish { line($0, true) }
+        printed.drain(output)
+        complained.drain(errors)
         let status = ended ?? 0
         // wait(2): the low seven bits are the signal, the next byte is the exit status.
-        let own: Ending = status & 0x7F != 0 ? .signal(status & 0x7F) : .status(status >> 8 & 0xFF)
-        return Result(
-            ending: killed ?? own,
-            complaint: String(decoding: listening.errors.last, as: UTF8.self))
+        return killed ?? (status & 0x7F != 0 ? .signal(status & 0x7F) : .status(status >> 8 & 0xFF))
     }
 
     private func start(
@@ -112,22 +149,6 @@ package struct Program: Sendable {
             bytes.baseAddress.flatMap { strdup($0.assumingMemoryBound(to: CChar.self)) }
         }
     }
-
-    private func wait(
-        for output: borrowing Descriptor, _ errors: borrowing Descriptor,
-        _ listening: inout (output: Listener, errors: Listener)
-    ) {
-        output.withNumber { output in
-            errors.withNumber { errors in
-                // A pipe that has ended would be ready for ever: -1 leaves it out.
-                var looks = [
-                    pollfd(fd: listening.output.isOver ? -1 : output, events: Int16(POLLIN), revents: 0),
-                    pollfd(fd: listening.errors.isOver ? -1 : errors, events: Int16(POLLIN), revents: 0),
-                ]
-                _ = poll(&looks, 2, Self.pulse)
-            }
-        }
-    }
 }
 
 private struct Pipe: ~Copyable {
@@ -142,16 +163,29 @@ private struct Pipe: ~Copyable {
     }
 }
 
-/// Takes what a pipe holds, line by line. What it keeps is bounded, however much is written.
-private struct Listener {
-    private var line: [UInt8] = []
-    /// The last 4 KiB.
-    private(set) var last: [UInt8] = []
-    private(set) var isOver = false
+/// Takes what a pipe holds.
+private struct Listener: ~Copyable {
+    let pipe: Descriptor
+    private var isOver = false
 
-    private static let most = 4096
+    init(pipe: consuming Descriptor) { self.pipe = pipe }
 
-    mutating func drain(_ pipe: borrowing Descriptor, _ body: (String) -> Void) {
+    /// Waits until one of them has something. When both are over, only the program's end is waited for, which is near.
+    static func wait(for a: borrowing Listener, _ b: borrowing Listener, atMost limit: Duration) {
+        let limit = a.isOver && b.isOver ? .milliseconds(5) : limit
+        a.pipe.withNumber { first in
+            b.pipe.withNumber { second in
+                // A pipe that has ended would be ready for ever: -1 leaves it out.
+                var looks = [
+                    pollfd(fd: a.isOver ? -1 : first, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: b.isOver ? -1 : second, events: Int16(POLLIN), revents: 0),
+                ]
+                _ = poll(&looks, 2, CInt(clamping: max(0, limit.inMilliseconds)))
+            }
+        }
+    }
+
+    mutating func drain(_ body: (ArraySlice<UInt8>) -> Void) {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         // A program that prints without end must not keep us from looking at the clock.
         for _ in 0..<64 where !isOver {
@@ -162,17 +196,26 @@ private struct Listener {
                 if errno == EINTR { continue }
                 return
             }
-            if got == 0 {
-                isOver = true
-                return
-            }
-            last = (last + buffer[..<got]).suffix(Self.most)
-            for byte in buffer[..<got] {
-                if byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") {
-                    finish(body)
-                } else if line.count < Self.most {
-                    line.append(byte)
-                }
+            if got == 0 { isOver = true } else { body(buffer[..<got]) }
+        }
+    }
+}
+
+/// Makes lines of what comes in pieces. What it keeps is bounded, however much comes.
+private struct Lines {
+    private var line: [UInt8] = []
+    /// The last 4 KiB.
+    private(set) var last: [UInt8] = []
+
+    private static let most = 4096
+
+    mutating func take(_ bytes: ArraySlice<UInt8>, _ body: (String) -> Void) {
+        last = (last + bytes).suffix(Self.most)
+        for byte in bytes {
+            if byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") {
+                finish(body)
+            } else if line.count < Self.most {
+                line.append(byte)
             }
         }
     }

@@ -20,6 +20,12 @@ package struct RemovableDisk: Sendable {
         return disks(of: device).contains { isRemovable($0) }
     }
 
+    /// Whether the device that a folder's file system is mounted from is no longer there: somebody pulled it out.
+    package func isGone(under folder: FilePath) -> Bool {
+        guard let device = device(of: folder) else { return false }
+        return Files.linkTarget(blocks.appending(device)) == nil
+    }
+
     /// The name of the block device that a folder's file system is mounted from.
     private func device(of folder: FilePath) -> FilePath? {
         guard let source = mounts.source(of: folder), source.relative(to: "/dev") != nil else { return nil }

@@ -37,9 +37,8 @@ package struct FFProbe: Sendable {
             "format=duration:format_tags=creation_time,make,model:stream=codec_type,width,height", "file:" + path,
         ]
         // A file that is no recording fails it, which is no error here.
-        guard let answer = try? CommandOutput.read(words, ["LC_ALL=C"], limit: Self.limit, patience) else {
-            return MediaFacts()
-        }
+        let program = Program(words: words.map { Array($0.utf8) }, environment: ["LC_ALL=C"], folder: ".")
+        guard let answer = try? program.answer(atMost: Self.limit, within: patience) else { return MediaFacts() }
         return Self.facts(from: answer)
     }
 

@@ -6,14 +6,50 @@ internal import Store
 
 /// What `check` looks at on this machine. Changes nothing: rights are asked for, not tried out.
 enum LocalChecks {
-    static func all(_ settings: Settings) -> [Finding] {
-        settings.folders.map { Finding(about: "folder", name: $0.watch.name, folder($0)) } + [
-            Finding(about: "staging", name: settings.staging.path.display, staging(settings)),
-            Finding(about: "state", name: settings.state.display, state(settings.state)),
-            Finding(
-                about: "control", name: settings.control.socket.display,
-                ownFolder(settings.control.socket.parent, what: "the socket", mayForget: true)),
+    /// - Returns: Also the names of the folders whose disk does not answer: nothing more is to be asked of them.
+    static func all(_ settings: Settings) async -> (findings: [Finding], silent: Set<String>) {
+        var findings: [Finding] = []
+        var silent: Set<String> = []
+        for each in settings.folders {
+            let result = await answered { folder(each) }
+            if result == nil { silent.insert(each.watch.name) }
+            findings.append(
+                Finding(
+                    about: "folder", name: each.watch.name,
+                    result
+                        ?? CheckResult(
+                            .warning,
+                            "\(each.watch.path.display) has not answered for \(Units.duration(patience.inMilliseconds / 1000)): look at the server that it "
+                                + "is on; its files are taken when it answers")))
+        }
+        let answering = settings.folders.filter { !silent.contains($0.watch.name) }
+        let places: [(about: String, path: FilePath, check: @Sendable () -> CheckResult)] = [
+            ("staging", settings.staging.path, { staging(settings.staging, for: answering) }),
+            ("state", settings.state, { state(settings.state) }),
+            (
+                "control", settings.control.socket,
+                { ownFolder(settings.control.socket.parent, what: "the socket", mayForget: true) }
+            ),
         ]
+        for place in places {
+            findings.append(
+                Finding(
+                    about: place.about, name: place.path.display,
+                    await answered(place.check)
+                        ?? CheckResult(
+                            .failed,
+                            "its disk has not answered for \(Units.duration(patience.inMilliseconds / 1000)): it has to be on a disk of this machine"
+                        )))
+        }
+        return (findings, silent)
+    }
+
+    private static let patience: Duration = .seconds(5)
+
+    /// - Returns: `nil` when the disk does not answer.
+    private static func answered(_ look: @escaping @Sendable () -> CheckResult) async -> CheckResult? {
+        // A disk of its own for each: one that is silent keeps no other waiting.
+        do { return try await SlowDisk(patience: patience).run { _ in look() } } catch { return nil }
     }
 
     private static func folder(_ folder: FolderSettings) -> CheckResult {
@@ -72,8 +108,7 @@ enum LocalChecks {
         }
     }
 
-    private static func staging(_ all: Settings) -> CheckResult {
-        let settings = all.staging
+    private static func staging(_ settings: StagingSettings, for folders: [FolderSettings]) -> CheckResult {
         let result = ownFolder(settings.path, what: "staged copies")
         // A file system that does not tell its space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(settings.path).base) else { return result }
@@ -89,7 +124,7 @@ enum LocalChecks {
                 .warning,
                 "\(free) free, of which \(Units.bytes(settings.keepFree)) are to stay free: nothing will be staged")
         }
-        for folder in all.folders where (folder.copy ?? settings.copy) == .reflink && folder.export == nil {
+        for folder in folders where (folder.copy ?? settings.copy) == .reflink && folder.export == nil {
             if let refusal = unshared(folder, settings.path) { return refusal }
         }
         return CheckResult(.ok, result.detail + ", \(free) free")

@@ -19,7 +19,9 @@ package struct SourceRelease: Sendable {
     package enum Result: Sendable, Hashable {
         /// The source is out of its place. `folders` are to be synced before that is recorded.
         case released(note: String, folders: Set<FilePath>)
-        /// What stands there is not what was staged, or nothing does: it is left alone for good.
+        /// Nothing stands there: it was taken before a crash, somebody removed it, or its disk is away.
+        case gone(folders: Set<FilePath>)
+        /// What stands there is not what was staged: it is left alone for good.
         case kept(String)
         /// Somebody has it open for writing: look again later.
         case later(String)
@@ -68,7 +70,7 @@ package struct SourceRelease: Sendable {
             return try judge(caught, isTrusted: false)
         }
         guard let look = try FileLook.ifPresent(at: asset.path) else {
-            return .released(note: "the source was gone already", folders: [folder])
+            return .gone(folders: [folder])
         }
         guard isSameVersion(look) else { return .kept("it changed after it was staged") }
         let (again, writer) = try Lease.look(at: asset.path)
@@ -83,7 +85,7 @@ package struct SourceRelease: Sendable {
         }
         do { try Files.renameNoReplace(asset.path, to: aside) } catch {
             guard error.isMissing else { throw error }
-            return .released(note: "the source was gone already", folders: [folder])
+            return .gone(folders: [folder])
         }
         CrashPoint.reached("release-renamed")
         return try judge(FileLook(at: aside), isTrusted: again.hasSameContent(as: FileLook(at: aside)))

@@ -73,6 +73,24 @@ package enum ArrivalOutcome: Sendable, Hashable {
     }
 }
 
+/// What tells one version of a recorded file from the next. An asset that has not been copied yet may be given another
+/// one at any time: whoever worked with the one before must not speak for it.
+package struct AssetVersion: Sendable, Hashable {
+    package var size: Int64
+    package var modified: Int64
+    package var changed: Int64
+    package var inode: UInt64?
+
+    /// For a statement with the asset's number as `?1`.
+    static let condition = "AND size = ?2 AND modified = ?3 AND changed = ?4 AND inode IS ?5"
+    func values(of asset: Int64) -> [Connection.Value] {
+        [
+            .integer(asset), .integer(size), .integer(modified), .integer(changed),
+            .init(inode.map { Int64(bitPattern: $0) }),
+        ]
+    }
+}
+
 package struct AssetRecord: Sendable, Hashable {
     package var id: Int64
     package var folder: String
@@ -95,6 +113,9 @@ package struct AssetRecord: Sendable, Hashable {
 
     package var path: FilePath { root.appending(identity.relative) }
     package var size: Int64 { identity.size }
+    package var version: AssetVersion {
+        AssetVersion(size: size, modified: identity.modified, changed: changed, inode: identity.inode)
+    }
     /// The name of its copy in the staging folder.
     package var stagedName: FilePath { FilePath("\(id)") }
 }

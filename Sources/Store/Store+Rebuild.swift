@@ -26,6 +26,8 @@ package struct Restored: Sendable {
     package var stagedSize: Int64?
     /// Of its source then, where it was taken.
     package var sourceSHA256: [UInt8]?
+    /// What the copy says of itself; without one it is read when there is one.
+    package var media = MediaFacts()
 
     package struct Upload: Sendable {
         /// The id that it had, if that is known.
@@ -52,11 +54,27 @@ package struct Restored: Sendable {
 
 extension Store {
     /// Writes restored files down: one transaction for all.
-    package func restore(_ files: [Restored]) async throws {
-        try await change { connection in for file in files { try self.restore(file, connection) } }
+    ///
+    /// - Returns: The numbers of their assets, in their order.
+    package func restore(_ files: [Restored]) async throws -> [Int64] {
+        try await change { connection in try files.map { try self.restore($0, connection) } }
     }
 
-    private func restore(_ file: Restored, _ connection: Connection) throws {
+    /// These travel together: the assets of each unit.
+    package func unite(_ units: [[Int64]]) async throws {
+        try await change { connection in
+            for unit in units {
+                guard let first = unit.min() else { continue }
+                for asset in unit {
+                    try connection.run(
+                        "UPDATE asset SET unit = ?2, due = 0 WHERE id = ?1", [.integer(asset), .integer(first)])
+                }
+                try self.noteDue(first)
+            }
+        }
+    }
+
+    private func restore(_ file: Restored, _ connection: Connection) throws -> Int64 {
         let asset = try insert(file.arrival, numbered: file.copy, connection)
         let isToSend = file.uploads.contains { $0.standing == .toSend }
         // Without a copy it is staged when one of its uploads is to go; else nothing has to be.
@@ -76,7 +94,9 @@ extension Store {
         if let size = file.stagedSize {
             try connection.run("UPDATE upload SET size = ?2 WHERE asset = ?1", [.integer(asset), .integer(size)])
         }
+        if !file.media.isEmpty { try note(file.media, of: asset, connection) }
         try noteDue(asset)
+        return asset
     }
 
     private func restore(

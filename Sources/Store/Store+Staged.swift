@@ -27,6 +27,8 @@ extension Store {
     /// A copy that is whole and durable under its name in the staging folder.
     package struct Copied: Sendable {
         package var asset: Int64
+        /// Of what it is a copy; `nil` for a state of the caller's own making, where nothing else can be.
+        package var version: AssetVersion?
         package var sha256: [UInt8]
         /// The same content from another path counts as sent already (`duplicates: skip`).
         package var skipsDuplicates: Bool
@@ -34,17 +36,20 @@ extension Store {
         package var export: (size: Int64, sourceSHA256: [UInt8]?)?
 
         package init(
-            asset: Int64, sha256: [UInt8], skipsDuplicates: Bool = false,
+            asset: Int64, version: AssetVersion? = nil, sha256: [UInt8], skipsDuplicates: Bool = false,
             export: (size: Int64, sourceSHA256: [UInt8]?)? = nil
         ) {
             self.export = export
             self.asset = asset
+            self.version = version
             self.sha256 = sha256
             self.skipsDuplicates = skipsDuplicates
         }
     }
 
     /// The copies are in place: their uploads may go. One transaction for all.
+    ///
+    /// A copy of a version that was replaced meanwhile counts for nothing: its asset waits to be copied.
     ///
     /// - Parameter facts: What they say of themselves, by their assets.
     /// - Returns: The assets whose content was already uploaded from the same path, or from any where duplicates are
@@ -53,7 +58,7 @@ extension Store {
     package func staged(_ copies: [Copied], facts: [Int64: MediaFacts] = [:]) async throws -> [Int64] {
         try await change { connection in
             var repeats: [Int64] = []
-            for copy in copies {
+            for copy in copies where try self.isCurrent(copy.asset, copy.version) {
                 try connection.run(
                     """
                     UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3, staged_size = ?4, source_sha256 = ?5
@@ -73,6 +78,13 @@ extension Store {
             }
             return repeats
         }
+    }
+
+    private func isCurrent(_ asset: Int64, _ version: AssetVersion?) throws -> Bool {
+        guard let version else { return true }
+        return try connection.first(
+            "SELECT 1 FROM asset WHERE id = ?1 \(AssetVersion.condition)", version.values(of: asset)
+        ) { _ in true } == true
     }
 
     /// Smaller files are alike too often to be told by their content: another path means another file.
@@ -135,9 +147,10 @@ extension Store {
         }
     }
 
-    /// The source is no longer what was recorded: it settles again, and comes back as an arrival.
-    package func unsettle(_ asset: Int64) async throws {
+    /// The source is no longer what was recorded: it settles again, and comes back as an arrival. Unless it has already.
+    package func unsettle(_ asset: Int64, version: AssetVersion? = nil) async throws {
         try await change { connection in
+            guard try self.isCurrent(asset, version) else { return }
             try connection.run(
                 "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
             // Perhaps only its ctime moved: the watcher must not take it for a known version.
@@ -159,8 +172,13 @@ extension Store {
     ///
     /// - Parameter isGone: The source is not there, so its path may be used again. Otherwise the tombstone stays, or
     ///   every scan would find the file anew and fail it once more.
-    package func cannotStage(_ asset: Int64, _ failure: Failure, isGone: Bool) async throws {
+    /// - Returns: `false` when another version has come meanwhile, which nobody has tried.
+    @discardableResult
+    package func cannotStage(
+        _ asset: Int64, _ failure: Failure, isGone: Bool, version: AssetVersion? = nil
+    ) async throws -> Bool {
         try await change { connection in
+            guard try self.isCurrent(asset, version) else { return false }
             for upload in try self.uploads(of: asset) where upload.state == .staging {
                 try self.note(failure, upload)
                 try self.move(upload, by: .refused)
@@ -171,6 +189,7 @@ extension Store {
                 [.integer(asset)])
             // Nothing of this version was sent.
             if isGone { try self.digUp(asset) }
+            return true
         }
     }
 

@@ -53,10 +53,12 @@ package final class LoopDisk: Sendable {
 
     /// Makes the file system and mounts it.
     ///
-    /// - Parameter size: Bytes; what the file system needs at least when that is more.
-    package init(_ kind: Kind, size: Int64 = 0) async throws {
+    /// - Parameters:
+    ///   - place: Where to mount it; by default in a folder of its own.
+    ///   - size: Bytes; what the file system needs at least when that is more.
+    package init(_ kind: Kind, at place: FilePath? = nil, size: Int64 = 0) async throws {
         self.kind = kind
-        path = folder.path.appending("disk")
+        path = place ?? folder.path.appending("disk")
         try Files.makeFolders(path)
         try Descriptor.open(image, for: .creating).setSize(max(size, kind.smallest), named: image)
         try await run(kind.program(), kind.make + [image.display])

@@ -120,6 +120,10 @@ final class Root {
     /// Where the path leads with every link followed.
     var real: FilePath
     var condition = Condition.unknown
+    /// It was said that its disk fails, and not of each file on it.
+    var hasLostDisk = false
+    /// Its disk has failed since the last full scan began.
+    var hasFailed = false
     /// Visits that are queued or under way.
     var visits = 0
     /// The first scan has not ended.

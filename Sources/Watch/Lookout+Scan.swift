@@ -115,7 +115,8 @@ extension Lookout {
                 }
                 arrive(root, stream)
             }
-            watch(directory, stream, look, path)
+            // What came between the opening and the watch is told by neither.
+            if watch(directory, stream, look, path) { stream.rewind() }
             if directory.modified != look.modified { directory.isLively = true }
             directory.modified = look.modified
             var origin = origin
@@ -176,7 +177,9 @@ extension Lookout {
                 remove(directory)
             } else if !directory.hasComplained {
                 directory.hasComplained = true
-                notice("cannot look into a directory (\(error)); its files are not seen until that is mended")
+                notice(
+                    error, below: directory.root,
+                    "cannot look into a directory (\(error)); its files are not seen until that is mended")
             }
             return
         }
@@ -209,7 +212,9 @@ extension Lookout {
                 }
             }
         } catch {
-            notice("cannot list a directory to its end (\(error)); it is tried again with the next scan")
+            notice(
+                error, below: cursor.directory.root,
+                "cannot list a directory to its end (\(error)); it is tried again with the next scan")
             close(isWhole: false)
         }
         return max(read, 1)
@@ -240,7 +245,7 @@ extension Lookout {
             guard winner != nil || kind == .unknown else { return }
             let look: FileLook?
             do { look = try cursor.stream.look(at: name) } catch {
-                notice("cannot look at a file (\(error)); it is tried again with the next scan")
+                notice(error, below: root, "cannot look at a file (\(error)); it is tried again with the next scan")
                 return
             }
             guard let look else { return }

@@ -61,6 +61,7 @@ extension Lookout {
             // Once a file: it may go on for days.
             if complained.count < Self.mostComplaints, complained.insert(place).inserted {
                 notice(
+                    error, below: directory.root,
                     "cannot look at a file (\(error)); "
                         + (isTooLong ? "shorten the path, it is not seen until then" : "it is tried again and again"))
             }

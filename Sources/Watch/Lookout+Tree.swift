@@ -47,9 +47,11 @@ extension Lookout {
 
     /// Sets a watch on a directory that was just opened, unless the one it has is still on that very directory; and sees to
     /// it that it is polled where a watch does not tell everything.
-    func watch(_ directory: Directory, _ stream: FolderStream, _ look: FileLook, _ path: FilePath) {
+    ///
+    /// - Returns: Whether it has a new watch.
+    func watch(_ directory: Directory, _ stream: FolderStream, _ look: FileLook, _ path: FilePath) -> Bool {
         let isSame = directory.device == look.device && directory.inode == look.inode
-        if directory.watch != nil && isSame { return }
+        if directory.watch != nil && isSame { return false }
         if !isSame || directory.isTop {
             // One question for a whole tree: directories nearly always share a file system.
             let parent = directory.parent.flatMap { $0.device == look.device ? $0 : nil }
@@ -57,19 +59,22 @@ extension Lookout {
         }
         unwatch(directory)
         (directory.device, directory.inode) = (look.device, look.inode)
-        if directory.root.isPolled { return poll(directory) }
         do {
-            guard let inotify else { return poll(directory) }
+            guard !directory.root.isPolled, let inotify else {
+                poll(directory)
+                return false
+            }
             let watch = try inotify.watch(stream, named: path)
             directory.watch = watch
             if watches[watch] == nil { inotify.began() }
             watches[watch, default: []].append(directory)
             if directory.isSilent { poll(directory) } else { endPolling(directory) }
             if polled.isEmpty { hasSaidLimit = false }
+            return true
         } catch {
             poll(directory)
             if error.isWatchLimit {
-                if hasSaidLimit { return }
+                if hasSaidLimit { return false }
                 hasSaidLimit = true
                 notice(
                     "no watch for \(path.display): the limit on inotify watches is reached "
@@ -80,6 +85,7 @@ extension Lookout {
                 directory.hasComplained = true
                 notice("no watch for a directory (\(error)); it is looked through from time to time instead")
             }
+            return false
         }
     }
 
@@ -109,7 +115,9 @@ extension Lookout {
     }
 
     func endVisit(_ directory: Directory) {
-        directory.root.visits -= 1
+        let root = directory.root
+        root.visits -= 1
+        if root.visits == 0, !root.hasFailed { root.hasLostDisk = false }
         slacken(directory)
         hasNews = true
     }

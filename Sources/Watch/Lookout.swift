@@ -117,6 +117,17 @@ final class Lookout {
 
     func notice(_ text: String) { log(Remark(.notice, text)) }
 
+    /// Says that something below a root cannot be looked at. A disk that was pulled out fails for each file on it: that is
+    /// said once.
+    func notice(_ error: SystemError, below root: Root, _ text: String) {
+        guard error.isOfDisk else { return notice(text) }
+        root.hasFailed = true
+        if root.hasLostDisk { return }
+        root.hasLostDisk = true
+        root.nextLook = min(root.nextLook, now.advanced(by: pace.absent))
+        notice("the disk of folder \(root.path.display) fails (\(error)); its files wait until it works, or is back")
+    }
+
     /// Asks anew who may claim files where.
     func reclaim() {
         for root in roots { root.claimants = Claimant.all(for: root, among: roots + others, rules: rules) }
@@ -189,6 +200,7 @@ final class Lookout {
             fileSystems.forget()
             hasNews = true
             root.nextLook = now.advanced(by: pace.reconcile)
+            root.hasFailed = false
             enqueue(root.top, root.isFirst ? .first : .reconcile)
         }
     }

@@ -14,6 +14,8 @@ struct CardTests {
         let path = folder.appending(name)
         let file = try Descriptor.open(path, for: .creating)
         try file.write(noise(300_000), named: path)
+        // A disk that is shut down loses what was not.
+        try file.sync(named: path)
         try file.close(named: path)
     }
 
@@ -79,6 +81,46 @@ struct CardTests {
                 && lines.allSatisfy { $0.contains("\"folders\":\"camera\"") }
         }
         reader.end(with: SIGTERM)
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test(
+        "pulled out half-way is absent, in a few lines and not one for each file; plugged in again, it goes on at once")
+    func pulledOut() async throws {
+        let card = try await LoopDisk(.xfs)
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": card.path])
+        fixture.folderKeys = ["removable: always", "require: {mount: \(card.path.display)}"]
+        fixture.stagingKeys = ", concurrency: 1"
+        try await fixture.startReceiver()
+        let files = (1...300).map { FilePath("\($0).mp4") }
+        for file in files { try put(file, into: fixture.drop) }
+        try Files.syncFolder(fixture.drop)
+        try fixture.startDaemon()
+        try await eventually("some are staged", every: .milliseconds(2)) {
+            try Outcome.files(in: fixture.staging, hidden: true).count > 5
+        }
+        // What is not in memory cannot be read any more; then the system takes the mount away.
+        try await card.shutDown()
+        try await eventually("it says so") {
+            try fixture.daemon?.complained().contains(/the disk of folder|wait for its disk/) == true
+        }
+        try await card.unmount()
+        try await status(fixture, says: "absent")
+        try await eventually("what was staged is uploaded", within: .seconds(60)) {
+            try Outcome.files(in: fixture.staging, hidden: true).isEmpty
+        }
+        let lines = try #require(fixture.daemon).complained().split(separator: "\n").filter {
+            $0.contains("warning") || $0.contains("error") || $0.contains("notice")
+        }
+        #expect(lines.count < 20, "\(lines.joined(separator: "\n"))")
+        #expect(try await fixture.status()?.counts.failed == 0)
+        try await card.mount()
+        try await eventually(
+            "all have arrived, and are gone from the card; \(fixture.lastWords())", within: .seconds(60)
+        ) {
+            try Outcome.files(in: fixture.received, hidden: false).count == files.count
+                && Files.names(in: fixture.drop).isEmpty
+        }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 

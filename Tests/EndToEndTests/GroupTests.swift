@@ -100,6 +100,43 @@ struct GroupTests {
         #expect(try received(fixture).count == 3)
     }
 
+    @Test("a rebuild knows what travels together, and what the recordings said")
+    func rebuilt() async throws {
+        let fixture = try fixture()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("it answers", every: .milliseconds(100)) {
+            try await fixture.ask("pause", ["--all"]) != nil
+        }
+        let clip = FilePath(#filePath).parent.parent.parent.appending("config/demo/clip.mp4")
+        try fixture.folder.write("beside/clip.mp4", try Files.read(clip))
+        try Files.rename(fixture.folder.path.appending("beside/clip.mp4"), to: fixture.drop.appending("clip.mp4"))
+        try drop("clip.xml", fixture)
+        try await eventually("both are staged", every: .milliseconds(100)) {
+            try await fixture.ask("list", ["--json"])?.split(separator: "\"sha256\"").count == 3
+        }
+        let before = try #require(try await fixture.ask("show", ["clip.mp4", "--json"]))
+        #expect(before.contains("\"duration\""))
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        _ = try #require(try await fixture.ask("rebuild", ["--yes", "--force"]))
+        try fixture.startDaemon()
+        let sidecar = try await eventually("it answers", every: .milliseconds(100)) {
+            try await fixture.ask("show", ["clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/).map {
+                String($0.1)
+            }
+        }
+        #expect(try await fixture.ask("show", ["clip.mp4", "--json"])?.contains("\"duration\"") == true)
+        _ = try #require(await fixture.ask("pause", [sidecar]))
+        _ = try #require(await fixture.ask("resume", ["--all"]))
+        try await eventually("the video is verified", every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
+        }
+        #expect(try left(fixture) == ["clip.mp4", "clip.xml"])
+        _ = try #require(await fixture.ask("resume", [sidecar]))
+        try await eventually("both are over") { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
+    }
+
     @Test("a sidecar may have its video's whole name, and come before it or behind it")
     func wholeName() async throws {
         let fixture = try fixture()

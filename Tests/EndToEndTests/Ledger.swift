@@ -19,6 +19,49 @@ enum Ledger {
         return opinions
     }
 
+    /// A file as the daemon wrote it down.
+    struct Asset {
+        let id: Int64
+        let relative: FilePath
+        let size: Int64
+        /// What tells this version of the file from another.
+        let version: String
+        let isStaged: Bool
+        /// In hexadecimal; `nil` while it has no copy.
+        let digest: String?
+    }
+
+    /// All files in the order in which they came. The daemon may be running.
+    static func assets(of state: FilePath) throws -> [Asset] {
+        for name in try Files.names(in: state) where name.fileExtension != "lock" {
+            let path = state.appending(name)
+            guard try FileLook.ifPresent(at: path)?.isRegular == true, try beginsLikeADatabase(path) else { continue }
+            return try answer(
+                """
+                SELECT id || ' ' || hex(relative) || ' ' || size || ' ' || modified || '/' || coalesce(inode, '') || ' '
+                || state || ' ' || coalesce(lower(hex(sha256)), '') FROM asset ORDER BY id
+                """, of: path
+            ).map { row in
+                let fields = row.split(separator: " ", omittingEmptySubsequences: false)
+                guard fields.count == 6, let id = Int64(fields[0]), let size = Int64(fields[2]) else {
+                    throw Unreadable(row: row)
+                }
+                return Asset(
+                    id: id, relative: FilePath(bytes: bytes(fields[1])), size: size,
+                    version: "\(fields[2])/\(fields[3])", isStaged: fields[4] == "staged",
+                    digest: fields[5].isEmpty ? nil : String(fields[5]))
+            }
+        }
+        return []
+    }
+
+    struct Unreadable: Error { let row: String }
+
+    private static func bytes(_ hex: Substring) -> [UInt8] {
+        let digits = hex.utf8.map { $0 < 65 ? $0 - 48 : $0 - 55 }
+        return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+
     private static func beginsLikeADatabase(_ path: FilePath) throws -> Bool {
         var start = [UInt8](repeating: 0, count: 16)
         let got = try Descriptor.open(path, for: .reading).read(into: &start, named: path)

@@ -102,6 +102,7 @@ struct Status: Decodable {
     struct Counts: Decodable, Equatable { var ongoing, completed, failed, cancelled: Int }
     var counts: Counts
     var starting: Bool
+    var overflows: Int
     struct Folder: Decodable { var name: String }
     var folders: [Folder]
 }

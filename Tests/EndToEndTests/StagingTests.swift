@@ -146,20 +146,8 @@ struct StagingEndToEndTests {
         ])
     func readErrors(_ fault: String, _ words: [String]) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
-        let flag = fixture.folder.path.appending("ill")
-        let library = fixture.folder.path.appending("failing_disk.so")
-        let code = FilePath(#filePath).parent.parent.appending("Fixtures/failing_disk.c")
-        let compiler = try Child(
-            "/usr/bin/env", ["cc", "-shared", "-fPIC", "-o", library.display, code.display, "-ldl"],
-            output: fixture.folder.path.appending("cc.out"), errors: fixture.folder.path.appending("cc.err"))
-        #expect(try await compiler.end(within: .seconds(60)) == .status(0))
-        try Files.replace(flag, with: [])
         try await fixture.startReceiver()
-        let preloads = [getenv("LD_PRELOAD").map { String(cString: $0) }, library.display].compactMap { $0 }
-        try fixture.startDaemon(environment: [
-            "LD_PRELOAD": preloads.joined(separator: ":"), "FAULT_NAME": "/ill.mp4", "FAULT_FROM": "3000000",
-            "FAULT_WHILE": flag.display, "FAULT_KIND": fault,
-        ])
+        let flag = try await start(fixture, fault, of: "/ill.mp4")
         let camera = Camera(fixture, dice: Dice(seed: 7))
         try camera.drop(Clip(number: 1, size: 8_000_000, relative: "ill.mp4"))
         try camera.drop(Clip(number: 2, size: 8_000_000, relative: "well.mp4"))
@@ -173,6 +161,42 @@ struct StagingEndToEndTests {
         #expect(try FileLook.ifPresent(at: fixture.drop.appending("ill.mp4")) != nil)
         try Files.remove(flag)
         try await finish(fixture, camera.clips)
+    }
+
+    @Test(
+        "what a failed sync has lost is written anew, in staging and in a folder as destination: the next sync would call it written",
+        arguments: ["staging", "archive"])
+    func lostWrites(_ place: String) async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.stagingKeys = ", copy: copy"
+        fixture.uploadTo = ["archive"]
+        let flag = try await start(fixture, "LOST", of: place == "staging" ? "/1.part" : ".part", in: place)
+        let camera = Camera(fixture, dice: Dice(seed: 9))
+        try camera.drop(Clip(number: 1, size: 3_000_000, relative: "one.mp4"))
+        try await eventually("a sync has failed") { try FileLook.ifPresent(at: flag) == nil }
+        try await finish(fixture, camera.clips)
+    }
+
+    /// Starts a daemon to which the files of a name fail, as Tests/Fixtures/failing_disk.c says.
+    ///
+    /// - Returns: The file that ends the fault when it is removed.
+    private func start(
+        _ fixture: DaemonFixture, _ fault: String, of name: String, in folder: String = ""
+    ) async throws -> FilePath {
+        let flag = fixture.folder.path.appending("ill")
+        let library = fixture.folder.path.appending("failing_disk.so")
+        let code = FilePath(#filePath).parent.parent.appending("Fixtures/failing_disk.c")
+        let compiler = try Child(
+            "/usr/bin/env", ["cc", "-shared", "-fPIC", "-o", library.display, code.display, "-ldl"],
+            output: fixture.folder.path.appending("cc.out"), errors: fixture.folder.path.appending("cc.err"))
+        #expect(try await compiler.end(within: .seconds(60)) == .status(0))
+        try Files.replace(flag, with: [])
+        let preloads = [getenv("LD_PRELOAD").map { String(cString: $0) }, library.display].compactMap { $0 }
+        try fixture.startDaemon(environment: [
+            "LD_PRELOAD": preloads.joined(separator: ":"), "FAULT_NAME": name, "FAULT_FROM": "3000000",
+            "FAULT_WHILE": flag.display, "FAULT_KIND": fault, "FAULT_FOLDER": folder,
+        ])
+        return flag
     }
 
     @Test("`reflink` to another file system is refused by `check` and waits with its remedy, and a reload lets it go")

@@ -41,6 +41,19 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
+    @Test("check does not wait for a server that is gone, and says so", .enabled(if: DeadDisk.isPossible))
+    func deadServer() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.afterKeys = ", for: 1h"
+        fixture.folderKeys = ["staging: {copy: reflink}"]
+        try await fixture.startReceiver()
+        try fixture.writeConfiguration()
+        let dead = try DeadDisk(at: fixture.drop)
+        let check = try #require(try await fixture.ask("check", ["--json"]))
+        #expect(check.contains("has not answered for 5s: look at the server"))
+        withExtendedLifetime(dead) {}
+    }
+
     @Test("an absent folder is left over in a run that ends by itself, and no source of it is judged gone")
     func absentOnce() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

@@ -75,11 +75,11 @@ struct FFProbeTests {
         let program = folder.path.appending("ffprobe")
         // Written by another process: a program that this one has open for writing, in a child about to begin, would not
         // start (ETXTBSY).
-        _ = try CommandOutput.read(
-            [
-                "/bin/sh", "-c", #"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#, "sh", program.display,
-                script,
-            ], [], limit: 100, .seconds(60))
+        let words = [
+            "/bin/sh", "-c", #"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#, "sh", program.display, script,
+        ]
+        _ = try Program(words: words.map { Array($0.utf8) }, environment: [], folder: "/")
+            .answer(atMost: 100, within: .seconds(60))
         return FFProbe(program: program, patience: patience)
     }
 }

@@ -106,6 +106,33 @@ struct StoreTests {
         #expect(try await scene.store.upload(uploads[0])?.size == 200)
     }
 
+    @Test("whoever worked with a version that was replaced meanwhile does not speak for the new one")
+    func replaced() async throws {
+        let scene = try await Scene()
+        guard
+            case .recorded(let asset, let uploads)? = try await scene.store.record([Scene.arrival(Scene.file("a"))])
+                .first
+        else { throw Scene.Unexpected() }
+        let old = try #require(try await scene.store.asset(asset)).version
+        #expect(
+            try await scene.store.record([Scene.arrival(Scene.file("a", size: 200))]) == [.renewed(asset: asset)])
+        func expectUntouched() async throws {
+            #expect(try await scene.store.arrived(limit: 10, except: []).map(\.size) == [200])
+            #expect(try await scene.store.upload(uploads[0])?.state == .staging)
+            #expect(try await scene.store.known([Scene.file("a", size: 200).identity]) == [true])
+        }
+        try await scene.store.staged([Store.Copied(asset: asset, version: old, sha256: noise(32))])
+        try await expectUntouched()
+        try await scene.store.unsettle(asset, version: old)
+        try await expectUntouched()
+        let failure = Failure(.local, code: "x", message: "x", at: scene.clocks.wall(), retryable: false)
+        #expect(try await !scene.store.cannotStage(asset, failure, isGone: true, version: old))
+        try await expectUntouched()
+        let new = try #require(try await scene.store.asset(asset)).version
+        try await scene.store.staged([Store.Copied(asset: asset, version: new, sha256: noise(32))])
+        #expect(try await scene.store.upload(uploads[0])?.state == .queued)
+    }
+
     @Test("hands out one upload once, by priority and then by the configured order")
     func claims() async throws {
         let scene = try await Scene(sorting: .oldestFirst)

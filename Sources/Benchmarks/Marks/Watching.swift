@@ -37,6 +37,10 @@ let watchMarks: [Mark] = [
                 return identities.map { _ in true }
             }
             try await watched.scanned()
+            // The last of them are asked about when the answer before has come.
+            try await eventually("all files were seen", every: .milliseconds(2)) {
+                asked.load(ordering: .relaxed) >= files
+            }
             ours.append(processorSeconds() - before)
             walls.append(start.duration(to: clock.now).inSeconds)
             await watched.stop()

@@ -34,8 +34,9 @@ extension Verb {
             findings.append(Finding(about: "config", name: file.path.display, CheckResult(.ok, "valid")))
         }
         let settings = loaded.settings
-        findings += try await blocking { LocalChecks.all(settings) }
-        for folder in settings.folders where folder.retention.isLimited {
+        let local = await LocalChecks.all(settings)
+        findings += local.findings
+        for folder in settings.folders where folder.retention.isLimited && !local.silent.contains(folder.watch.name) {
             findings.append(await retentionFinding(folder, settings.state))
         }
         findings += await destinationFindings(settings)
