@@ -171,17 +171,19 @@ actor Cards {
     private static func media(_ folders: [FolderSettings]) -> [Medium] {
         let (disks, fileSystems) = (RemovableDisk(), FileSystems())
         let root = try? FileLook(at: "/").device
-        var media: [UInt64: [FolderSettings]] = [:]
+        var media: [UInt64: [(name: String, place: FilePath)]] = [:]
         for folder in folders {
             // One that goes meanwhile is no medium.
-            guard let device = try? FileLook(at: folder.watch.path).device, device != root else { continue }
-            if folder.removable == .auto, !disks.holds(folder.watch.path) { continue }
-            media[device, default: []].append(folder)
+            guard let place = Files.real(folder.watch.path), let device = try? FileLook(at: place).device,
+                device != root
+            else { continue }
+            if folder.removable == .auto, !disks.holds(place) { continue }
+            media[device, default: []].append((folder.watch.name, place))
         }
         return media.map { device, folders in
             Medium(
-                fileSystem: fileSystems.identity(at: folders[0].watch.path, device: device)?.name, device: device,
-                folders: folders.map(\.watch.name), place: folders[0].watch.path)
+                fileSystem: fileSystems.identity(at: folders[0].place, device: device)?.name, device: device,
+                folders: folders.map(\.name), place: folders[0].place)
         }.sorted { $0.place.bytes.lexicographicallyPrecedes($1.place.bytes) }
     }
 

@@ -103,7 +103,7 @@ struct House: Sendable {
     var stateWorks: @Sendable () -> Void {
         // Not `self`: the store keeps this, and would keep itself.
         let (troubles, log) = (troubles, log)
-        let bells = [dispatchBell, stagerBell, releaseBell, removalBell, roomBell]
+        let bells = [dispatchBell, stagerBell, releaseBell, removalBell, roomBell, cardBell]
         return {
             guard troubles.clear("state") else { return }
             log.notice("the state can be written again")

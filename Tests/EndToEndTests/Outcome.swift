@@ -103,7 +103,7 @@ struct Status: Decodable {
     var counts: Counts
     var starting: Bool
     var overflows: Int
-    struct Folder: Decodable { var name: String }
+    struct Folder: Decodable { var name, state: String }
     var folders: [Folder]
 }
 

@@ -54,6 +54,45 @@ struct WatchingTests {
         withExtendedLifetime(dead) {}
     }
 
+    @Test(
+        "a folder of another machine: what that writes is found, uploaded and released; when it is gone, that is said and the rest goes on",
+        .enabled("\(RemoteFolder.need)") { await RemoteFolder.isPossible.value })
+    func remoteFolder() async throws {
+        let remote = try RemoteFolder()
+        try await remote.mount()
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["drop": remote.path])
+        try await fixture.startReceiver()
+        fixture.folderKeys = ["require: {file: .here}"]
+        func write(_ name: FilePath) throws {
+            let path = remote.there.appending("drop").appending(name)
+            try Files.makeFolders(path.parent)
+            let file = try Descriptor.open(path, for: .creating)
+            try file.write(noise(200_000), named: path)
+            try file.close(named: path)
+        }
+        try write(".here")
+        try fixture.startDaemon()
+        _ = try await status(fixture, says: "directory polled")
+        // Behind the back of this machine: no event tells of it.
+        for name: FilePath in ["a.mp4", "day/cam/b.mp4"] {
+            try write(name)
+            try await arrives(fixture, name, noise(200_000))
+            try await eventually("it is released") {
+                try FileLook.ifPresent(at: remote.there.appending("drop").appending(name)) == nil
+            }
+        }
+        remote.cut()
+        try await eventually("it is said; \(fixture.lastWords())", within: .seconds(100)) {
+            let text = try await fixture.ask("status")
+            return text?.contains("failed:") == true || text?.contains("absent:") == true
+        }
+        remote.lose()
+        try await remote.mount()
+        try write("c.mp4")
+        try await arrives(fixture, "c.mp4", noise(200_000))
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
     @Test("an absent folder is left over in a run that ends by itself, and no source of it is judged gone")
     func absentOnce() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

@@ -145,13 +145,16 @@ private final class BacklogScene {
         _ = try await daemon?.end(within: .seconds(20))
     }
 
-    /// Waits until it used no processor for a second and every folder was scanned.
+    /// Waits until it used no processor for three seconds, wrote nothing, and every folder was scanned. One second could
+    /// be the wait for a slow disk.
     func sleeps() async throws {
-        var before = -1.0
-        try await eventually("the daemon sleeps", within: .seconds(600), every: .seconds(1)) {
-            let now = try self.processor()
-            defer { before = now }
-            guard now == before else { return false }
+        var before = (processor: -1.0, written: Int64(-1))
+        var still = 0
+        try await eventually("the daemon sleeps", within: .seconds(900), every: .seconds(1)) {
+            let now = (try self.processor(), try self.usage().writtenBytes)
+            still = now == before ? still + 1 : 0
+            before = now
+            guard still >= 3 else { return false }
             return try await self.client.status().folders.allSatisfy { $0.state == "watching" }
         }
     }

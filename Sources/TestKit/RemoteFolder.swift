@@ -1,0 +1,76 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// A folder of another machine, mounted by sshfs: the real program at both ends, with this machine as the other one. Only root may
+/// mount it.
+package final class RemoteFolder {
+    /// Where it is seen.
+    package let path: FilePath
+    /// Where the other machine has it: nothing that happens here is told to this side.
+    package let there: FilePath
+    private let folder = TemporaryFolder()
+    private let program: FilePath
+    private let libraries: FilePath
+    private var child: Child?
+
+    /// What a test that needs it says when it is skipped.
+    package static let need = "mounting by sshfs needs root, /dev/fuse and Debian's packages: sudo make test"
+
+    /// Whether this machine can have one.
+    package static let isPossible = Task { () -> Bool in
+        do {
+            let remote = try RemoteFolder()
+            try await remote.mount()
+            return true
+        } catch { return false }
+    }
+
+    package init() throws {
+        let tools = try Tools.debian(["sshfs", "libfuse3-3", "libglib2.0-0", "openssh-sftp-server"])
+        program = tools.appending("usr/bin/sshfs")
+        libraries = tools
+        (path, there) = (folder.path.appending("mounted"), folder.path.appending("there"))
+        for place in [path, there] { try Files.makeFolders(place) }
+        // In place of ssh: what it would start at the other end.
+        let server = tools.appending("usr/lib/openssh/sftp-server").display
+        let script = try folder.write("ssh", Array("#!/bin/sh\nexec \(server)\n".utf8))
+        _ = script.withCString { chmod($0, 0o755) }
+    }
+
+    // What hangs gets an error, and the mount goes whoever still has it open.
+    deinit { lose() }
+
+    /// Mounts it, and returns when it is there.
+    package func mount() async throws {
+        let ways = [
+            "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib/aarch64-linux-gnu",
+        ]
+        let child = try Child(
+            program,
+            [
+                "-f", "-o", "ssh_command=\(folder.path.appending("ssh").display)", "other:\(there.display)",
+                path.display,
+            ],
+            environment: [
+                "LD_LIBRARY_PATH": ways.map { libraries.appending(FilePath($0)).display }.joined(separator: ":"),
+                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            ],
+            output: folder.path.appending("output"), errors: folder.path.appending("errors"))
+        self.child = child
+        let outside = try FileLook(at: folder.path).device
+        try await eventually("it is mounted") {
+            try child.mustRun()
+            return try FileLook(at: path).device != outside
+        }
+    }
+
+    /// The other machine is gone: every access fails from now on, and the mount stays.
+    package func cut() { child?.end(with: SIGKILL) }
+
+    /// Takes the mount away, whatever became of the other machine.
+    package func lose() {
+        cut()
+        _ = path.withCString { umount2($0, 1 | 2) }
+    }
+}
