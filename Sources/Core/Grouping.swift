@@ -127,14 +127,16 @@ package struct Grouping {
     ///
     /// - Parameters:
     ///   - isExpected: What is missing stands there and will settle; it is looked for again, ever more rarely. Else only
-    ///     another file can change anything.
+    ///     another file can bring the group on its way, and the first look comes later.
     /// - Returns: Whether the reason is news.
     package mutating func wait(_ key: Key, for reason: String, isExpected: Bool, at now: MonotonicTime) -> Bool {
         guard var group = groups[key] else { return false }
         let isNews = group.reason != reason
         group.reason = reason
         group.looks += 1
-        group.next = isExpected ? now.advanced(by: .seconds(1 << min(group.looks - 1, 6))) : nil
+        // Also where only another file can change anything: what waits may be removed, of which nobody tells.
+        let least = isExpected ? 0 : 3
+        group.next = now.advanced(by: .seconds(1 << min(max(group.looks - 1, least), 6)))
         groups[key] = group
         return isNews
     }

@@ -65,7 +65,7 @@ extension Agent: Operations {
         let attempts = try await house.store.failures(row.upload.id).map {
             AttemptView(generation: $0.generation, attempt: $0.attempt, error: ErrorView($0.failure))
         }
-        let media = MediaView(try await house.store.mediaFacts(of: row.asset.id))
+        let media = MediaView(try await mediaFacts(of: row.asset))
         return UploadDetail(upload: await view(row), attempts: attempts, media: media)
     }
 

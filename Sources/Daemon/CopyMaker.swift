@@ -16,6 +16,8 @@ struct Content: Sendable {
 enum CopyResult: Sendable {
     case ready(Content)
     case failed(StagingError)
+    /// Its folder lacks what it must have: nothing of it is looked at.
+    case away(String)
 }
 
 /// Makes ready the assets of one batch, each in the way of its folder. A value for a thread that may wait for the disk.
@@ -29,8 +31,12 @@ struct CopyMaker: Sendable {
     /// A batch of small files is over before anybody could look.
     fileprivate let isSeen: Bool
     fileprivate let stop: StopFlag
+    fileprivate let house: House
 
     func make(_ asset: AssetRecord) -> CopyResult {
+        if let missing = SourceHome.requirementMissing(of: asset, house) {
+            return .away("\(asset.root.display): \(missing)")
+        }
         do throws(StagingError) { return .ready(try content(of: asset)) } catch { return .failed(error) }
     }
 
@@ -84,7 +90,7 @@ extension Stager {
         let isSeen = batch.count == 1 && (batch[0].size > Self.smallFile || batch[0].keeping == .export)
         return CopyMaker(
             staging: house.staging, making: house.making, origins: await house.origins(of: batch), methods: methods,
-            exports: exports, isSeen: isSeen, stop: stop)
+            exports: exports, isSeen: isSeen, stop: stop, house: house)
     }
 }
 

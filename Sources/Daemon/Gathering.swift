@@ -46,7 +46,10 @@ actor Gathering {
         var alone: [SettledFile] = []
         let isFull = grouping.count >= Self.most
         for file in files {
-            guard let rule = house.folder(file.folder)?.group else {
+            guard let folder = house.folder(file.folder), let rule = folder.group,
+                // One that is skipped leads nobody; when it is filled one day it comes again.
+                file.look.size > 0 || folder.empty == .upload
+            else {
                 alone.append(file)
                 continue
             }
@@ -102,22 +105,42 @@ actor Gathering {
             if name.stem == key.stem { return true }
             return rule.isSidecar(name) && name.stem.stem == key.stem && names.contains(name.stem)
         }.map { key.directory.appending($0) }.filter { group.members[$0] == nil && taken.takes($0) }
-        let missing = await comes(try await unknown(others, first.root, key.folder), first.root, folder)
+        let neighbours = try await neighbours(others, first.root, key.folder)
+        let missing = await comes(try await unknown(neighbours), first.root, folder)
         // More came while the disk was asked.
         guard let now = grouping.all[key], now.members.keys == group.members.keys else { return bell.ring() }
-        let isLed = (group.members.keys + others).contains { !rule.isSidecar($0.name) }
+        // One of before, too: a sidecar may come late, and a video may have another version.
+        let before = neighbours.first {
+            !rule.isSidecar($0.relative.name) && ($0.look.size > 0 || folder.empty == .upload)
+        }
+        let isNew = group.members.keys.contains { !rule.isSidecar($0.name) }
+        var leader = before?.relative
+        if leader == nil, !isNew { leader = try await gone(key, rule) }
         if let one = missing.first {
             let reason = "waits for \(one.name.display), which has not settled"
             if grouping.wait(key, for: reason, isExpected: true, at: house.clocks.monotonic()) { tell(key, reason) }
-        } else if !isLed {
+        } else if !isNew, leader == nil {
             let reason = "a sidecar file that waits for its \(key.stem.display).*"
             if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { tell(key, reason) }
         } else {
-            let leader = others.first { !rule.isSidecar($0.name) }
             for one in others { expected[first.root.appending(one)] = nil }
-            try await handOn(grouping.take(key), of: key.folder, asUnit: true, with: leader)
+            // Sources wait for each other also when only a sidecar of before is still on its way.
+            let joins = leader ?? neighbours.first?.relative
+            try await handOn(grouping.take(key), of: key.folder, asUnit: true, with: joins)
         }
     }
+
+    /// The video that these belong to, when it was taken within the last day and is not there any more: its release was
+    /// quicker than its sidecar.
+    private func gone(_ key: Grouping.Key, _ rule: GroupRule) async throws -> FilePath? {
+        let start = FilePath(bytes: key.directory.appending(key.stem).bytes + [UInt8(ascii: ".")])
+        let since = house.clocks.wall().advanced(by: .zero - Self.lateness)
+        return try await house.store.taken(in: key.folder, beginningWith: start, since: since).first {
+            !rule.isSidecar($0.name) && $0.stem == key.directory.appending(key.stem)
+        }
+    }
+
+    private static let lateness: Duration = .seconds(86_400)
 
     private func handOn(
         _ files: [SettledFile], of folder: String, asUnit: Bool = false, with leader: FilePath? = nil
@@ -127,24 +150,35 @@ actor Gathering {
         try await intake.take(files, asUnit: asUnit, with: leader)
     }
 
-    /// Those that stand there and were never taken: they are on their way through the watcher.
-    private func unknown(
-        _ files: [FilePath], _ root: FilePath, _ folder: String
-    ) async throws -> [(relative: FilePath, look: FileLook)] {
+    private struct Neighbour: Sendable {
+        let relative: FilePath
+        let look: FileLook
+        let identity: StoredIdentity
+    }
+
+    /// Those that stand there.
+    private func neighbours(_ files: [FilePath], _ root: FilePath, _ folder: String) async throws -> [Neighbour] {
         if files.isEmpty { return [] }
         let fileSystems = fileSystems
-        let found = try await blocking {
+        return try await blocking {
             // Another card may have got the device number since.
             fileSystems.forget()
-            return try files.compactMap { relative -> (FilePath, FileLook, StoredIdentity)? in
+            return try files.compactMap { relative in
                 let path = root.appending(relative)
                 guard let look = try FileLook.ifPresent(at: path), look.isRegular else { return nil }
                 let system = fileSystems.identity(at: path, device: look.device)
-                return (relative, look, StoredIdentity(look, folder: folder, relative: relative, on: system))
+                return Neighbour(
+                    relative: relative, look: look,
+                    identity: StoredIdentity(look, folder: folder, relative: relative, on: system))
             }
         }
-        let known = try await house.store.known(found.map(\.2))
-        return zip(found, known).filter { !$0.1 }.map { ($0.0.0, $0.0.1) }
+    }
+
+    /// Those that were never taken: they are on their way through the watcher.
+    private func unknown(_ files: [Neighbour]) async throws -> [(relative: FilePath, look: FileLook)] {
+        if files.isEmpty { return [] }
+        let known = try await house.store.known(files.map(\.identity))
+        return zip(files, known).filter { !$0.1 }.map { ($0.0.relative, $0.0.look) }
     }
 
     /// Those of them that may still settle. One that has been the same for much longer than that takes is left out by a

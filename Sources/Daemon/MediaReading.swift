@@ -18,12 +18,13 @@ struct MediaReading: Sendable {
     /// - Parameters:
     ///   - path: Where the bytes are.
     ///   - name: The source's name. Only what it calls a recording or a picture is opened.
-    func facts(at path: FilePath, named name: FilePath) -> MediaFacts {
+    ///   - probes: Whether `ffprobe` may be started for what our own readers do not know: a process for each such file.
+    func facts(at path: FilePath, named name: FilePath, probes: Bool) -> MediaFacts {
         guard Self.isPromising(name) else { return MediaFacts() }
         guard let pieces = try? Pieces(path: path), let facts = try? Facts.of(pieces, named: name) else {
             return MediaFacts()
         }
-        return facts.isEmpty ? probe?.facts(of: path) ?? facts : facts
+        return facts.isEmpty && probes ? probe?.facts(of: path) ?? facts : facts
     }
 
     private static func isPromising(_ name: FilePath) -> Bool {
@@ -41,7 +42,8 @@ extension Intake {
         guard house.folder(file.folder)?.namesMediaFacts == true else { return MediaFacts() }
         let (reading, path) = (house.mediaReading, path ?? file.path)
         // It throws nothing.
-        return (try? await blocking { reading.facts(at: path, named: file.relative.name) }) ?? MediaFacts()
+        return (try? await blocking { reading.facts(at: path, named: file.relative.name, probes: true) })
+            ?? MediaFacts()
     }
 
     /// What the recording says that the others of its group belong to: a sidecar says nothing of itself, and is to get a name
@@ -66,17 +68,35 @@ extension Stager {
     /// What staged copies say of themselves, by their assets. Those that are uploaded from where they stand are read there.
     func facts(of assets: [AssetRecord]) async -> [Int64: MediaFacts] {
         let (reading, staging) = (house.mediaReading, house.staging)
+        // Where no template asks, only a person does (`show`): a burst of files must not wait for a process each.
+        let probed = Set(assets.filter { house.folder($0.folder)?.namesMediaFacts == true }.map(\.id))
         let found = try? await blocking { () -> [Int64: MediaFacts] in
             var found: [Int64: MediaFacts] = [:]
             for asset in assets {
                 let copy = staging.path(asset.stagedName)
                 let place = (try? FileLook.ifPresent(at: copy)) == nil ? asset.path : copy
-                found[asset.id] = reading.facts(at: place, named: asset.identity.relative.name)
+                found[asset.id] = reading.facts(
+                    at: place, named: asset.identity.relative.name, probes: probed.contains(asset.id))
             }
             return found
         }
         // It throws nothing.
         return found ?? [:]
+    }
+}
+
+extension Agent {
+    /// What is known of an asset's recording; read now where nobody has asked `ffprobe` yet and the bytes are still there.
+    func mediaFacts(of asset: AssetRecord) async throws -> MediaFacts {
+        let known = try await house.store.mediaFacts(of: asset.id)
+        guard known.isEmpty else { return known }
+        let (reading, copy) = (house.mediaReading, house.staging.path(asset.stagedName))
+        // Whoever asks is not to wait for a disk that does not answer: then nothing is known.
+        return
+            (try? await SlowDisk(patience: .seconds(3)).run { _ in
+                let place = (try? FileLook.ifPresent(at: copy)) == nil ? asset.path : copy
+                return reading.facts(at: place, named: asset.identity.relative.name, probes: true)
+            }) ?? known
     }
 }
 

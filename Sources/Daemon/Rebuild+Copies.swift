@@ -109,7 +109,7 @@ extension Rebuild {
         }
         var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
         let (reading, path) = (house.mediaReading, staged.path)
-        restored.media = try await blocking { reading.facts(at: path, named: file.relative.name) }
+        restored.media = try await blocking { reading.facts(at: path, named: file.relative.name, probes: false) }
         restored.stagedSize = origin.staged
         restored.sourceSHA256 = origin.staged == nil ? nil : sourceSHA256
         return restored

@@ -249,7 +249,9 @@ package final class Rebuild: Sendable {
         var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
         if copy != nil {
             let reading = house.mediaReading
-            restored.media = try await blocking { reading.facts(at: file.path, named: file.relative.name) }
+            restored.media = try await blocking {
+                reading.facts(at: file.path, named: file.relative.name, probes: false)
+            }
         }
         return restored
     }

@@ -20,6 +20,18 @@ enum SourceHome {
         return nil
     }
 
+    /// What the asset's folder must have by its own settings and lacks, so that nothing of it counts; `nil` when it lacks
+    /// nothing. Costs next to nothing where nothing is asked for.
+    static func requirementMissing(of asset: AssetRecord, _ house: House) -> String? {
+        house.folder(asset.folder)?.watch.requirement == FolderRequirement() ? nil : missing(asset, house)
+    }
+
+    /// The same, also by what fstab(5) says.
+    private static func missing(_ asset: AssetRecord, _ house: House) -> String? {
+        guard let rule = house.folder(asset.folder)?.watch, rule.path == asset.root else { return nil }
+        return FolderGate(rule.path, [rule.requirement]).missing()
+    }
+
     enum Whereabouts: Sendable {
         /// Its name stands there.
         case there
@@ -36,12 +48,10 @@ enum SourceHome {
     /// and after the name was looked for.
     static func whereabouts(of asset: AssetRecord, _ house: House) throws(SystemError) -> Whereabouts {
         for _ in 0..<10 {
+            // Whatever has its name there then: it is not what the folder is to hold.
+            if requirementMissing(of: asset, house) != nil { return .away }
             if try FileLook.ifPresent(at: asset.path) != nil { return .there }
-            if let rule = house.folder(asset.folder)?.watch, rule.path == asset.root,
-                FolderGate(rule.path, [rule.requirement]).missing() != nil
-            {
-                return .away
-            }
+            if missing(asset, house) != nil { return .away }
             // A file system may be mounted anywhere below the folder: the nearest directory that is left tells.
             var nearest = asset.path.parent
             while nearest != asset.root, nearest.relative(to: asset.root) != nil,

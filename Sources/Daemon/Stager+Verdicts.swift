@@ -13,7 +13,13 @@ extension Stager {
         }
         do {
             if !copied.isEmpty { try await publish(copied) }
-            for case (let asset, .failed(let error)) in results { try await handle(error, asset) }
+            for (asset, result) in results {
+                switch result {
+                case .ready: break
+                case .failed(let error): try await handle(error, asset)
+                case .away(let reason): waitForDisk(asset, reason)
+                }
+            }
         } catch let error as StoreError {
             // The assets stay recorded as arrived: they are copied again, but not at once.
             house.stateFailed(error)
@@ -52,6 +58,7 @@ extension Stager {
         if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
         for (asset, content) in copied where owned.contains(asset.id) {
             forgetDeferral(asset.id)
+            changes[asset.id] = nil
             _ = house.troubles.clear(Self.trouble(of: asset.folder))
             if repeats.contains(asset.id) {
                 house.log.info(
@@ -81,6 +88,7 @@ extension Stager {
         case .changed:
             forgetDeferral(asset.id)
             house.log.info("changed while it was copied, waits until it settles again", ["path": asset.path.display])
+            tire(asset)
             try await house.store.unsettle(asset.id, version: asset.version)
             unsettledBell.ring()
             reconsider(asset.folder, asset.identity.relative)
@@ -149,6 +157,26 @@ extension Stager {
         putOff(asset, kind, reason, isSaid: true)
     }
 
+    /// One that is another each time is copied more and more seldom.
+    private func tire(_ asset: AssetRecord) {
+        let count = (changes[asset.id] ?? 0) + 1
+        changes[asset.id] = count
+        guard count >= 3 else { return }
+        let wait = Backoff(first: .seconds(5), ceiling: .seconds(600)).wait(afterFailures: count - 2, luck: 1)
+        deferred[asset.id] = Deferral(
+            until: house.clocks.monotonic().advanced(by: wait), failures: 0, exports: asset.keeping == .export,
+            folder: asset.folder)
+        let now = house.clocks.wall()
+        let reason =
+            "it was another \(count) times in a row when its copy was made"
+            + (asset.keeping == .export ? "; the command of `export` must not write to its source" : "")
+        _ = house.stagingHolds.set(
+            "\(asset.id)", Hold(.backoff, since: now, until: now.advanced(by: wait), text: reason))
+        if count & (count - 1) == 0 {
+            house.log.warning("copied more seldom", ["path": asset.path.display, "reason": reason])
+        }
+    }
+
     private func waitForDisk(_ asset: AssetRecord, _ reason: String) {
         house.diskIsAway(asset.folder, reason)
         putOff(asset, .absent, reason, isSaid: true)
@@ -201,6 +229,7 @@ extension Stager {
             return house.stagerBell.ring()
         }
         forgetDeferral(asset.id)
+        changes[asset.id] = nil
         house.log.warning("not uploaded", ["path": asset.path.display, "reason": failure.message])
     }
 

@@ -21,6 +21,8 @@ actor Stager {
     private var redeemed = StagingRoom.Promise()
     /// Assets whose source cannot be read now, and when they are tried again.
     var deferred: [Int64: Deferral] = [:]
+    /// How often in a row an asset's source was another when its copy was made.
+    var changes: [Int64: Int] = [:]
     /// Folders whose settings stand in the way of all of their files.
     var troubled: Set<String> = []
     /// The staging folder did not take a copy: it is not tried again before this.

@@ -46,6 +46,9 @@ package struct FFProbe: Sendable {
         // What it prints is another program's word: what cannot be read says nothing.
         guard (try? checkJSON(answer)) != nil, let answer = try? JSONDecoder().decode(Answer.self, from: Data(answer))
         else { return MediaFacts() }
+        let video = answer.streams?.first { $0.codec_type == "video" }
+        // A picture of no size is what it says of bytes that it only knows by the file's name.
+        if let video, (video.width ?? 0) <= 0 || (video.height ?? 0) <= 0 { return MediaFacts() }
         var facts = MediaFacts()
         if let seconds = answer.format?.duration.flatMap({ Double($0) }), seconds > 0, seconds <= 366 * 86_400 {
             facts.duration = Int64(seconds * 1000)
@@ -54,7 +57,7 @@ package struct FFProbe: Sendable {
         facts.recorded = tags["creation_time"].flatMap { Facts.moment($0.utf8) }
         facts.make = tags["make"].flatMap { Facts.text($0.utf8) }
         facts.model = tags["model"].flatMap { Facts.text($0.utf8) }
-        if let video = answer.streams?.first(where: { $0.codec_type == "video" }) {
+        if let video {
             facts.width = video.width.flatMap { Facts.pixels(UInt64(max(0, $0))) }
             facts.height = video.height.flatMap { Facts.pixels(UInt64(max(0, $0))) }
         }

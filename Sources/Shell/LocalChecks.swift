@@ -146,6 +146,12 @@ enum LocalChecks {
 
     private static func state(_ path: FilePath) -> CheckResult {
         let result = ownFolder(path, what: "the queue")
+        if result.verdict != .failed, let space = try? Space(at: existing(path).base), space.free < Store.neededRoom {
+            return CheckResult(
+                .failed,
+                "\(Units.bytes(space.free)) free, and the queue needs \(Units.bytes(Store.neededRoom)): make room there"
+            )
+        }
         // A file system that does not tell its space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(path).base), space.free < Store.scarceRoom
         else { return result }

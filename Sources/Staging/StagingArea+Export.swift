@@ -151,12 +151,17 @@ extension StagingArea {
         return kept.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
     }()
 
+    /// With more room than that the staging folder is not what a command found full, unless its file is larger still: then the
+    /// next attempt finds it so.
+    private static let littleRoom: Int64 = 256 << 20
+
     private func judge(_ result: Program.Result, _ export: Export) throws(StagingError) {
         let said = Self.lastLines(result.complaint)
         func failed(_ code: String, _ how: String) -> StagingError {
-            // It mostly is no fault of the file then.
-            if result.complaint.contains("No space left on device") || result.complaint.contains("Disk quota exceeded")
-            {
+            // Of which disk it speaks, it does not say: a full one is no fault of the file, and another's is none of ours.
+            let complains =
+                result.complaint.contains("No space left on device") || result.complaint.contains("Disk quota exceeded")
+            if complains, let free = try? free(), free < Self.littleRoom {
                 return .full(SystemError(call: "export", subject: folder.display, code: ENOSPC))
             }
             return .commandFailed(code: code, "`\(export.program)` \(how)" + (said.isEmpty ? "" : "; it said: \(said)"))

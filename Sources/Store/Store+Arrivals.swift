@@ -26,6 +26,21 @@ extension Store {
         }
     }
 
+    /// Files of a folder that were taken, by how their paths below it begin.
+    ///
+    /// - Parameter since: Only those that were seen since then.
+    package func taken(in folder: String, beginningWith start: FilePath, since: WallTime) throws -> [FilePath] {
+        // Everything that begins so lies between it and the next byte string of its length.
+        guard let last = start.bytes.last, last < 255 else { return [] }
+        let end = Array(start.bytes.dropLast()) + [last + 1]
+        return try connection.all(
+            """
+            SELECT relative FROM tombstone
+            WHERE folder = ?1 AND relative >= ?2 AND relative < ?3 AND asset IS NOT NULL AND seen_at >= ?4 LIMIT 100
+            """, [.text(folder), .blob(start.bytes), .blob(end), .integer(since.milliseconds)]
+        ) { FilePath(bytes: $0.blob(0)) }
+    }
+
     /// Writes settled files down, each with its uploads and its tombstone: one transaction for all.
     package func record(_ arrivals: [Arrival]) async throws -> [ArrivalOutcome] {
         try await change { connection in

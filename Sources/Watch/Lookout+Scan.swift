@@ -147,12 +147,24 @@ extension Lookout {
     /// The folder is there, and is not the one that is meant: nothing in it is looked at, and nothing is concluded.
     private func leaveAbsent(_ root: Root, _ missing: String) {
         dissolve(root.top)
+        forgetFiles(of: root)
         (root.top.device, root.top.inode, root.points) = (0, 0, nil)
         root.nextLook = min(root.nextLook, now.advanced(by: pace.absent))
         if root.condition != .absent(missing) {
             notice("folder \(root.path.display) is absent: \(missing); looking again every \(words(pace.absent))")
         }
         root.condition = .absent(missing)
+    }
+
+    /// What settles in a folder that is absent is not the folder's: it is found again when that is back.
+    private func forgetFiles(of root: Root) {
+        settling.revise { place, group in
+            place.directory.root === root ? nil : (group, rules[group].settings.quietFor)
+        }
+        found.removeAll { $0.directory.root === root }
+        asked = asked?.map { $0?.directory.root === root ? nil : $0 }
+        ready.removeAll { $0.place.directory.root === root }
+        skipped = skipped.filter { $0.key.directory.root !== root }
     }
 
     /// The top of a tree could be opened.

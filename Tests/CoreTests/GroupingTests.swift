@@ -37,7 +37,7 @@ struct GroupingTests {
         #expect(grouping.due(at: at(9)).count == 1)
     }
 
-    @Test("what is missing and stands there is looked for ever more rarely; nothing else wakes anybody")
+    @Test("what is missing and stands there is looked for ever more rarely")
     func looks() {
         var grouping = Grouping()
         let key = Grouping.Key(file("c.mp4"))
@@ -54,7 +54,23 @@ struct GroupingTests {
         #expect(waits == [1, 2, 4, 8, 16, 32, 64, 64])
         let isNews = grouping.wait(key, for: "its video", isExpected: false, at: now)
         #expect(isNews)
-        #expect(grouping.next == nil)
+        #expect(grouping.next == now.advanced(by: .seconds(64)))
+    }
+
+    @Test("what waits for a file that may never come is looked at soon, in case it goes itself, and then seldom")
+    func lone() {
+        var grouping = Grouping()
+        let key = Grouping.Key(file("c.xml"))
+        grouping.add(file("c.xml"), wait: .zero, at: start)
+        var now = start
+        var waits: [Int64] = []
+        for _ in 0..<7 {
+            _ = grouping.wait(key, for: "its video", isExpected: false, at: now)
+            let next = grouping.next ?? now
+            waits.append(next.since(now).components.seconds)
+            now = next
+        }
+        #expect(waits == [8, 8, 8, 8, 16, 32, 64])
     }
 
     @Test("a member that went is forgotten, and with the last one its group")

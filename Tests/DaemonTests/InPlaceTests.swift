@@ -12,12 +12,18 @@ import Testing
 /// Sources that are uploaded as they stand.
 @Suite("In place", .timeLimit(.minutes(Patience.minutes(1))))
 struct InPlaceTests {
-    private func scene(_ destinations: [String] = ["nas"]) async throws -> AgentScene {
+    /// - Parameter watches: Whether files come in by themselves too; else only by hand.
+    private func scene(watches: Bool = false) async throws -> AgentScene {
         try await AgentScene { settings in
             settings.staging.copy = .inPlace
-            settings.folders[0].watch.exclude = []
+            if watches { settings.folders[0].watch.exclude = [] }
             settings.folders[0].watch.quietFor = .milliseconds(50)
         }
+    }
+
+    /// The id of the first upload of a file that the watcher takes.
+    private func taken(_ scene: AgentScene, _ path: FilePath) async throws -> String {
+        try await eventually("it is taken") { try await uploads(scene, of: path).first?.upload.id }
     }
 
     private func row(_ scene: AgentScene, _ id: String) async throws -> UploadRow {
@@ -63,7 +69,7 @@ struct InPlaceTests {
         "a source that changes while it is sent is given up at the remote, and comes back as a new version",
         arguments: ["opened", "sent"], [1000, 1004])
     func changed(_ moment: String, _ size: Int) async throws {
-        let scene = try await scene()
+        let scene = try await scene(watches: true)
         let next = noise(size, seed: 77)
         scene.remote.when(moment) { order in
             // As a camera that writes over its oldest clip.
@@ -71,7 +77,7 @@ struct InPlaceTests {
             try? Files.replace(order.file.path, with: next)
         }
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
-        let id = try await scene.add(path)
+        let id = try await taken(scene, path)
         try await scene.reach(.cancelled, [id])
         #expect(try await row(scene, id).failure?.code == "source_changed")
         try await eventually("the new version is there") {
@@ -88,7 +94,7 @@ struct InPlaceTests {
 
     @Test("a change that keeps size and time is found by the content, a chmod is none", arguments: [true, false])
     func sameLook(_ isRewritten: Bool) async throws {
-        let scene = try await scene()
+        let scene = try await scene(watches: true)
         scene.remote.when("opened") { order in
             let look = try? FileLook(at: order.file.path)
             guard let file = try? Descriptor.open(order.file.path, for: .updating), let look else { return }
@@ -97,7 +103,7 @@ struct InPlaceTests {
             try? file.setMode(0o640, named: order.file.path)
         }
         let path = try scene.folder.write("cam/a.mp4", noise(1000))
-        let id = try await scene.add(path)
+        let id = try await taken(scene, path)
         try await scene.reach(isRewritten ? .cancelled : .completed, [id])
         try await eventually("one version is there") {
             try await uploads(scene, of: path).last?.upload.state == .completed

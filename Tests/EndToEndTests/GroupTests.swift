@@ -100,6 +100,75 @@ struct GroupTests {
         #expect(try received(fixture).count == 3)
     }
 
+    @Test("an empty video leads nobody: its sidecar waits until it is filled, and then they go together")
+    func emptyVideo() async throws {
+        let fixture = try fixture("wait: 200ms")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("clip.mp4", fixture, size: 0)
+        try drop("clip.xml", fixture)
+        try await eventually("it waits", every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("waits for its clip.*") == true
+        }
+        #expect(try received(fixture).isEmpty)
+        let path = fixture.drop.appending("clip.mp4")
+        let video = try Descriptor.open(path, for: .updating)
+        try video.write(noise(1000), named: path)
+        try video.close(named: path)
+        try await eventually("both are over") { try left(fixture).isEmpty }
+        #expect(try received(fixture) == ["clip.mp4", "clip.xml"])
+    }
+
+    @Test("a sidecar that comes when its video was released already goes after it; one that is removed is forgotten")
+    func late() async throws {
+        let fixture = try fixture("wait: 200ms")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try drop("clip.mp4", fixture)
+        try await eventually("the video is over") { try left(fixture).isEmpty && received(fixture) == ["clip.mp4"] }
+        try drop("clip.srt", fixture)
+        try await eventually("the late one is over") { try left(fixture).isEmpty && received(fixture).count == 2 }
+        try drop("lone.xml", fixture)
+        try await eventually("it waits", every: .milliseconds(100)) {
+            try await fixture.ask("status", [])?.contains("lone.xml") == true
+        }
+        try Files.remove(fixture.drop.appending("lone.xml"))
+        try await eventually("it is forgotten", within: .seconds(60), every: .milliseconds(200)) {
+            try await fixture.ask("status", [])?.contains("lone.xml") == false
+        }
+    }
+
+    @Test("a new version of a verified video is not released before the sidecar that still waits")
+    func newVersion() async throws {
+        let fixture = try fixture("wait: 200ms")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("it answers", every: .milliseconds(100)) {
+            try await fixture.ask("pause", ["--all"]) != nil
+        }
+        for name in ["clip.mp4", "clip.xml"] { try drop(name, fixture) }
+        let sidecar = try await eventually("both are taken", every: .milliseconds(100)) {
+            try await fixture.ask("list", ["--text", "clip.xml", "--json"])?.firstMatch(of: /"id":"([0-9A-Z]{26})"/).map
+            {
+                String($0.1)
+            }
+        }
+        _ = try #require(await fixture.ask("pause", [sidecar]))
+        _ = try #require(await fixture.ask("resume", ["--all"]))
+        try await eventually("the video is verified", every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":1,") == true
+        }
+        try drop("clip.mp4", fixture, size: 30_000)
+        try await eventually("its new version is too", every: .milliseconds(100)) {
+            try await fixture.ask("status", ["--json"])?.contains("\"completed\":2,") == true
+        }
+        // The release has looked at it when it has looked at one that came later.
+        try drop("other.mp4", fixture)
+        try await eventually("another one is over") { try left(fixture) == ["clip.mp4", "clip.xml"] }
+        _ = try #require(await fixture.ask("resume", [sidecar]))
+        try await eventually("all are over") { try left(fixture).isEmpty }
+    }
+
     @Test("a rebuild knows what travels together, and what the recordings said")
     func rebuilt() async throws {
         let fixture = try fixture()

@@ -88,7 +88,15 @@ struct ModelTests {
             try Descriptor.open(paths[number % 2], for: .updating).close(named: paths[number % 2])
         }
         daemon.send(SIGCONT)
-        try await eventually("the loss is noticed") { try await (fixture.status()?.overflows ?? 0) > status.overflows }
+        do {
+            try await eventually("the loss is noticed") {
+                try await (fixture.status()?.overflows ?? 0) > status.overflows
+            }
+        } catch let overdue as Overdue {
+            let now = try await fixture.ask("status") ?? "no answer"
+            throw Outcome.Failed(
+                problems: ["\(overdue); \(status.overflows) before", now], lastWords: fixture.lastWords())
+        }
     }
 
     private func check(

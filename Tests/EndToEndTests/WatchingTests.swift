@@ -115,6 +115,42 @@ struct WatchingTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
+    @Test("what settles in a folder that becomes absent is left alone, and no source of it goes until it is back")
+    func absentMeanwhile() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        fixture.killReceiver()
+        fixture.settleKeys = ", writers: skip"
+        fixture.folderKeys = ["require: {file: .here}"]
+        let mark = fixture.drop.appending(".here")
+        func put(_ name: FilePath) throws {
+            let path = fixture.drop.appending(name)
+            let file = try Descriptor.open(path, for: .creating)
+            try file.write(noise(1000), named: path)
+            try file.close(named: path)
+        }
+        try put(".here")
+        try put("staged.mp4")
+        try fixture.startDaemon()
+        try await eventually("it is staged") { try !Outcome.files(in: fixture.staging, hidden: true).isEmpty }
+        try put("settling.mp4")
+        try Files.remove(mark)
+        _ = try await status(fixture, says: ".here is missing")
+        try await fixture.startReceiver()
+        try await arrives(fixture, "staged.mp4", noise(1000))
+        try await eventually("its release waits") {
+            try fixture.daemon?.complained().contains("wait for its disk") == true
+        }
+        #expect(try FileLook.ifPresent(at: fixture.drop.appending("staged.mp4")) != nil)
+        #expect(try FileLook.ifPresent(at: fixture.received.appending("settling.mp4")) == nil)
+        try put(".here")
+        try await arrives(fixture, "settling.mp4", noise(1000))
+        try await eventually("both are released", within: .seconds(60)) {
+            try Files.names(in: fixture.drop) == [".here"]
+        }
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
     @Test("a file waits for its marker; status says so, and show names the rung")
     func marker() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

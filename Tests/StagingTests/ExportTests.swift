@@ -151,9 +151,30 @@ struct ExportTests {
             Issue.record("a crash is the file's")
             return
         }
-        guard case .full = try refusal("echo 'av_interleaved_write_frame(): No space left on device' >&2; exit 1")
-        else {
-            Issue.record("a full disk is no fault of the file")
+        guard case .commandFailed = try refusal(Self.fullDisk) else {
+            Issue.record("another disk than ours is full: that stops nobody else")
+            return
+        }
+    }
+
+    private static let fullDisk = "echo 'av_interleaved_write_frame(): No space left on device' >&2; exit 1"
+
+    @Test("a command that finds the staging disk full is no fault of the file", .enabled(if: SmallDisk.isPossible))
+    func fullDisk() throws {
+        let disk = try SmallDisk()
+        let small = StagingArea(folder: disk.path.appending("staging"))
+        try small.prepare()
+        let command = try CommandWords(["sh", "-c", Self.fullDisk, "sh", "{input}", "{output}"])
+        let error = #expect(throws: StagingError.self) {
+            _ = try small.export(
+                CopyingTests.wanted(source), as: "1",
+                Export(
+                    command: command, output: "a.mp4", timeout: .seconds(30), minSize: 1, folder: "cam",
+                    relative: "a.mov"),
+                digestsSource: false, progress: { _ in }, isStopped: { false })
+        }
+        guard case .full? = error else {
+            Issue.record("\(String(describing: error))")
             return
         }
     }
