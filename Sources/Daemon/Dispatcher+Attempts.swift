@@ -210,7 +210,9 @@ extension Dispatcher {
                     "reason": failure.message,
                 ])
         case .copyLost(let failure):
-            house.log.warning("staged copy lost, staging again", ["id": upload.id, "reason": failure.message])
+            let what =
+                claim.asset.keeping == .inPlace ? "source lost, looked for again" : "staged copy lost, staging again"
+            house.log.warning(what, ["id": upload.id, "reason": failure.message])
         case .sourceChanged(let failure, _):
             house.log.warning("given up", ["id": upload.id, "reason": failure.message])
             reconsiderSource(claim.asset.folder, claim.asset.identity.relative)

@@ -62,8 +62,9 @@ struct UploadRun: Sendable {
     func copyLost() -> Verdict {
         let failure = Failure(
             .local, code: "copy_lost",
-            message:
-                "the staged copy \(house.staging.path(claim.asset.stagedName).display) is missing or has another size",
+            message: claim.asset.keeping == .inPlace
+                ? "\(claim.asset.path.display), which is uploaded in place, is not there"
+                : "the staged copy \(house.staging.path(claim.asset.stagedName).display) is missing or has another size",
             at: house.clocks.wall(), retryable: true)
         return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false, spent: 0)
     }

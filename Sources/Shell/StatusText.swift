@@ -37,7 +37,10 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
             lines.append(entry("", "\(file.path) \(printable(file.reason))", console, .yellow))
         }
         if let card = folder.card {
-            lines.append(entry("", cardText(card), console, card.level == CardLevel.busy.rawValue ? .yellow : .green))
+            lines.append(
+                entry(
+                    "", cardText(card, waiting: folder.gathering?.first), console,
+                    card.level == CardLevel.busy.rawValue ? .yellow : .green))
         }
         if let retention = folder.retention { lines.append(entry("", retentionText(retention, now), console)) }
     }
@@ -113,7 +116,9 @@ func retentionText(_ retention: RetentionView, _ now: WallTime) -> String {
 }
 
 /// `safe to remove: every file is staged; 3 uploads go on without it`
-func cardText(_ card: CardView) -> String {
+///
+/// - Parameter waiting: A file of the folder that waits for its group.
+func cardText(_ card: CardView, waiting: GatheringView? = nil) -> String {
     func files(_ count: Int, _ one: String, _ many: String) -> String { "\(count) \(count == 1 ? one : many)" }
     let failed =
         card.failed > 0
@@ -130,7 +135,7 @@ func cardText(_ card: CardView) -> String {
         return "do not remove: "
             + (card.unstaged > 0
                 ? "\(files(card.unstaged, "file is", "files are")) not staged yet"
-                : "files on it are still being looked at")
+                : waiting.map { "\($0.path): \(printable($0.reason))" } ?? "files on it are still being looked at")
             + failed
     }
 }

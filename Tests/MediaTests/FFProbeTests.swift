@@ -28,6 +28,7 @@ struct FFProbeTests {
         arguments: [
             "", "{", "[]", "{}", #"{"format": {"duration": "NaN"}}"#, #"{"format": {"duration": "1e300"}}"#,
             #"{"streams": [{"codec_type": "video", "width": -5, "height": 9223372036854775807}]}"#,
+            #"{"streams": [{"codec_type": "video", "width": 0, "height": 0}], "format": {"duration": "0.04"}}"#,
             String(repeating: "[", count: 600),
         ])
     func nothing(_ text: String) { #expect(FFProbe.facts(from: Array(text.utf8)).isEmpty) }

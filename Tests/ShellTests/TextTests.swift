@@ -9,6 +9,36 @@ private let now = ManualClocks().wall()
 
 private func screenOf(_ width: Int) -> Console { Screen().console(width: width) }
 
+@Suite("What status says of a disk that can be pulled out")
+struct CardTextTests {
+    private func text(
+        _ level: String, unstaged: Int = 0, unverified: Int = 0, failed: Int = 0, unreleased: Int = 0,
+        waiting: GatheringView? = nil
+    ) -> String {
+        cardText(
+            CardView(
+                level: level, settling: level == "busy" && unstaged == 0, unstaged: unstaged, unverified: unverified,
+                failed: failed, unreleased: unreleased), waiting: waiting)
+    }
+
+    @Test("is whether it may be, and why not")
+    func words() {
+        #expect(text("busy", unstaged: 1) == "do not remove: 1 file is not staged yet")
+        #expect(text("busy") == "do not remove: files on it are still being looked at")
+        #expect(
+            text("busy", waiting: GatheringView(path: "/c/a.xml", reason: "a sidecar file that waits for its a.*"))
+                == "do not remove: /c/a.xml: a sidecar file that waits for its a.*")
+        #expect(
+            text("staged", unverified: 3, failed: 1)
+                == "safe to remove: every file is staged; 2 uploads go on without it; 1 upload failed: "
+                + "`sluice list --list failed` names them")
+        #expect(
+            text("staged", unreleased: 2)
+                == "safe to remove: every file is staged; 2 sources on it still to be released")
+        #expect(text("verified") == "safe to remove: every file is verified")
+    }
+}
+
 @Suite("Table")
 struct TableTests {
     static let uploads: [UploadView] = [
