@@ -158,9 +158,7 @@ extension Lookout {
 
     /// What settles in a folder that is absent is not the folder's: it is found again when that is back.
     private func forgetFiles(of root: Root) {
-        settling.revise { place, group in
-            place.directory.root === root ? nil : (group, rules[group].settings.quietFor)
-        }
+        for place in settling.all.keys where place.directory.root === root { settling.forget(place) }
         found.removeAll { $0.directory.root === root }
         asked = asked?.map { $0?.directory.root === root ? nil : $0 }
         ready.removeAll { $0.place.directory.root === root }
