@@ -88,7 +88,8 @@ sanitize-thread: install-test-deps
 sanitize-address: install-test-deps
 	@scripts/sanitize address
 
-bench: install-deps
+# The program too: most marks are taken of it.
+bench: build
 	@swift build $(RELEASE) --product Benchmarks
 	@.build/release/Benchmarks $(ONLY)
 

@@ -66,7 +66,7 @@ let package = Package(
             "Shell",
             [
                 "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Store",
-                "Transport", "WebServer",
+                "Transport", "Watch", "WebServer",
             ]),
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 

@@ -74,6 +74,9 @@ struct Disk {
 
     func troubleRunning(_ path: FilePath) -> String? {
         guard checks == .checked else { return nil }
+        if case .success(let look) = Self.look(path), !look.isRegular {
+            return "`\(path.display)` cannot be run: it is no program"
+        }
         return Self.denies(path, X_OK).map { "`\(path.display)` cannot be run: \($0)" }
     }
 

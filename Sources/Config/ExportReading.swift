@@ -7,10 +7,7 @@ extension SettingsReading {
         let fields = folder.fields("export", .export)
         fields.require("command", "name the program and its arguments, like `[ffmpeg, -i, \"{input}\", \"{output}\"]`")
         fields.require("output", "name what it makes, like `output: \"{stem}.mp4\"`")
-        let output = fields.take("output", as: .template(needsName: true))
-        if let output, output.value.source.contains("/") {
-            fields.error("takes a name without `/`; where it goes is a matter of `remote_name`", "output")
-        }
+        let output = fields.take("output", as: .relativeName(mayHaveFolders: false))
         let command = command(fields)
         let timeout = fields.take("timeout", as: .duration(.seconds(1) ... .seconds(7 * 86_400)))
         let least = fields.take("min_size", as: .bytes)

@@ -40,8 +40,8 @@ extension SettingsReading {
     private func folder(_ fields: Fields, name: String, policy: PolicySettings, uploadTo: [String]) -> ReadFolder? {
         let settle = fields.fields("settle", .settle)
         let path = fields.take("path", as: .path)
-        let group = group(fields)
         let include = fields.list("include", as: .glob)?.map(\.value) ?? []
+        let group = group(fields, include)
         var watch = WatchRule(
             name: name, path: path?.value ?? "", recursive: fields.take("recursive", as: .flag)?.value ?? true,
             include: group?.include(with: include) ?? include,
@@ -52,6 +52,13 @@ extension SettingsReading {
         watch.watching = fields.take("watch", as: .choice)?.value ?? .auto
         watch.requirement = requirement(fields.fields("require", .require), path?.value)
         watch.marker = settle.take("marker", as: .markerName)?.value
+        if let marker = watch.marker, !include.isEmpty,
+            include.allSatisfy({ Globs.covers(marker.pattern, $0.lowercased()) })
+        {
+            settle.error(
+                "is named like all that `include` takes, and a marker is never uploaded; give it an ending of its own",
+                "marker")
+        }
         watch.reportAfter =
             settle.take("report_after", as: .duration(.seconds(1) ... .seconds(365 * 86_400)))?.value
             ?? watch.reportAfter
@@ -95,9 +102,14 @@ extension SettingsReading {
     }
 
     private func readContainer(_ settle: Fields, _ watch: inout WatchRule) {
-        watch.container = settle.take("container", as: .choice)?.value ?? .skip
-        for key in ["broken", "broken_after"] where watch.container == .skip && settle.has(key) {
-            settle.error("belongs to `container: check`; add that, or take this out", key)
+        let container = settle.take("container", as: Reader<WatchRule.ContainerCheck>.choice)
+        watch.container = container?.value ?? .skip
+        // Of one that could not be read nothing follows.
+        if watch.container == .skip, container != nil || !settle.has("container") {
+            for key in ["broken", "broken_after"] where settle.has(key) {
+                settle.error("belongs to `container: check`; add that, or take this out", key)
+            }
+            return
         }
         watch.broken = settle.take("broken", as: .choice)?.value ?? .upload
         watch.brokenAfter =
@@ -114,7 +126,9 @@ extension SettingsReading {
             minSize: fields.take("min_size", as: .bytes)?.value, maxSize: fields.take("max_size", as: .bytes)?.value,
             minAge: fields.take("min_age", as: .duration(ages))?.value,
             maxAge: fields.take("max_age", as: .duration(ages))?.value)
-        if let least = limits.minSize, let most = limits.maxSize, least > most {
+        if limits.maxSize == 0 {
+            fields.error("is 0, so no file with anything in it would be taken; take it out for no limit", "max_size")
+        } else if let least = limits.minSize, let most = limits.maxSize, least > most {
             fields.error("is less than `min_size`: no file would be taken", "max_size")
         }
         if let least = limits.minAge, let most = limits.maxAge, least >= most {
@@ -172,16 +186,28 @@ extension SettingsReading {
 
     private enum Grouped: String, CaseIterable { case stem }
 
-    private func group(_ fields: Fields) -> GroupRule? {
+    private func group(_ fields: Fields, _ include: [String]) -> GroupRule? {
         guard fields.has("group") else { return nil }
         let group = fields.fields("group", .group)
         group.require("by", "files with one name and several endings belong together: `by: stem`")
         _ = group.take("by", as: Reader<Grouped>.choice)
         let endings = group.list("sidecars", as: .ending)
-        if let endings, endings.isEmpty { group.error("names no ending; take it out for the common ones", "sidecars") }
-        return GroupRule(
+        if case .list(let items)? = group.node("sidecars")?.content, items.isEmpty {
+            group.error("names no ending; take it out for the common ones", "sidecars")
+        }
+        let rule = GroupRule(
             wait: group.take("wait", as: .duration(.zero ... .seconds(86_400)))?.value ?? .seconds(5),
             sidecars: endings?.map(\.value) ?? GroupRule.commonSidecars)
+        let isSidecar = { (glob: String) in rule.sidecars.contains { Globs.covers("*." + $0, glob.lowercased()) } }
+        if !include.isEmpty, include.allSatisfy(isSidecar) {
+            let text = "name all that `include` takes: nothing is left that they could travel with"
+            if group.has("sidecars") {
+                group.error(text, "sidecars")
+            } else {
+                fields.error("its sidecars " + text, "group")
+            }
+        }
+        return rule
     }
 
     private func retention(_ fields: Fields) -> Retention {
@@ -198,7 +224,7 @@ extension SettingsReading {
     }
 
     private func remoteName(_ fields: Fields) -> Template {
-        if let template = fields.take("remote_name", as: .template(needsName: true)) { return template.value }
+        if let template = fields.take("remote_name", as: .relativeName(mayHaveFolders: true)) { return template.value }
         do throws(Template.Mistake) { return try Template("{folder}/{relative}") } catch {
             preconditionFailure("the default name is a valid template: \(error.problem)")
         }

@@ -58,7 +58,6 @@ extension Reader where Value == MarkerName {
 }
 
 extension Reader where Value == String {
-    /// A pattern of fnmatch(3).
     /// The end of a file's name without its dot, in lower case.
     static var ending: Reader {
         let expected = "an ending of 1 to 16 letters and digits, like `xml`"
@@ -71,6 +70,7 @@ extension Reader where Value == String {
         }
     }
 
+    /// A pattern as ``Glob`` knows it.
     static var glob: Reader {
         let expected = "a pattern like `*.mp4` or `front/*.jpg`"
         return Reader(expected: expected, isText: true) { text throws(Complaint) in
@@ -86,6 +86,7 @@ extension Reader where Value == String {
                 throw Complaint("has braces, which are not expanded; write one pattern for each form", offset: offset)
             }
             try refuseOpenBracket(in: text)
+            try refuseBackwardRange(in: text)
             return text
         }
     }
@@ -104,6 +105,26 @@ extension Reader where Value == String {
             throw Complaint("has a `[` without its `]`; write `\\[` for the bracket itself", offset: opened)
         }
         guard !isEscaped else { throw Complaint("ends with a backslash, which escapes nothing") }
+    }
+
+    /// To be called for text whose brackets are closed.
+    private static func refuseBackwardRange(in text: String) throws(Complaint) {
+        let scalars = Array(text.unicodeScalars)
+        var opened: Int?
+        var at = 0
+        while at < scalars.count {
+            defer { at += 1 }
+            guard let start = opened else {
+                if scalars[at] == "\\" { at += 1 } else if scalars[at] == "[" { opened = at }
+                continue
+            }
+            if scalars[at] == "]", at > start + 1 { opened = nil }
+            guard at > start + 1, scalars[at] == "-", at + 1 < scalars.count, scalars[at + 1] != "]",
+                scalars[at - 1] > scalars[at + 1]
+            else { continue }
+            throw Complaint(
+                "has a range that runs backwards: write `\(scalars[at + 1])-\(scalars[at - 1])`", offset: at - 1)
+        }
     }
 
     /// An address of a server. User and password have no place in it: it is shown in lists and logs.
@@ -175,6 +196,26 @@ extension Reader where Value == Template {
                     "gives every file the same name; put `{name}` in it (or `{relative}`, `{stem}`, `{id}`)")
             }
             return template
+        }
+    }
+
+    /// The name of one file, or of one below some folder: relative, and it climbs nowhere.
+    ///
+    /// - Parameter mayHaveFolders: Whether it may have slashes.
+    static func relativeName(mayHaveFolders: Bool) -> Reader {
+        let template = template(needsName: true)
+        return Reader(expected: template.expected, isText: true) { text throws(Complaint) in
+            if !mayHaveFolders, text.contains("/") {
+                throw Complaint("takes a name without `/`; where it goes is a matter of `remote_name`")
+            }
+            let parts = FilePath(text).components
+            guard !text.hasPrefix("/"), !parts.contains(".."), !parts.contains(".") else {
+                throw Complaint(
+                    mayHaveFolders
+                        ? "begins with `/`, or has `.` or `..` in it; names lie below the place of the destination, like "
+                            + "`{folder}/{relative}`" : "is no name; it takes one like `{stem}.mp4`")
+            }
+            return try template.read(text)
         }
     }
 

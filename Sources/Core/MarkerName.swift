@@ -28,6 +28,11 @@ package struct MarkerName: Hashable, Sendable {
         source = text
     }
 
+    /// The names of all markers, as a glob.
+    package var pattern: String {
+        String(decoding: before, as: UTF8.self) + "*" + String(decoding: after, as: UTF8.self)
+    }
+
     /// The marker of a file of this name.
     package func marker(of name: FilePath) -> FilePath {
         FilePath(bytes: before + (part == .name ? name : name.stem).bytes + after)

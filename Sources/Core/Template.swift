@@ -60,6 +60,7 @@ package struct Template: Hashable, Sendable {
                 if parts.count == 2, name != "modified", name != "recorded" {
                     throw Mistake(offset: index, problem: "only `{modified:…}` and `{recorded:…}` take a format")
                 }
+                if parts.count == 2 { try Self.checkFormat(String(parts[1]), offset: index + name.count + 2) }
                 if !text.isEmpty { pieces.append(.text(text)) }
                 text = ""
                 pieces.append(.placeholder(name, format: parts.count == 2 ? String(parts[1]) : nil))
@@ -71,6 +72,30 @@ package struct Template: Hashable, Sendable {
         }
         if !text.isEmpty { pieces.append(.text(text)) }
         self.pieces = pieces
+    }
+
+    /// What may follow a `%` in the format of a time, as strftime(3) means it.
+    package static let formatLetters = "YymdHMSFT%"
+
+    private static func checkFormat(_ format: String, offset: Int) throws(Mistake) {
+        let all = formatLetters.map { "%\($0)" }.joined(separator: " ")
+        guard !format.isEmpty else {
+            throw Mistake(offset: offset, problem: "a format with nothing in it; there are: \(all)")
+        }
+        var letters = Array(format).makeIterator()
+        var at = offset
+        while let letter = letters.next() {
+            if letter == "%" {
+                let next = letters.next()
+                guard let next, formatLetters.contains(next) else {
+                    throw Mistake(
+                        offset: at,
+                        problem: "no part of a time is called `%\(next.map { String($0) } ?? "")`; there are: \(all)")
+                }
+                at += 1
+            }
+            at += 1
+        }
     }
 
     /// The text before the first placeholder: what is known of the target before any file comes.

@@ -184,7 +184,8 @@ extension Agent {
                 free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
                 cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init),
                 running: house.making.isEmpty ? nil : house.making.all.map(StagingRunView.init)),
-            warnings: house.troubles.all.map(\.text) + orphans(ongoing) + overdue(files), seq: await house.store.seq,
+            warnings: house.troubles.all.map(\.text) + blind() + orphans(ongoing) + overdue(files),
+            seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows())
     }
 
@@ -198,6 +199,16 @@ extension Agent {
 
     private func since(_ file: WaitingFile) -> WallTime {
         house.clocks.wall().advanced(by: .zero - house.clocks.monotonic().since(file.since))
+    }
+
+    /// Directories of which files are not seen, or not at once, until somebody mends something.
+    private func blind() -> [String] {
+        var said: Set<FilePath> = []
+        // Folders may share a path, and its troubles with it.
+        return watcher.states().filter { said.insert($0.path).inserted }.flatMap { state in
+            state.troubles
+                + (state.moreTroubles > 0 ? ["\(state.moreTroubles) more directories of \(state.path.display)"] : [])
+        }
     }
 
     /// Files that do not settle, which somebody should look at.

@@ -231,7 +231,8 @@ actor Releaser {
         }
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }
         if error.isReadOnly {
-            return "\(error); under systemd add ReadWritePaths=-\(folder) to the unit, else mount it writable"
+            return "\(folder) is on a read-only file system: mount it writable"
+                + (Notify().isHeard ? "; if it is, add ReadWritePaths=-\(folder) to the unit" : "")
         }
         return error.description
     }

@@ -51,7 +51,7 @@ extension Stager {
                 }, facts: facts))
         CrashPoint.reached("staged")
         blockedUntil = nil
-        clearTrouble()
+        if !isShort { clearTrouble() }
         // Cancelled while they were copied, or of a version that was replaced: nobody counts on them.
         let owned = try await house.store.owned(copied.map(\.asset.id))
         let stray = copied.map(\.asset).filter { !owned.contains($0.id) }
@@ -106,9 +106,10 @@ extension Stager {
             let folder = house.staging.folder
             // What cannot be asked is left out: the error says the most.
             let space = try? await blocking { try Space(at: folder) }
-            let left = space.map { ": \($0.free) bytes are free, and \($0.filesFree) more files fit" } ?? ""
+            let left = space.map { ": \(shownBytes($0.free)) are free, and \($0.filesFree) more files fit" } ?? ""
             block(
-                "no room in \(folder.display) for the next file, of \(asset.size) bytes\(left); \(error)", news: "full")
+                "no room in \(folder.display) for \(asset.path.display), of \(shownBytes(asset.size))\(left); \(error)",
+                news: "full")
         case .broken(let error): block("the staging folder does not work: \(error)")
         case .unreadable(let error):
             if let reason = try await blocking({ SourceHome.absence(of: asset, after: error) }) {
@@ -123,7 +124,7 @@ extension Stager {
         case .commandEnded(let text): putOff(asset, .backoff, text)
         case .commandFailed(let code, let text):
             let failure = Failure(
-                .local, code: code, message: "\(asset.path.display): \(text)", at: house.clocks.wall(), retryable: true)
+                .local, code: code, message: "its export failed: \(text)", at: house.clocks.wall(), retryable: true)
             try await refuse(asset, failure, isGone: false)
         }
     }

@@ -27,6 +27,10 @@ actor Stager {
     var troubled: Set<String> = []
     /// The staging folder did not take a copy: it is not tried again before this.
     var blockedUntil: MonotonicTime?
+    /// The cache has no room for the file that is next: of those to be exported, and of the others. It goes on when nothing
+    /// is in the way of any, not with each file that fits.
+    private var shortage = (exports: false, copies: false)
+    var isShort: Bool { shortage.exports || shortage.copies }
     private let workers: [Worker]
     let unsettledBell = Nudge()
 
@@ -114,16 +118,22 @@ actor Stager {
         let candidates = try await house.store.arrived(
             limit: Self.batchFiles, except: underWay.union(waiting), exports: exports)
         forgetDeferred(except: candidates, exports, now)
-        if candidates.isEmpty && underWay.isEmpty && deferred.isEmpty { clearTrouble() }
+        if candidates.isEmpty && underWay.isEmpty {
+            noteShortage(false, exports)
+            if deferred.isEmpty && !isShort { clearTrouble() }
+        }
         if candidates.allSatisfy({ underWay.contains($0.id) }) { return [] }
         let before = redeemed
         guard let room = try await room() else { return [] }
         var batch: [Ticket] = []
+        var obstacle: (text: String, news: String)?
         // The other workers ran while this one waited for the answer, which may or may not count their copies.
         for asset in candidates where !underWay.contains(asset.id) {
             let isSmall = asset.size <= Self.smallFile && !exports
             if !batch.isEmpty && !isSmall { continue }
             let takesRoom = asset.keeping != .inPlace
+            // Those behind one that waits for room would take what it waits for.
+            if takesRoom && obstacle != nil { continue }
             if takesRoom, let cap = room.cap, asset.size > cap {
                 underWay.insert(asset.id)
                 defer { underWay.remove(asset.id) }
@@ -133,23 +143,38 @@ actor Stager {
             var promise = StagingRoom.Promise()
             if takesRoom {
                 promise = StagingRoom.Promise(size: asset.size, need: asset.size)
-                if room.obstacle(for: asset.size, need: asset.size, promised + redeemed - before) != nil, !exports {
+                if !exports,
+                    room.obstacle(for: asset.path, size: asset.size, need: asset.size, promised + redeemed - before)
+                        != nil
+                {
                     // Perhaps less is needed than the size says; asked only now, since it costs calls for each file.
                     underWay.insert(asset.id)
                     defer { underWay.remove(asset.id) }
                     promise.need = await need(of: asset)
                 }
-                if let obstacle = room.obstacle(for: asset.size, need: promise.need, promised + redeemed - before) {
-                    wait(obstacle.text, news: obstacle.news)
-                    break
-                }
+                obstacle = room.obstacle(
+                    for: asset.path, size: asset.size, need: promise.need, promised + redeemed - before)
+                if obstacle != nil { continue }
             }
             underWay.insert(asset.id)
             promised = promised + promise
             batch.append(Ticket(asset: asset, promise: promise))
             if !isSmall { break }
         }
+        if let obstacle {
+            noteShortage(true, exports)
+            wait(obstacle.text, news: obstacle.news)
+        } else if batch.count == candidates.count {
+            // Others may look at those that are missing here, and find them too large.
+            noteShortage(false, exports)
+        }
         return batch
+    }
+
+    private func noteShortage(_ isOn: Bool, _ exports: Bool) {
+        let wasShort = isShort
+        if exports { shortage.exports = isOn } else { shortage.copies = isOn }
+        if wasShort && !isShort { clearTrouble() }
     }
 
     private func need(of asset: AssetRecord) async -> Int64 {
@@ -172,6 +197,7 @@ actor Stager {
         }
     }
 
+    /// It is not put off any more.
     func forgetDeferral(_ asset: Int64) {
         deferred[asset] = nil
         _ = house.stagingHolds.clear("\(asset)")
@@ -185,7 +211,7 @@ actor Stager {
         Failure(
             .config, code: "larger_than_staging",
             message:
-                "\(asset.path.display) has \(asset.size) bytes, more than staging.max_size (\(cap)) allows: raise it",
+                "\(asset.path.display) has \(shownBytes(asset.size)), more than staging.max_size (\(shownBytes(cap))) allows: raise it",
             at: house.clocks.wall(), retryable: false)
     }
 
@@ -283,6 +309,9 @@ actor Stager {
         for (id, flag) in stops {
             // A state that cannot be read lets the copy be made, which is harmless.
             if let asset = try? await house.store.asset(id), asset.state != .arrived { flag.set() }
+        }
+        for id in changes.keys {
+            if let asset = try? await house.store.asset(id), asset.state == .dropped { changes[id] = nil }
         }
     }
 }

@@ -15,19 +15,22 @@ struct StagingRoom: Sendable {
     /// What is in the way of a file, for a person; `nil` when it fits.
     ///
     /// - Parameters:
+    ///   - file: Its path.
     ///   - need: Bytes that its copy will take on the disk.
     ///   - promised: The same of the copies that are being made.
     /// - Returns: The text, and the part of it that is worth a line in the log when it changes.
-    func obstacle(for size: Int64, need: Int64, _ promised: Promise) -> (text: String, news: String)? {
+    func obstacle(for file: FilePath, size: Int64, need: Int64, _ promised: Promise) -> (
+        text: String, news: String
+    )? {
         if let cap, used + promised.size + size > cap {
             return (
-                "\(folder.display) holds \(used + promised.size) of at most \(cap) bytes, and the next file has \(size): it goes on when uploads are done",
+                "\(folder.display) holds \(shownBytes(used + promised.size)) of at most \(shownBytes(cap)) (staging.max_size), and \(file.display), which is next, has \(shownBytes(size)): it goes on when uploads are done",
                 "max_size"
             )
         }
         if need > 0, free - promised.need - need < keepFree {
             return (
-                "no room in \(folder.display): \(max(0, free - promised.need)) bytes are free, the next file needs \(need), and \(keepFree) are to stay free; it goes on when uploads are done or room is made",
+                "no room in \(folder.display): \(shownBytes(max(0, free - promised.need))) are free, \(file.display), which is next, needs \(shownBytes(need)), and \(shownBytes(keepFree)) are to stay free (staging.keep_free); it goes on when uploads are done or room is made",
                 "keep_free"
             )
         }

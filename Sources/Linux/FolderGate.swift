@@ -36,8 +36,22 @@ package final class FolderGate {
     /// As above, for a folder that is not open. One that cannot be opened is missing.
     package func missing() -> String? {
         do throws(SystemError) { return try missing(in: FolderStream(path, followsLink: true)) } catch {
-            return error.reason
+            return absence(after: error)
         }
+    }
+
+    /// What is missing where the folder itself cannot be opened, in words.
+    package func absence(after error: SystemError) -> String {
+        guard error.isMissing else { return error.reason }
+        for requirement in requirements {
+            guard let place = requirement.mount, place != "/" else { continue }
+            let point = points[place] ?? MountPoint(place)
+            points[place] = point
+            // What cannot be asked has nothing on it that anybody could use.
+            let isOn = (try? FolderStream(place, followsLink: true)).flatMap { try? point.holds($0) } ?? false
+            if !isOn { return "nothing is mounted at \(place.display) (require.mount)" }
+        }
+        return "it is not there"
     }
 
     private func mount(_ requirement: FolderRequirement, _ folder: FolderStream) throws(SystemError) -> String? {

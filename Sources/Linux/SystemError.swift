@@ -26,6 +26,10 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var exists: Bool { code == EEXIST }
     /// The path or a name in it is longer than the kernel takes.
     package var isTooLong: Bool { code == ENAMETOOLONG }
+    /// EFBIG: there is more than the reader takes.
+    package var isTooLarge: Bool { code == EFBIG }
+    /// EINVAL, ENXIO or EISDIR from a read: it is a folder, a socket, a FIFO, a device.
+    package var isOfWrongKind: Bool { code == EINVAL || code == ENXIO || code == EISDIR }
     package var crossesFileSystems: Bool { code == EXDEV }
 
     /// The kernel's own words for the code.

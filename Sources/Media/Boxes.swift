@@ -1,3 +1,5 @@
+internal import Core
+
 /// A part of an MP4 or QuickTime file: four letters, and what they stand for up to `end` (ISO/IEC 14496-12, 4.2).
 struct Box {
     let type: Word
@@ -62,7 +64,8 @@ struct Boxes {
         if isOpenEnded { size = UInt64(end - next) }
         guard size >= UInt64(content - next) else { return .broken("has no box at byte \(next)") }
         guard size <= UInt64(end - next) else {
-            return .broken("ends \(size - UInt64(end - next)) bytes before its box '\(type)' does")
+            return .broken(
+                "ends \(shownBytes(Int64(clamping: size - UInt64(end - next)))) before its box '\(type)' does")
         }
         let box = Box(
             type: type, start: next, content: content, end: next + Int64(size), isOpenEnded: isOpenEnded)

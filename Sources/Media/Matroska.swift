@@ -1,3 +1,5 @@
+internal import Core
+
 /// Matroska and WebM: an EBML header, then a Segment (RFC 8794, RFC 9559).
 enum Matroska {
     /// The first four bytes of every file: the ID of the EBML header.
@@ -23,7 +25,7 @@ enum Matroska {
             }
             if element.id == segment { hasSegment = true }
             guard end <= pieces.size else {
-                return .notWhole(.matroska, reason: "ends \(end - pieces.size) bytes too early")
+                return .notWhole(.matroska, reason: "ends \(shownBytes(end - pieces.size)) too early")
             }
             offset = end
         }

@@ -1,3 +1,5 @@
+internal import Core
+
 /// AVI: chunks in lists in a RIFF, more of which may follow in a large file (Microsoft's AVI RIFF File Reference, and the
 /// OpenDML AVI File Format Extensions 1.02).
 enum RIFF {
@@ -54,7 +56,7 @@ enum RIFF {
                 return notWhole("has no size in its RIFF yet, which a recorder fills in at the end")
             }
             guard riff.end <= pieces.size else {
-                return notWhole("ends \(riff.end - pieces.size) bytes before its RIFF does")
+                return notWhole("ends \(shownBytes(riff.end - pieces.size)) before its RIFF does")
             }
             if let reason = try flaw(of: riff, in: pieces, isFirst: offset == 0) { return notWhole(reason) }
             offset = riff.next

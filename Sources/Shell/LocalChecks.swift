@@ -3,6 +3,7 @@ internal import Core
 internal import Glibc
 internal import Linux
 internal import Store
+internal import Watch
 
 /// What `check` looks at on this machine. Changes nothing: rights are asked for, not tried out.
 enum LocalChecks {
@@ -60,6 +61,7 @@ enum LocalChecks {
                 return CheckResult(.failed, "\(path.display) is no folder")
             }
             _ = try Files.names(in: resolved(path))
+            if let obstacle = FolderSurvey.obstacle(in: path) { return CheckResult(.failed, obstacle) }
         } catch {
             return CheckResult(.failed, "\(path.display) cannot be read: \(error.reason); " + remedy(error, "read"))
         }

@@ -216,7 +216,8 @@ extension StagingArea {
         let look = try reading(output) { () throws(SystemError) in try FileLook(of: made, named: output) }
         guard look.isRegular else { throw refused("is no file") }
         guard look.size >= export.minSize else {
-            throw refused("has \(look.size) bytes, where \(export.minSize) are the least")
+            throw refused(
+                "has \(shownBytes(look.size)), where \(shownBytes(export.minSize)) are the least (export.min_size)")
         }
         return made
     }

@@ -12,6 +12,9 @@ extension Schema {
         CREATE INDEX asset_to_export ON asset (priority DESC, id)
             WHERE state IN ('arrived', 'unsettled') AND keeping = 'export';
 
+        -- What is nowhere but at its source, though it is ready to be uploaded.
+        CREATE INDEX asset_in_place ON asset (folder, file_system) WHERE keeping = 'in-place' AND state = 'staged';
+
         -- What was begun and waits again: where duplicates are skipped, others of the same content wait for it.
         CREATE INDEX upload_begun ON upload (destination, id) WHERE state = 'queued' AND started_at IS NOT NULL;
 

@@ -46,8 +46,13 @@ extension Store {
     private static let unstaged = """
         SELECT 1 FROM asset WHERE state IN ('arrived', 'unsettled') AND folder = ?1 AND file_system IS ?2
         UNION ALL
+        SELECT 1 FROM asset INDEXED BY asset_in_place
+        WHERE keeping = 'in-place' AND state = 'staged' AND folder = ?1 AND file_system IS ?2
+        AND source_state = 'untouched'
+        AND EXISTS (SELECT 1 FROM upload WHERE upload.asset = asset.id AND upload.state IN ('queued', 'uploading'))
+        UNION ALL
         SELECT 1 FROM upload JOIN asset ON asset.id = upload.asset
-        WHERE upload.state IN ('queued', 'uploading', 'failed') AND upload.folder = ?1 AND asset.file_system IS ?2
+        WHERE upload.state = 'failed' AND upload.folder = ?1 AND asset.file_system IS ?2
         AND (asset.keeping = 'in-place' OR asset.state = 'dropped') AND asset.source_state = 'untouched'
         """
     private static let unverified = """

@@ -18,8 +18,6 @@ final class Directory {
     var visit: Origin?
     /// The last visit of the parent that came across it.
     var seen = 0
-    /// It cannot be read, and that has been said.
-    var hasComplained = false
     /// It left the tree for good.
     var isGone = false
     /// What the ignore file in it says.
@@ -73,6 +71,14 @@ final class Directory {
         }
         return chain
     }
+}
+
+/// What keeps the files of a directory from being taken, or from being noticed at once.
+struct Trouble {
+    let directory: Directory
+    let text: String
+    /// The visit that met it last.
+    let visit: Int
 }
 
 /// Why a directory is visited. The strongest reason counts.

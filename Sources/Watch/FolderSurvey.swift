@@ -64,6 +64,13 @@ package struct FolderSurvey: Sendable {
         return piece
     }
 
+    /// What keeps every file of a folder from being taken although the folder can be read; `nil` when nothing does, or
+    /// when it cannot be read. Waits for the disk.
+    package static func obstacle(in folder: FilePath) -> String? {
+        guard let stream = try? FolderStream(folder, followsLink: true) else { return nil }
+        return Ignore.read(in: stream, named: folder).trouble
+    }
+
     private func take(
         _ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ stream: FolderStream, _ root: Root,
         _ compiled: [Rule], _ relative: FilePath, _ ignored: IgnoreChain,

@@ -18,13 +18,20 @@ enum Ignore: Equatable {
             let rules = IgnoreRules(content)
             return (rules.isEmpty ? .nothing : .rules(rules), nil)
         } catch {
-            let why = error.isLink ? "it is a symbolic link" : error.reason
             return (
                 .unreadable,
-                "cannot read \(file.display) (\(why)); nothing is taken from its directory and below until that is mended"
+                "cannot read \(file.display) (\(words(error))); nothing is taken from its directory and below until that is mended"
             )
         }
     }
+}
+
+/// Why an ignore file cannot be read, for people.
+private func words(_ error: SystemError) -> String {
+    if error.isLink { return "it is a symbolic link, which may lead anywhere: put a file there" }
+    if error.isOfWrongKind { return "it is no regular file" }
+    if error.isTooLarge { return "it has more than \(IgnoreRules.mostBytes >> 10) KiB" }
+    return error.reason
 }
 
 /// The ignore files that have a say about the names of one directory.

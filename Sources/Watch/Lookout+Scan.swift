@@ -105,6 +105,7 @@ extension Lookout {
         // On its way to another name, where it will be visited.
         guard let relative = directory.relative else { return endVisit(directory) }
         let path = root.path.appending(relative)
+        generation += 1
         do {
             let stream = try FolderStream(path, followsLink: directory.isTop)
             let look = try stream.look()
@@ -121,9 +122,7 @@ extension Lookout {
             directory.modified = look.modified
             var origin = origin
             if readIgnore(directory, stream, path) { origin = max(origin, .reconcile) }
-            directory.hasComplained =
-                directory.hasComplained && (directory.watch == nil || directory.ignore == .unreadable)
-            generation += 1
+            forgetTrouble(of: directory)
             cursor = Cursor(
                 directory, origin, stream, relative: relative, moves: moves, ignored: directory.ignored,
                 device: look.device, fileSystem: fileSystems.identity(at: path, device: look.device))
@@ -136,10 +135,7 @@ extension Lookout {
     /// - Returns: Whether it says something else than before, so that everything below is to be looked at anew.
     private func readIgnore(_ directory: Directory, _ stream: FolderStream, _ path: FilePath) -> Bool {
         let (ignore, trouble) = Ignore.read(in: stream, named: path)
-        if let trouble, !directory.hasComplained {
-            directory.hasComplained = true
-            log(Remark(.warning, trouble))
-        }
+        if let trouble { complain(of: directory, trouble) }
         defer { directory.ignore = ignore }
         return ignore != directory.ignore
     }
@@ -185,11 +181,11 @@ extension Lookout {
         guard directory.isTop else {
             if error.isMissing || error.isLink {
                 remove(directory)
-            } else if !directory.hasComplained {
-                directory.hasComplained = true
-                notice(
-                    error, below: directory.root,
-                    "cannot look into a directory (\(error)); its files are not seen until that is mended")
+            } else {
+                complain(
+                    of: directory,
+                    "cannot look into a directory (\(error)); its files are not seen until that is mended",
+                    error)
             }
             return
         }
@@ -197,10 +193,15 @@ extension Lookout {
         dissolve(directory)
         (root.top.device, root.top.inode, root.points) = (0, 0, nil)
         root.nextLook = min(root.nextLook, now.advanced(by: pace.absent))
-        let condition: Root.Condition = error.isMissing ? .absent(error.reason) : .failed(error.reason)
+        let condition: Root.Condition =
+            error.isMissing ? .absent(root.gate.absence(after: error)) : .failed(error.reason)
         if root.condition != condition {
-            notice(
-                "folder \(root.path.display) cannot be watched (\(error)); looking again every \(words(pace.absent))")
+            let every = "looking again every \(words(pace.absent))"
+            if case .absent(let reason) = condition {
+                notice("folder \(root.path.display) is absent: \(reason); \(every)")
+            } else {
+                notice("folder \(root.path.display) cannot be watched (\(error)); \(every)")
+            }
         }
         root.condition = condition
     }

@@ -27,6 +27,7 @@ extension Lookout {
     func dissolve(_ directory: Directory) {
         unwatch(directory)
         endPolling(directory)
+        troubles[ObjectIdentifier(directory)] = nil
         for child in directory.children.values {
             dissolve(child)
             child.isGone = true
@@ -43,6 +44,26 @@ extension Lookout {
         watches[watch] = nil
         inotify?.unwatch(watch)
         inotify?.ended()
+    }
+
+    /// Something about a directory keeps files from being taken, or from being noticed at once: said when it is news, and
+    /// shown for as long as visits find it.
+    ///
+    /// - Parameter error: As for ``notice(_:below:_:)``.
+    func complain(of directory: Directory, _ text: String, _ error: SystemError? = nil) {
+        let old = troubles.updateValue(
+            Trouble(directory: directory, text: text, visit: generation), forKey: ObjectIdentifier(directory))
+        if old?.text == text { return }
+        if let error { notice(error, below: directory.root, text) } else { log(Remark(.warning, text)) }
+        hasNews = true
+    }
+
+    /// A visit has met nothing that is in the way.
+    func forgetTrouble(of directory: Directory) {
+        let key = ObjectIdentifier(directory)
+        guard let trouble = troubles[key], trouble.visit != generation else { return }
+        troubles[key] = nil
+        hasNews = true
     }
 
     /// Sets a watch on a directory that was just opened, unless the one it has is still on that very directory; and sees to
@@ -81,9 +102,10 @@ extension Lookout {
                         + "(fs.inotify.max_user_watches is \(Inotify.watchLimit)); such directories are looked through every "
                         + "\(words(pace.poll)) to \(words(pace.pollMost)) instead. Raise it with "
                         + "`sysctl fs.inotify.max_user_watches=524288`")
-            } else if !directory.hasComplained {
-                directory.hasComplained = true
-                notice("no watch for a directory (\(error)); it is looked through from time to time instead")
+            } else {
+                complain(
+                    of: directory, "no watch for a directory (\(error)); it is looked through from time to time instead"
+                )
             }
             return false
         }

@@ -35,6 +35,8 @@ final class Lookout {
     var polled: [ObjectIdentifier: Directory] = [:]
     var polls = Deadlines<ObjectIdentifier>()
     var hasSaidLimit = false
+    /// What somebody has to mend, by the directory.
+    var troubles: [ObjectIdentifier: Trouble] = [:]
     /// Directories that left one name and may turn up under another.
     var moving: [(cookie: UInt32, directory: Directory, until: MonotonicTime)] = []
     /// Grows with every directory that moves: paths computed before are no longer to be trusted.
@@ -257,6 +259,7 @@ final class Lookout {
             looked[root, default: 0] += 1
             if directory.watch == nil && !directory.root.isPolled { missing[root, default: 0] += 1 }
         }
+        let troubles = shownTroubles()
         var states: [WatchState] = []
         var owners = [Root?](repeating: nil, count: rules.count)
         for root in roots { for rule in root.rules { owners[rule] = root } }
@@ -267,6 +270,8 @@ final class Lookout {
                     folder: rule.settings.name, path: rule.settings.path, condition: condition(of: root),
                     settling: counts[index], oldest: oldest[index],
                     unwatched: missing[ObjectIdentifier(root)] ?? 0, polled: looked[ObjectIdentifier(root)] ?? 0,
+                    troubles: troubles[ObjectIdentifier(root)]?.texts ?? [],
+                    moreTroubles: troubles[ObjectIdentifier(root)]?.more ?? 0,
                     settled: settled[rule.settings.name] ?? 0,
                     isQuiet: isQuiet(root) && counts[index] == 0, mounts: mountNews, device: root.top.device))
         }
@@ -277,6 +282,16 @@ final class Lookout {
                 return waitingFile(place, candidate, path.appending(place.name))
             }, overflows: overflows)
     }
+
+    /// The first of each root by their texts.
+    private func shownTroubles() -> [ObjectIdentifier: (texts: [String], more: Int)] {
+        Dictionary(grouping: troubles.values) { ObjectIdentifier($0.directory.root) }.mapValues { troubles in
+            let texts = troubles.map(\.text).sorted()
+            return (Array(texts.prefix(Self.mostTroubles)), max(0, texts.count - Self.mostTroubles))
+        }
+    }
+
+    private static let mostTroubles = 3
 
     private func isQuiet(_ root: Root) -> Bool {
         root.condition == .present && !root.isFirst && root.visits == 0 && root.nextLook > clocks.monotonic()

@@ -22,6 +22,9 @@ package struct WatchState: Hashable, Sendable {
     package var unwatched = 0
     /// Directories that are looked through from time to time, those among them.
     package var polled = 0
+    /// What somebody has to mend about directories in it: some of it in words, and how many more there are.
+    package var troubles: [String] = []
+    package var moreTroubles = 0
     /// Files that have settled since the start.
     package var settled = 0
     /// There and scanned, and nothing that was seen in it is still on its way to whoever takes the files.
@@ -80,7 +83,7 @@ package struct WaitingFile: Hashable, Sendable {
 
     /// With how fast it grows.
     package var fullExplanation: String {
-        explanation + (rate.map { $0 > 0 ? ", and it grows by \($0) bytes/s" : "" } ?? "")
+        explanation + (rate.map { $0 > 0 ? ", and it grows by \(shownBytes($0))/s" : "" } ?? "")
     }
 }
 

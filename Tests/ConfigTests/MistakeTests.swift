@@ -51,6 +51,22 @@ struct MistakeTests {
     }
 
     @Test(
+        "is answered once, and not by what follows from it",
+        arguments: [
+            "settle: {broken: quarantine}", "settle: {container: maybe, broken: wait}",
+            "group: {by: stem, sidecars: ['*.xml']}", "settle: {marker: x}, include: [x]",
+        ])
+    func answersOnce(_ keys: String) throws {
+        let error = try #require(throws: ConfigErrors.self) {
+            try read(
+                minimal.replacing(
+                    "path: /srv/camera",
+                    with: "path: /srv/camera\n    " + keys.replacing(", include", with: "\n    include")))
+        }
+        #expect(error.problems.count == 1)
+    }
+
+    @Test(
         "that is a key of a later version is told apart from one that nobody knows",
         arguments: [
             ("folders: [{name: a, path: /a, KEY: 1}]", Section.folder), ("policy: {KEY: 1}", .policy),

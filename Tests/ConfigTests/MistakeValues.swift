@@ -134,6 +134,43 @@ extension MistakeTests {
             "folders: [{max_size: 1 B, min_size: 2 B, name: a, path: /a, upload_to: []}]",
             "22: folders[0].max_size: is less than `min_size`: no file would be taken"),
         Mistake(
+            "folders: [{include: ['clip-[a-c][z-a].mp4'], name: a, path: /a, upload_to: []}]",
+            "34: folders[0].include[0]: has a range that runs backwards: write `a-z`"),
+        Mistake(
+            "folders: [{remote_name: '../{name}', name: a, path: /a, upload_to: []}]",
+            "25: folders[0].remote_name: begins with `/`, or has `.` or `..` in it; names lie below the place of the destination"
+        ),
+        Mistake(
+            "folders: [{remote_name: '/x/{name}', name: a, path: /a, upload_to: []}]",
+            "25: folders[0].remote_name: begins with `/`"),
+        Mistake(
+            "folders: [{remote_name: 'x{recorded:%Y%Q}/{name}', name: a, path: /a, upload_to: []}]",
+            "39: folders[0].remote_name: no part of a time is called `%Q`; there are: %Y %y %m %d"),
+        Mistake(
+            "folders: [{remote_name: 'x{recorded:}/{name}', name: a, path: /a, upload_to: []}]",
+            "37: folders[0].remote_name: has a format with nothing in it; there are: %Y"),
+        Mistake(
+            "folders: [{settle: {marker: '{stem}.mp4'}, include: ['*.MP4'], name: a, path: /a, upload_to: []}]",
+            "29: folders[0].settle.marker: is named like all that `include` takes"),
+        Mistake(
+            "folders: [{settle: {marker: '{name}.mp4'}, include: ['*.mp4'], name: a, path: /a, upload_to: []}]",
+            "29: folders[0].settle.marker: is named like all that `include` takes"),
+        Mistake(
+            "folders: [{group: {by: stem, sidecars: [mp4, jpg]}, include: ['*.mp4'], name: a, path: /a, upload_to: []}]",
+            "40: folders[0].group.sidecars: name all that `include` takes: nothing is left that they could travel with"),
+        Mistake(
+            "folders: [{group: {by: stem}, include: ['*.xml'], name: a, path: /a, upload_to: []}]",
+            "19: folders[0].group: its sidecars name all that `include` takes"),
+        Mistake(
+            "folders: [{max_size: 0 B, name: a, path: /a, upload_to: []}]",
+            "22: folders[0].max_size: is 0, so no file with anything in it would be taken; take it out for no limit"),
+        Mistake(
+            "folders: [{export: {output: .., command: [/bin/cp, '{input}', '{output}']}, name: a, path: /a, upload_to: []}]",
+            "29: folders[0].export.output: is no name; it takes one like `{stem}.mp4`"),
+        Mistake(
+            "folders: [{export: {output: 'a/{name}', command: [/bin/cp, '{input}', '{output}']}, name: a, path: /a, upload_to: []}]",
+            "29: folders[0].export.output: takes a name without `/`"),
+        Mistake(
             "folders: [{max_age: 1h, min_age: 1h, name: a, path: /a, upload_to: []}]",
             "21: folders[0].max_age: is no more than `min_age`: no file would be taken"),
         Mistake(

@@ -2,6 +2,7 @@ import Core
 import Linux
 import Staging
 import Store
+import Synchronization
 import TestKit
 import Testing
 
@@ -12,6 +13,8 @@ import Testing
 private struct Scene {
     let folder = TemporaryFolder()
     let house: House
+    /// What the log says.
+    let said = Lines()
 
     init(cap: Int64? = nil) async throws {
         let root = folder.path
@@ -27,11 +30,19 @@ private struct Scene {
         house = House(
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()),
             store: try await Store.open(settings.state, clocks: clocks, sorting: .oldestFirst), clocks: clocks,
-            log: .silent)
+            log: Log(level: .info, format: .plain) { [said] line in
+                said.content.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+            })
+    }
+
+    final class Lines: Sendable {
+        let content = Mutex<[String]>([])
     }
 
     /// - Parameter fileSystem: What the file is said to stand on; `nil` for not known.
-    func record(_ name: String, size: Int, fileSystem: String? = nil) async throws -> (path: FilePath, upload: String) {
+    func record(
+        _ name: String, size: Int, fileSystem: String? = nil, keeping: Keeping = .copy
+    ) async throws -> (path: FilePath, upload: String) {
         let path = try folder.write(FilePath("drop/" + name), noise(size))
         let look = try FileLook(at: path)
         let file = SettledFile(
@@ -41,7 +52,9 @@ private struct Scene {
                 born: nil, fileSystem: fileSystem), settledBy: .lease)
         let order = Arrival.Order(
             destination: "nas", name: FilePath(name), mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
-        let outcome = try await house.store.record([Arrival(file: file, action: .keep, priority: 0, orders: [order])])
+        let outcome = try await house.store.record([
+            Arrival(file: file, action: .keep, priority: 0, orders: [order], keeping: keeping)
+        ])
         guard case .recorded(_, let uploads)? = outcome.first, let upload = uploads.first else { throw Unexpected() }
         return (path, upload)
     }
@@ -67,6 +80,39 @@ struct StagerTests {
         let small = try await scene.record("small", size: 10_000)
         try await scene.stage(until: "the small one is staged") { try await scene.state(small.upload) == .queued }
         #expect(try await scene.state(large.upload) == .failed)
+    }
+
+    @Test(
+        "a cache without room for the next file says so once, whatever fits meanwhile, and needs none for what stays in place"
+    )
+    func shortage() async throws {
+        let scene = try await Scene(cap: 10_000)
+        let first = try await scene.record("first", size: 6_000)
+        let second = try await scene.record("second", size: 6_000)
+        let third = try await scene.record("third", size: 6_000)
+        let here = try await scene.record("here", size: 50_000, keeping: .inPlace)
+        let stager = Stager(house: scene.house) { _, _ in }
+        let running = Task { try await stager.run() }
+        defer { running.cancel() }
+        for (done, next) in [(first, second), (second, third)] {
+            try await eventually("one is staged, and the next waits") {
+                let isStaged = try await scene.state(done.upload) == .queued
+                return isStaged
+                    && scene.house.troubles["staging"]?.text.contains("\(next.path.display), which is next") == true
+            }
+            try await eventually("what needs no room went on") { try await scene.state(here.upload) == .queued }
+            // As the release does when it has arrived.
+            let asset = try #require(try await scene.house.store.upload(done.upload)?.asset)
+            try scene.house.staging.remove(FilePath("\(asset)"))
+            _ = try await scene.house.store.cancel([done.upload])
+            try await scene.house.store.finishReleases([(asset, .kept)])
+            scene.house.stagerBell.ring()
+        }
+        try await eventually("the last one fits") {
+            try await scene.state(third.upload) == .queued && scene.house.troubles["staging"] == nil
+        }
+        let lines = scene.said.content.withLock { $0.filter { $0.contains("staging ") } }
+        #expect(lines.count == 2, "\(lines)")
     }
 
     @Test("a source whose disk was taken out waits and says so, one that was removed fails")

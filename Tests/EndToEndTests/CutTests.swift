@@ -50,6 +50,9 @@ struct CutTests {
             Variant(kind: kind, layout: .apart, source: .move), Variant(kind: kind, layout: .split, source: .delete),
             Variant(kind: kind, layout: .together, source: .keep),
             Variant(kind: kind, layout: .together, source: .move),
+            Variant(kind: kind, layout: .apart, source: .delete, keeping: .inPlace),
+            Variant(kind: kind, layout: .across, source: .move, keeping: .inPlace),
+            Variant(kind: kind, layout: .apart, source: .delete, keeping: .export),
         ]
     }
 
@@ -58,7 +61,9 @@ struct CutTests {
         .timeLimit(.minutes(Patience.minutes(30))),
         arguments: stepVariants + (Setting.isThorough ? moreStepVariants : []))
     func behindSteps(_ variant: Variant) async throws {
-        var steps = CrashSteps.onTheWay.map { "\($0):1" } + CrashSteps.receiver.map { "\($0):2" }
+        // In place nothing is copied.
+        let way = CrashSteps.onTheWay.filter { variant.keeping != .inPlace || !["copied", "renamed"].contains($0) }
+        var steps = way.map { "\($0):1" } + CrashSteps.receiver.map { "\($0):2" }
         if variant.source != .keep { steps += CrashSteps.release.map { "\($0):1" } }
         if variant.source == .move, variant.layout == .across { steps += CrashSteps.across.map { "\($0):1" } }
         steps += (Setting.isThorough ? [1, 2, 3, 4, 5, 6, 8, 10, 13] : [3, 6]).map { "committed:\($0)" }
@@ -169,6 +174,7 @@ struct CutTests {
         [
             Variant(kind: kind, layout: .apart, source: .delete), Variant(kind: kind, layout: .across, source: .move),
             Variant(kind: kind, layout: .apart, source: .delete, target: .directory),
+            Variant(kind: kind, layout: .apart, source: .delete, keeping: kind == .ext4 ? .inPlace : .export),
         ]
     }
     static let isLong = Setting.cuts > 24
@@ -177,6 +183,7 @@ struct CutTests {
             Variant(kind: kind, layout: .together, source: .keep), Variant(kind: kind, layout: .split, source: .move),
             Variant(kind: kind, layout: .across, source: .move, target: .directory),
             Variant(kind: kind, layout: .together, source: .keep, target: .directory),
+            Variant(kind: kind, layout: .across, source: .move, keeping: kind == .ext4 ? .export : .inPlace),
         ]
     }
 

@@ -28,8 +28,10 @@ struct PoweredScene {
         let layout: Layout
         let source: DaemonFixture.Source
         var target = Target.receiver
+        var keeping = Keeping.copy
         var testDescription: String {
             "\(target.rawValue) on \(kind.rawValue), disks \(layout.rawValue), source \(source.rawValue)"
+                + (keeping == .copy ? "" : ", \(keeping.rawValue)")
         }
     }
 
@@ -66,6 +68,12 @@ struct PoweredScene {
         fixture = try DaemonFixture(source: variant.source, binary: try Setting.binary(), places: places)
         fixture.stagingKeys = ", keep_free: 0 B"
         if variant.target == .directory { fixture.uploadTo = ["archive"] }
+        switch variant.keeping {
+        case .copy: break
+        case .inPlace: fixture.folderKeys = ["staging: {copy: in-place}"]
+        // It makes what it was given, so that what arrives can be compared.
+        case .export: fixture.folderKeys = ["export: {command: [cp, \"{input}\", \"{output}\"], output: \"{name}\"}"]
+        }
         camera = Camera(fixture, dice: Dice(seed: seed), isDurable: true)
     }
 

@@ -29,7 +29,21 @@ struct PresenceTests {
 
     @Test("a folder that cannot be opened is missing")
     func gone() throws {
-        #expect(FolderGate(folder.path.appending("none"), []).missing() == "No such file or directory")
+        let none = folder.path.appending("none")
+        #expect(FolderGate(none, []).missing() == "it is not there")
+        #expect(FolderGate(path.appending("none"), [FolderRequirement(mount: "/")]).missing() == "it is not there")
+    }
+
+    @Test("a folder that went with its disk is missing because of that", .enabled(if: SmallDisk.isPossible))
+    func below() throws {
+        let inner = path.appending("DCIM")
+        let gate = FolderGate(inner, [FolderRequirement(mount: path)])
+        #expect(gate.missing() == "nothing is mounted at \(path.display) (require.mount)")
+        let disk = try SmallDisk(at: path)
+        #expect(gate.missing() == "it is not there")
+        try Files.makeFolders(inner)
+        #expect(gate.missing() == nil)
+        withExtendedLifetime(disk) {}
     }
 
     @Test("nothing is mounted where something should be, as is said or as fstab has it")

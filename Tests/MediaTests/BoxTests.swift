@@ -18,7 +18,9 @@ struct BoxTests {
         #expect(try file.verdict() == .whole(.mp4))
         #expect(file.asked.withLock { $0.bytes } < 10_000)
         let short = FakeFile(size: behind - 1, [(0, opening), (Int64(opening.count), data)])
-        #expect(try short.verdict().reason == "ends 1 bytes before its box 'mdat' does")
+        #expect(try short.verdict().reason == "ends 1 B before its box 'mdat' does")
+        let endless = big(1, 4) + Array("mdat".utf8) + big(-1, 8)
+        #expect(try FakeFile(opening + endless).verdict().reason == "ends 9.2 EB before its box 'mdat' does")
     }
 
     @Test("data without a size goes to the end: whole behind its 'moov', unfinished without one")
@@ -78,7 +80,7 @@ struct RIFFTests {
         let first = list("AVI ", header(promisesIndex: true, index) + list("movi", [1, 2, 3, 4]), as: "RIFF")
         let second = list("AVIX", list("movi", [5, 6]), as: "RIFF")
         #expect(try FakeFile(first + second).verdict() == .whole(.avi))
-        #expect(try FakeFile(first + second.dropLast()).verdict().reason == "ends 1 bytes before its RIFF does")
+        #expect(try FakeFile(first + second.dropLast()).verdict().reason == "ends 1 B before its RIFF does")
         #expect(try FakeFile(first + Array("AVIX".utf8)).verdict().isNotWhole)
     }
 

@@ -72,9 +72,9 @@ struct ExportTests {
     @Test(
         "what is no usable output fails the file",
         arguments: [
-            ("true", "not there"), (": > \"$2\"", "0 bytes"), ("mkdir \"$2\"", "no file"),
+            ("true", "not there"), (": > \"$2\"", "has 0 B"), ("mkdir \"$2\"", "no file"),
             ("ln -s \"$1\" \"$2\"", "cannot be opened"), ("ln \"$1\" \"$2\"", "hard link"),
-            ("printf 123 > \"$2\"", "3 bytes"),
+            ("printf 123 > \"$2\"", "has 3 B"),
         ])
     func output(_ script: String, _ words: String) throws {
         guard case .commandFailed(code: "export_no_output", let text) = try refusal(script, minSize: 4) else {

@@ -79,9 +79,26 @@ struct RuleTests {
             try folder.write("in/d.mp4", [1])
             try await scene.settled("b.mp4", "d.mp4")
             #expect(scene.heard.log.filter { $0.contains("cannot read") }.count == 1)
+            #expect(watcher.states()[0].troubles.first?.contains("day/.sluiceignore (it is no regular file)") == true)
             #expect(rmdir(watched.appending("day/.sluiceignore").display) == 0)
             try await scene.settled("b.mp4", "d.mp4", "day/c.mp4", "day/x/a.mp4")
+            try await eventually("nothing is in the way any more") { watcher.states()[0].troubles.isEmpty ? true : nil }
         }
+    }
+
+    @Test("why an ignore file cannot be read is said in words, and before the start too")
+    func obstacles() throws {
+        try Files.makeFolders(watched)
+        let file = watched.appending(".sluiceignore")
+        #expect(FolderSurvey.obstacle(in: watched) == nil)
+        #expect(makeLink(to: "elsewhere", at: file))
+        #expect(FolderSurvey.obstacle(in: watched)?.contains("(it is a symbolic link") == true)
+        try Files.remove(file)
+        #expect(mkfifo(file.display, 0o600) == 0)
+        #expect(FolderSurvey.obstacle(in: watched)?.contains("(it is no regular file)") == true)
+        try Files.remove(file)
+        try folder.write("in/.sluiceignore", [UInt8](repeating: 35, count: 65_537))
+        #expect(FolderSurvey.obstacle(in: watched)?.contains("(it has more than 64 KiB)") == true)
     }
 
     @Test("a survey of the folders sees what the watcher would take, and nothing else")
@@ -127,7 +144,7 @@ struct RuleTests {
             try await scene.wait("both are said to be left alone") {
                 $0.log.filter { $0.contains("left alone") }.count == 2
             }
-            #expect(scene.heard.log.contains { $0.contains("/small: its 9 bytes are less than min_size") })
+            #expect(scene.heard.log.contains { $0.contains("/small: it has 9 B, less than min_size") })
             try folder.write("in/small", noise(12))
             try await scene.settled("old-good", "cut", "small")
         }
