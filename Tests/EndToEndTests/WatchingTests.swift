@@ -33,7 +33,7 @@ struct WatchingTests {
         #expect(check.contains("absent"))
         #expect(check.contains("is not there now, and is watched when it appears"))
         try fixture.startDaemon()
-        _ = try await status(fixture, says: "absent: No such file or directory")
+        _ = try await status(fixture, says: "absent: it is not there")
         try Descriptor.open(away.appending("a.mp4"), for: .creating).write(noise(1000), named: "a.mp4")
         try Files.rename(away, to: fixture.drop)
         // Found by the look for absent folders, at most 10 s later.
