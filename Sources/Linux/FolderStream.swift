@@ -60,13 +60,13 @@ package final class FolderStream {
 
     /// Lends the next name (without `.` and `..`), the NUL behind it included in what the pointer may be read for.
     ///
-    /// - Returns: `nil` at the end.
-    package func next<R>(_ body: (UnsafeBufferPointer<UInt8>, Kind) -> R) throws(SystemError) -> R? {
+    /// - Returns: Whether there was one.
+    package func next(_ body: (UnsafeBufferPointer<UInt8>, Kind) -> Void) throws(SystemError) -> Bool {
         while true {
             errno = 0
             guard let entry = readdir(stream) else {
                 if errno != 0 { throw SystemError(call: "readdir", subject: path.display, code: errno) }
-                return nil
+                return false
             }
             // The record is shorter than the type, so the name is read in place and not from a copy of the struct.
             guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { continue }
@@ -82,7 +82,8 @@ package final class FolderStream {
                 case Int(DT_UNKNOWN): .unknown
                 default: .other
                 }
-            return body(name, kind)
+            body(name, kind)
+            return true
         }
     }
 

@@ -24,7 +24,7 @@ package actor StagingSweep {
         var whole: [Int64] = []
         var half: [FilePath] = []
         for read in 0..<most {
-            let more: Void? = try stream.next { name, _ in
+            let more = try stream.next { name, _ in
                 let name = FilePath(fromKernel: name)
                 if name.fileExtension == "part" || name.fileExtension == "export" {
                     half.append(name)
@@ -32,7 +32,7 @@ package actor StagingSweep {
                     whole.append(number)
                 }
             }
-            if more == nil {
+            if !more {
                 if read == 0 { return nil }
                 break
             }

@@ -6,10 +6,12 @@ struct Rule {
     let names: NameRules
     /// Files that its first scan finds are reported and left alone.
     let skipsExisting: Bool
+    let hasLimits: Bool
 
     init(_ settings: WatchRule, skipsExisting: Bool) {
         self.settings = settings
         self.skipsExisting = skipsExisting
+        hasLimits = settings.limits != .none
         names = NameRules(include: settings.include, exclude: settings.exclude, marker: settings.marker)
     }
 }

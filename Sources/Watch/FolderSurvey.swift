@@ -51,10 +51,10 @@ package struct FolderSurvey: Sendable {
             let ignored = readIgnores(root, relative, stream, &piece)
             let device = try stream.look().device
             let fileSystem = fileSystems.identity(at: directory, device: device)
-            while let more = try stream.next({ name, kind in
+            while try stream.next({ name, kind in
                 take(
                     name, kind, stream, root, compiled, relative, ignored, (device, fileSystem), &piece, &below)
-            }) { _ = more }
+            }) {}
         } catch {
             // A directory that went between the listing and its turn holds nothing.
             if relative.isEmpty || !error.isMissing { piece.troubles.append("\(error)") }

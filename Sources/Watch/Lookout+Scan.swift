@@ -75,18 +75,20 @@ extension Lookout {
 
     /// There is something to scan, and room for what it finds.
     var canScan: Bool {
-        (cursor != nil || !urgent.isEmpty || !ordinary.isEmpty) && hasRoom
+        (cursor != nil || !urgent.isEmpty || !ordinary.isEmpty) && room > 0
     }
 
-    private var hasRoom: Bool {
-        found.count < Self.question && skipped.count < 4 * Self.question
-            && settling.count + found.count + (asked?.count ?? 0) < pace.candidates - pace.candidates / 5
+    /// How many more names may be listed before what was found is handed on.
+    private var room: Int {
+        min(
+            Self.question - found.count, 4 * Self.question - skipped.count,
+            pace.candidates - pace.candidates / 5 - settling.count - found.count - (asked?.count ?? 0))
     }
 
     /// Scans a little.
     func scan() {
         var left = Self.slice
-        while left > 0 && hasRoom {
+        while left > 0 && room > 0 {
             if cursor == nil {
                 // What happened before a directory is listed is heard before it is listed: an event that says that it is
                 // new here makes its files new too.
@@ -96,7 +98,7 @@ extension Lookout {
                 left -= 10
                 continue
             }
-            left -= step(atMost: left)
+            left -= step(atMost: min(left, room))
         }
     }
 
@@ -214,10 +216,11 @@ extension Lookout {
         }
         var read = 0
         do {
-            while read < most && hasRoom {
+            // Nothing begins to settle while names are listed.
+            let settles = settling.count > 0
+            while read < most {
                 read += 1
-                let more: Void? = try cursor.stream.next { name, kind in take(name, kind, cursor) }
-                if more == nil {
+                if try !cursor.stream.next({ name, kind in take(name, kind, cursor, settles) }) {
                     close(isWhole: true)
                     break
                 }
@@ -244,7 +247,9 @@ extension Lookout {
         endVisit(cursor.directory)
     }
 
-    private func take(_ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ cursor: Cursor) {
+    private func take(
+        _ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ cursor: Cursor, _ settles: Bool
+    ) {
         let root = cursor.directory.root
         switch kind {
         case .other: return
@@ -261,7 +266,7 @@ extension Lookout {
             }
             guard let look else { return }
             if look.isDirectory { return takeFolder(name, cursor) }
-            if look.isRegular, let winner { takeFile(name, look, rule: winner, cursor) }
+            if look.isRegular, let winner { takeFile(name, look, rule: winner, cursor, settles) }
         }
     }
 
@@ -276,8 +281,11 @@ extension Lookout {
         if isNew || cursor.origin != .poll { enqueue(child, cursor.origin) }
     }
 
-    private func takeFile(_ name: UnsafeBufferPointer<UInt8>, _ look: FileLook, rule: Int, _ cursor: Cursor) {
-        if settling.count > 0 {
+    /// - Parameter settles: Something does, and it may be this one.
+    private func takeFile(
+        _ name: UnsafeBufferPointer<UInt8>, _ look: FileLook, rule: Int, _ cursor: Cursor, _ settles: Bool
+    ) {
+        if settles {
             let place = Place(directory: cursor.directory, name: FilePath(fromKernel: name))
             if settling.contains(place) {
                 settling.note(
@@ -286,8 +294,7 @@ extension Lookout {
             }
         }
         // One that is still growing is found again, or heard of.
-        let limits = rules[rule].settings.limits
-        if limits != .none, limits.objection(to: look, now: clocks.wall()) != nil { return }
+        if rules[rule].hasLimits, rules[rule].settings.limits.objection(to: look, now: clocks.wall()) != nil { return }
         let relative = cursor.relative(of: name)
         let fileSystem =
             look.device == cursor.device
@@ -331,7 +338,10 @@ extension Lookout {
     }
 
     func takeAnswer(_ known: [Bool]) {
-        for case (let file?, false) in zip(asked ?? [], known) {
+        let asked = asked ?? []
+        // Nearly all are known, and those are not even read here.
+        for index in asked.indices where index < known.count && !known[index] {
+            guard let file = asked[index] else { continue }
             // An event may have come first, and knows more.
             guard !file.directory.isGone, !settling.contains(file.place),
                 isWorthWaiting(file.place, file.rule, file.directory.relative ?? file.identity.relative.parent)
@@ -341,7 +351,7 @@ extension Lookout {
                 quietFor: rules[file.rule].settings.quietFor, at: file.at)
             quicken(file.directory)
         }
-        asked = nil
+        self.asked = nil
     }
 
     /// Says when the first scan of a folder is over. What is said at once is written down at once: with a thousand folders,

@@ -16,7 +16,7 @@ struct FolderStreamTests {
         try Descriptor.open(folder.appending("late.mp4"), for: .creating).close(named: "late.mp4")
         stream.rewind()
         var names: [FilePath] = []
-        while try stream.next({ name, _ in names.append(FilePath(fromKernel: name)) }) != nil {}
+        while try stream.next({ name, _ in names.append(FilePath(fromKernel: name)) }) {}
         #expect(names == ["late.mp4"])
     }
 }
