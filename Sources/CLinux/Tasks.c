@@ -1,5 +1,6 @@
 #include "CLinux.h"
 #include <sys/timerfd.h>
+#include <sys/timex.h>
 #include <time.h>
 
 // Swift's own calling convention, which clang knows by this name.
@@ -75,6 +76,19 @@ void sluice_set_timer(int timer, int64_t nanoseconds) {
     struct itimerspec time = {.it_value = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000}};
     // Cannot fail: the descriptor is a timer and the time is in order.
     timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, 0);
+}
+
+int sluice_clock_is_kept(void) {
+    struct timex state = {0};
+    return adjtimex(&state) >= 0 && (state.status & STA_UNSYNC) == 0;
+}
+
+int sluice_clock_watch(void) {
+    int timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
+    // No date that a clock can show: only a clock that is set ends the wait.
+    struct itimerspec never = {.it_value = {.tv_sec = INT64_C(1) << 40}};
+    if (timer >= 0) timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, 0);
+    return timer;
 }
 
 int64_t sluice_boot_time(void) { return read_clock(CLOCK_BOOTTIME); }

@@ -46,7 +46,8 @@ extension SettingsReading {
                 policy: PolicyOverrides(
                     concurrency: fields.take("concurrency", as: .whole(1...64))?.value,
                     retry: fields.has("retry")
-                        ? retry(fields.fields("retry", .destinationRetry), otherwise: policy.retry) : nil),
+                        ? retry(fields.fields("retry", .destinationRetry), otherwise: policy.retry) : nil,
+                    rules: rules(fields)),
                 place: findings.name(of: entry.place)),
             place: fields.node("path")?.start ?? entry.place)
     }

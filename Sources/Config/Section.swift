@@ -26,7 +26,7 @@ struct Section: Sendable {
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
             "retry", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging", "export",
-            "removable",
+            "removable", "windows", "bandwidth",
         ],
         later: laterPolicy,
         elsewhere: [
@@ -46,10 +46,15 @@ struct Section: Sendable {
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
-        path: "destinations.*", keys: ["type", "concurrency", "retry"], later: ["taken"] + laterPolicy)
+        path: "destinations.*", keys: ["type", "concurrency", "retry", "windows", "bandwidth"],
+        later: ["taken"] + laterPolicy)
     static let destinationRetry = Section(path: "destinations.*.retry", keys: retryKeys)
     static let policy = Section(
-        path: "policy", keys: ["concurrency", "order", "retry"], later: laterPolicy)
+        path: "policy", keys: ["concurrency", "order", "retry", "windows", "bandwidth"], later: laterPolicy)
+    /// An item of any `windows`.
+    static let window = Section(path: "windows[]", keys: ["between", "except"])
+    /// An item of any `bandwidth`.
+    static let rate = Section(path: "bandwidth[]", keys: ["limit", "between", "except"])
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: retryKeys)
     static let control = Section(path: "control", keys: ["socket"], later: ["web"])
@@ -57,11 +62,11 @@ struct Section: Sendable {
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
     private static let retryKeys = ["first", "max", "attempts"]
-    private static let laterPolicy = ["windows", "bandwidth", "metered", "networks", "quotas", "limit", "power"]
+    private static let laterPolicy = ["metered", "networks", "quotas", "limit", "power"]
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency,
+        destinationRetry, policy, concurrency, window, rate,
         retry, control, secret,
     ]
 

@@ -110,6 +110,7 @@ package struct PolicySettings: Hashable, Sendable {
     package var perDestination: Int
     package var order: Order
     package var retry: Backoff
+    package var rules = PolicyRules()
 }
 
 /// Policy keys that a folder or destination sets for itself; `nil` where it does not.
@@ -117,6 +118,7 @@ package struct PolicyOverrides: Hashable, Sendable {
     /// For a destination: uploads to it at the same time. For a folder: uploads from it at the same time.
     package var concurrency: Int?
     package var retry: Backoff?
+    package var rules = PolicyRules()
 }
 
 package struct ControlSettings: Hashable, Sendable {

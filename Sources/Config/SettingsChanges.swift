@@ -49,6 +49,8 @@ package struct SettingsChanges: Hashable, Sendable {
                         "concurrency",
                         old.policy.total != new.policy.total || old.policy.perDestination != new.policy.perDestination
                     ), ("order", old.policy.order != new.policy.order), ("retry", old.policy.retry != new.policy.retry),
+                    ("windows", old.policy.rules.windows != new.policy.rules.windows),
+                    ("bandwidth", old.policy.rules.bandwidth != new.policy.rules.bandwidth),
                 ]
             ),
         ]
@@ -125,6 +127,8 @@ package struct SettingsChanges: Hashable, Sendable {
 
     private static func keys(_ old: PolicyOverrides, _ new: PolicyOverrides) -> [String] {
         (old.concurrency != new.concurrency ? ["concurrency"] : []) + (old.retry != new.retry ? ["retry"] : [])
+            + (old.rules.windows != new.rules.windows ? ["windows"] : [])
+            + (old.rules.bandwidth != new.rules.bandwidth ? ["bandwidth"] : [])
     }
 }
 

@@ -62,7 +62,12 @@ struct SettingsReading {
             total: total,
             perDestination: concurrency.take("per_destination", as: .whole(1...64))?.value ?? min(2, total),
             order: fields.take("order", as: .choice)?.value ?? .newestFirst,
-            retry: retry(fields.fields("retry", .retry), otherwise: Backoff()))
+            retry: retry(fields.fields("retry", .retry), otherwise: Backoff()), rules: rules(fields))
+    }
+
+    /// What stands under the same names in `policy`, a destination and a folder.
+    func rules(_ fields: Fields) -> PolicyRules {
+        PolicyRules(windows: windows(fields), bandwidth: bandwidth(fields))
     }
 
     /// - Parameter otherwise: For what the section does not set.

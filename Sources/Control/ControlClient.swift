@@ -25,6 +25,8 @@ package struct ControlClient: Sendable {
         try await get("uploads/" + percentEncoded(reference))
     }
 
+    package func why(_ reference: String) async throws -> WhyView { try await get("why/" + percentEncoded(reference)) }
+
     package func status() async throws -> StatusView { try await get("status") }
 
     /// A configuration that is wrong is an answer, not an error.

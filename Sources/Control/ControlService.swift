@@ -56,6 +56,7 @@ final class ControlService: WebService {
             let page = try await operations.list(try ListQuery(request.query))
             return WebReply { try JSON.bytes(page) }
         case .show(let reference): return WebReply(json: try await operations.show(reference))
+        case .why(let reference): return WebReply(json: try await operations.why(reference))
         case .status: return WebReply(json: try await operations.status())
         case .reload:
             let view = try await operations.reload()

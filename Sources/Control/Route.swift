@@ -9,6 +9,7 @@ enum Route: Hashable, Sendable {
     case list
     case add
     case show(String)
+    case why(String)
     /// On one upload, whose reference stands in the path.
     case actOn(String, Act)
     /// On a selection in the body.
@@ -25,7 +26,7 @@ enum Route: Hashable, Sendable {
 
     var changes: Bool {
         switch self {
-        case .list, .show, .status, .events: false
+        case .list, .show, .why, .status, .events: false
         case .add, .actOn, .act, .reload: true
         }
     }
@@ -44,6 +45,7 @@ enum Route: Hashable, Sendable {
         case "status": self = try only("GET", .status)
         case "reload": self = try only("POST", .reload)
         case "events": self = try only("GET", .events)
+        case _ where rest.hasPrefix("why/") && rest.count > 4: self = try only("GET", .why(String(rest.dropFirst(4))))
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))
             guard !reference.isEmpty else { throw .noSuchPath }

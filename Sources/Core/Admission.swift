@@ -4,8 +4,13 @@
 package struct Admission: Hashable, Sendable {
     /// Uploads at the same time, over all destinations.
     package var total: Int
+    /// What `policy` allows.
+    package var rules: PolicyRules
 
-    package init(total: Int) { self.total = total }
+    package init(total: Int, rules: PolicyRules = PolicyRules()) {
+        self.total = total
+        self.rules = rules
+    }
 
     /// A pause that a person set: of everything, a folder or a destination.
     package struct Pause: Hashable, Sendable {
@@ -19,16 +24,25 @@ package struct Admission: Hashable, Sendable {
     }
 
     /// What the daemon knows when it asks.
-    package struct World: Hashable, Sendable {
+    package struct World: Sendable {
         package var now: WallTime
         package var monotonic: MonotonicTime
+        /// What the clocks on the wall show.
+        package var zone: Zone
+        /// Why the wall clock is not to be trusted; `nil` when it is.
+        package var clockTrouble: Hold?
         /// Uploads under way in all.
         package var running: Int
         package var everything: Pause?
 
-        package init(now: WallTime, monotonic: MonotonicTime, running: Int, everything: Pause?) {
+        package init(
+            now: WallTime, monotonic: MonotonicTime, zone: Zone = .utc, clockTrouble: Hold? = nil, running: Int,
+            everything: Pause?
+        ) {
             self.now = now
             self.monotonic = monotonic
+            self.zone = zone
+            self.clockTrouble = clockTrouble
             self.running = running
             self.everything = everything
         }
@@ -41,13 +55,32 @@ package struct Admission: Hashable, Sendable {
         package var running: Int
         package var pause: Pause?
         package var health: DestinationHealth
+        /// What its own settings allow.
+        package var rules: PolicyRules
 
-        package init(name: String, slots: Int, running: Int, pause: Pause?, health: DestinationHealth) {
+        package init(
+            name: String, slots: Int, running: Int, pause: Pause?, health: DestinationHealth,
+            rules: PolicyRules = PolicyRules()
+        ) {
             self.name = name
             self.slots = slots
             self.running = running
             self.pause = pause
             self.health = health
+            self.rules = rules
+        }
+    }
+
+    /// One folder as it stands.
+    package struct Origin: Hashable, Sendable {
+        package var name: String
+        package var pause: Pause?
+        package var rules: PolicyRules
+
+        package init(name: String, pause: Pause? = nil, rules: PolicyRules = PolicyRules()) {
+            self.name = name
+            self.pause = pause
+            self.rules = rules
         }
     }
 
@@ -60,18 +93,37 @@ package struct Admission: Hashable, Sendable {
     }
 
     /// What is in the way of uploads to `remote`, whatever slots are free.
-    ///
-    /// - Parameter folder: A pause of the folder that they come from.
-    package func holds(for remote: Remote, from folder: (name: String, pause: Pause?)? = nil, in world: World) -> [Hold]
-    {
-        func hold(_ pause: Pause?, _ what: String) -> Hold? {
-            pause.map { Hold(.global, since: $0.since, until: $0.until, text: "\(what) is paused") }
-        }
-        let holds = [
-            hold(world.everything, "everything"), hold(folder?.pause, "folder \(folder?.name ?? "")"),
-            hold(remote.pause, "destination \(remote.name)"), remote.health.standing,
-        ]
-        return holds.compactMap { $0 }
+    package func holds(for remote: Remote, from folder: Origin? = nil, in world: World) -> [Hold] {
+        bans(on: remote, from: folder, in: world) + (remote.health.standing.map { [$0] } ?? [])
+    }
+
+    /// What forbids every byte to `remote`: all but its own health, which forbids nothing to a probe.
+    package func bans(on remote: Remote, from folder: Origin? = nil, in world: World) -> [Hold] {
+        var holds = [pause(world.everything, "everything"), pause(remote.pause, "destination \(remote.name)")]
+            .compactMap { $0 }
+        holds += rules.holds("policy", in: world) + remote.rules.holds("destinations.\(remote.name)", in: world)
+        if let folder { holds += bans(on: folder, in: world) }
+        return world.sortedOut(holds)
+    }
+
+    /// What forbids uploads from a folder, wherever they go.
+    package func bans(on folder: Origin, in world: World) -> [Hold] {
+        let holds = [pause(folder.pause, "folder \(folder.name)")].compactMap { $0 }
+        return world.sortedOut(holds + folder.rules.holds("folder \(folder.name)", in: world))
+    }
+
+    private func pause(_ pause: Pause?, _ what: String) -> Hold? {
+        pause.map { Hold(.global, since: $0.since, until: $0.until, text: "\(what) is paused") }
+    }
+
+    /// When a ban may come or go by itself, though nothing else happens: to be asked again then.
+    package func nextChange(_ remotes: [Remote], _ folders: [Origin], in world: World) -> WallTime? {
+        let pauses = [world.everything] + remotes.map(\.pause) + folders.map(\.pause)
+        let times =
+            pauses.compactMap { $0?.until }
+            + ([rules] + remotes.map(\.rules) + folders.map(\.rules)).compactMap { $0.nextChange(in: world) }
+            + [world.clockTrouble?.until].compactMap { $0 }
+        return times.min()
     }
 
     package func verdict(for remote: Remote, in world: World) -> Verdict {

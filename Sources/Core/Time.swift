@@ -61,6 +61,20 @@ package struct MonotonicTime: Hashable, Sendable, Comparable {
 package protocol Clocks: Sendable {
     func wall() -> WallTime
     func monotonic() -> MonotonicTime
+    /// Whether the system says that its wall clock is right; `nil` where nothing keeps it, or does not say.
+    var isSynchronised: Bool? { get }
+}
+
+extension Clocks {
+    package var isSynchronised: Bool? { nil }
+
+    /// What both show at one moment: a machine that sleeps between two looks would make it two.
+    package func together() -> (wall: WallTime, monotonic: MonotonicTime) {
+        while true {
+            let (before, wall, after) = (monotonic(), wall(), monotonic())
+            if after.since(before) < .seconds(1) { return (wall, before) }
+        }
+    }
 }
 
 extension Duration {
@@ -74,7 +88,7 @@ extension Duration {
 
 extension Int64 {
     /// Rounded towards minus infinity, so that times before 1970 come out right.
-    fileprivate func dividedDown(by divisor: Int64) -> Int64 {
+    func dividedDown(by divisor: Int64) -> Int64 {
         let (quotient, rest) = quotientAndRemainder(dividingBy: divisor)
         return rest < 0 ? quotient - 1 : quotient
     }

@@ -168,32 +168,39 @@ extension Agent: Operations {
     /// By id, unique prefix of at least 6 characters, key, path, or the end of a path that only one file has; a path or
     /// key that several uploads have means the newest one, as long as it is for one destination.
     private func find(_ reference: String) async throws -> UploadRow {
-        let store = house.store
-        if reference.hasPrefix("/") {
-            // As shown, else as it stands: a name may hold what looks like an escape.
-            let paths = [FilePath(display: reference), FilePath(reference)]
-            for path in paths.compactMap({ $0 }) {
-                let found = try await store.rows(path: path)
-                if !found.isEmpty { return try one(found, reference) }
-            }
-            return try one([], reference)
-        }
-        if let id = UploadID(reference), let row = try await store.row(id.text) { return row }
-        let letters = reference.uppercased()
-        if (6..<26).contains(letters.utf8.count), letters.utf8.allSatisfy({ $0 < 0x80 }) {
-            let found = try await store.rows(idPrefix: letters, limit: 6)
-            if !found.isEmpty { return try one(found, reference) }
-        }
-        let keyed = try await store.rows(key: reference)
-        if let newest = keyed.first {
-            return try one(keyed.filter { $0.asset.id == newest.asset.id }, reference)
-        }
-        let named = try await rows(endingIn: reference)
-        if !named.isEmpty { return try one(named, reference) }
+        let found = try await candidates(reference)
+        if !found.isEmpty || reference.hasPrefix("/") { return try one(found, reference) }
         throw Refusal(
             .notFound,
             "no upload is called `\(reference)`"
                 + (reference.utf8.count < 6 ? ": an id's beginning needs at least 6 characters" : ""))
+    }
+
+    /// All that ``find(_:)`` may mean.
+    func candidates(_ reference: String) async throws -> [UploadRow] {
+        let store = house.store
+        if reference.hasPrefix("/") {
+            for path in paths(reference) {
+                let found = try await store.rows(path: path)
+                if !found.isEmpty { return found }
+            }
+            return []
+        }
+        if let id = UploadID(reference), let row = try await store.row(id.text) { return [row] }
+        let letters = reference.uppercased()
+        if (6..<26).contains(letters.utf8.count), letters.utf8.allSatisfy({ $0 < 0x80 }) {
+            let found = try await store.rows(idPrefix: letters, limit: 6)
+            if !found.isEmpty { return found }
+        }
+        let keyed = try await store.rows(key: reference)
+        if let newest = keyed.first { return keyed.filter { $0.asset.id == newest.asset.id } }
+        return try await rows(endingIn: reference)
+    }
+
+    /// What a path as a person gives it may mean: as shown, else as it stands, for a name may hold what looks like an
+    /// escape.
+    func paths(_ reference: String) -> [FilePath] {
+        [FilePath(display: reference), FilePath(reference)].compactMap { $0 }
     }
 
     /// Uploads of the files whose paths end in the whole names of `reference`: of each file the newest ones.

@@ -228,6 +228,7 @@ extension Agent {
                 GatheringView(path: $0.file.path.display, reason: $0.reason)
             }
             view.card = await cards.view(state.folder)
+            view.hold = await dispatcher.hold(ofFolder: state.folder).map(HoldView.init)
             if let folder = house.folder(state.folder) { view.retention = try await sourceRoom.view(folder) }
             views.append(view)
         }

@@ -17,6 +17,11 @@ actor Dispatcher {
     /// When the last pass began.
     private var lookedAt = MonotonicTime(nanoseconds: 0)
     private var pauses: [PauseRecord] = []
+    private var trust = ClockTrust(oldest: Zone.utc.start(of: sluiceIsYoungerThan))
+    /// What is wrong with the clock, and was said.
+    private var clockTrouble: Hold?
+    /// Destinations to which no byte may go.
+    private var forbidden: Set<String> = []
     var isStopping = false
     /// Uploads that were completed since the start.
     var completed = 0
@@ -46,6 +51,8 @@ actor Dispatcher {
 
     /// Dispatches until the task is cancelled; then stops every transfer and returns when each has let go.
     func run() async throws {
+        let news = listenToClock()
+        defer { if let news { ClockNews.shared.forget(news) } }
         while !Task.isCancelled {
             do {
                 // No byte is sent whose checkpoint could not be stored.
@@ -65,10 +72,32 @@ actor Dispatcher {
         for task in tasks { await task.value }
     }
 
+    /// Windows are looked at anew when somebody sets the clock, and so is a destination that was refused for its certificate.
+    private func listenToClock() -> Int? {
+        do {
+            return try ClockNews.shared.listen { [weak self] in
+                Task { await self?.clockWasSet() }
+            }
+        } catch {
+            house.log.warning(
+                "a clock that is set will be noticed late", ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    private func clockWasSet() async {
+        do { try await reconsider() } catch {
+            house.log.debug("waits go on as they were", ["reason": "\(error)"])
+        }
+        house.dispatchBell.ring()
+    }
+
     /// Starts what may start.
     private func pass() async throws {
         lookedAt = house.clocks.monotonic()
         try await expirePauses()
+        lookAtClock()
+        stopForbidden()
         // Destinations take turns, so that one with many files does not take every slot of the others.
         var open = house.settings.destinations.map(\.name)
         let counted = Set(house.settings.folders.filter { $0.policy.concurrency != nil }.map(\.watch.name))
@@ -79,7 +108,7 @@ actor Dispatcher {
                 guard case .go(let free) = verdict(for: name), let destination = house.destinations[name] else {
                     continue
                 }
-                let passedOver = pauses.filter { $0.scope == .folder }.map(\.name) + fullFolders()
+                let passedOver = closedFolders() + fullFolders()
                 let before = stops
                 // All that may go share a transaction. What tries whether a destination is back is one file.
                 let room = TransferRoom(
@@ -145,19 +174,75 @@ actor Dispatcher {
 
     private func verdict(for name: String) -> Admission.Verdict { admission.verdict(for: remote(name), in: world) }
 
-    private var admission: Admission { Admission(total: house.settings.policy.total) }
+    private var admission: Admission {
+        Admission(total: house.settings.policy.total, rules: house.settings.policy.rules)
+    }
 
     private var world: Admission.World {
         Admission.World(
-            now: house.clocks.wall(), monotonic: house.clocks.monotonic(), running: transfers.count,
-            everything: pause(.all, ""))
+            now: house.clocks.wall(), monotonic: house.clocks.monotonic(), zone: .local, clockTrouble: clockTrouble,
+            running: transfers.count, everything: pause(.all, ""))
     }
 
     private func remote(_ name: String) -> Admission.Remote {
-        Admission.Remote(
-            name: name,
-            slots: house.settings(ofDestination: name)?.policy.concurrency ?? house.settings.policy.perDestination,
-            running: running(to: name), pause: pause(.destination, name), health: health[name] ?? DestinationHealth())
+        let policy = house.settings(ofDestination: name)?.policy
+        return Admission.Remote(
+            name: name, slots: policy?.concurrency ?? house.settings.policy.perDestination, running: running(to: name),
+            pause: pause(.destination, name), health: health[name] ?? DestinationHealth(),
+            rules: policy?.rules ?? PolicyRules())
+    }
+
+    private func origin(_ name: String) -> Admission.Origin {
+        Admission.Origin(
+            name: name, pause: pause(.folder, name), rules: house.folder(name)?.policy.rules ?? PolicyRules())
+    }
+
+    /// Folders from which nothing may go now.
+    private func closedFolders() -> [String] {
+        let (admission, world) = (admission, world)
+        let names = Set(house.settings.folders.map(\.watch.name) + pauses.filter { $0.scope == .folder }.map(\.name))
+        return names.filter { !admission.bans(on: origin($0), in: world).isEmpty }
+    }
+
+    /// Stops what policy does not allow any more, at once: a window has closed, or the clock is not to be believed.
+    private func stopForbidden() {
+        let (admission, world) = (admission, world)
+        let now = Set(house.destinations.keys.filter { !admission.bans(on: remote($0), in: world).isEmpty })
+        // What is to be removed there waits for the same.
+        if !now.isSuperset(of: forbidden) { house.removalBell.ring() }
+        forbidden = now
+        for transfer in transfers.values {
+            let remote = remote(transfer.destination)
+            let holds = Set(transfer.folders.values).flatMap { admission.bans(on: remote, from: origin($0), in: world) }
+            guard let hold = holds.first, !transfer.task.isCancelled else { continue }
+            house.log.notice(
+                "transfer stopped, goes on later",
+                [
+                    "destination": transfer.destination, "hold": hold.kind.rawValue, "reason": hold.text,
+                    "until": hold.until?.description,
+                ])
+            transfer.task.cancel()
+        }
+    }
+
+    private func lookAtClock() {
+        let settings = house.settings
+        let rules =
+            [settings.policy.rules] + settings.folders.map(\.policy.rules) + settings.destinations.map(\.policy.rules)
+        // Nobody asks the clock who needs no clock.
+        if rules.allSatisfy(\.isTimeless) {
+            clockTrouble = nil
+            return
+        }
+        let now = house.clocks.together()
+        let trouble = trust.look(
+            wall: now.wall, monotonic: now.monotonic, isSynchronised: house.clocks.isSynchronised)
+        if let trouble, clockTrouble?.text != trouble.text {
+            house.log.warning("what depends on the time waits", ["reason": trouble.text])
+        } else if trouble == nil, clockTrouble != nil {
+            house.log.notice("the clock is believed again")
+        }
+        clockTrouble = trouble
     }
 
     private func fullFolders() -> [String] {
@@ -178,7 +263,12 @@ actor Dispatcher {
         if let backoff = try await house.store.nextBackoff(after: lookedAt) { times.append(backoff) }
         let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
         var waits = times.map { $0.since(now) }
-        waits += pauses.compactMap { $0.until }.map { .milliseconds($0.milliseconds - wall.milliseconds) }
+        let change = admission.nextChange(
+            house.settings.destinations.map { remote($0.name) }, house.settings.folders.map { origin($0.watch.name) },
+            in: world)
+        waits += (pauses.compactMap(\.until) + [change].compactMap { $0 }).map {
+            .milliseconds($0.milliseconds - wall.milliseconds)
+        }
         return waits.min().map { max($0, .milliseconds(10)) }
     }
 
@@ -260,8 +350,8 @@ actor Dispatcher {
     func isRunning(_ id: String) -> Bool { runs[id] != nil }
     func running(to destination: String) -> Int { transfers.values.count { $0.destination == destination } }
 
-    /// A person paused everything that goes to this destination.
-    func isPaused(_ destination: String) -> Bool { pause(.all, "") != nil || pause(.destination, destination) != nil }
+    /// Whether policy or a person forbids every byte to this destination.
+    func isForbidden(_ destination: String) -> Bool { !admission.bans(on: remote(destination), in: world).isEmpty }
 
     /// What holds all uploads of a class, for views.
     func holds(folder: String, destination: String) -> [Hold] {
@@ -275,11 +365,28 @@ actor Dispatcher {
                         + "with `sluice cancel --destination \(destination)`")
             ]
         }
-        return admission.holds(for: remote(destination), from: (folder, pause(.folder, folder)), in: world)
+        return admission.holds(for: remote(destination), from: origin(folder), in: world)
     }
 
-    /// What is wrong with a destination; `nil` when it is up or was never tried.
-    func hold(of destination: String) -> Hold? { health[destination]?.standing }
+    /// When an upload of this class goes that nothing holds, in words that follow nothing.
+    func turn(of destination: String, folder: String) -> String {
+        if fullFolders().contains(folder) { return "it waits for its turn: folder \(folder) sends as many as it may" }
+        switch verdict(for: destination) {
+        case .go: return "it goes next"
+        case .busy:
+            let remote = remote(destination)
+            return remote.running >= remote.slots
+                ? "it waits for its turn: \(remote.running) of \(remote.slots) transfers to \(destination) are under way"
+                : "it waits for its turn: \(transfers.count) of \(house.settings.policy.total) transfers are under way"
+        case .wait(let holds): return holds.first?.text ?? "it waits"
+        }
+    }
+
+    /// What is in the way of all that goes to a destination; `nil` when nothing is.
+    func hold(of destination: String) -> Hold? { admission.holds(for: remote(destination), in: world).first }
+
+    /// What is in the way of all that comes from a folder; `nil` when nothing is.
+    func hold(ofFolder name: String) -> Hold? { admission.bans(on: origin(name), in: world).first }
 
     /// Reads the pauses again: a person changed them.
     func reloadPauses() async throws {

@@ -37,8 +37,8 @@ actor RemoteRemovals {
         if let until = deferred[deletion.id], until > now { return }
         // Only after the transfer has let go: its last answer may still name what it made.
         if await dispatcher.isRunning(deletion.upload) { return }
-        // A pause means that nothing is sent, a removal neither.
-        if await dispatcher.isPaused(deletion.destination) { return }
+        // Where nothing may be sent, a removal may not either. The dispatcher rings when that ends.
+        if await dispatcher.isForbidden(deletion.destination) { return }
         guard let destination = house.destinations[deletion.destination] else {
             try await end(deletion, "gave_up", "the destination is no longer configured")
             return

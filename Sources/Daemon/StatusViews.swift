@@ -68,6 +68,8 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var retention: RetentionView?
     /// Whether its disk may be pulled out; absent where that is none that anybody pulls out.
     package var card: CardView?
+    /// What holds all that comes from it; absent when nothing does.
+    package var hold: HoldView?
 }
 
 package struct GatheringView: Codable, Sendable, Hashable {

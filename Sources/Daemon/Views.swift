@@ -274,6 +274,8 @@ package protocol Operations: Sendable {
     func list(_ query: ListQuery) async throws -> UploadPage
     /// - Parameter reference: Id, unique prefix of at least 6 characters, key, or path.
     func show(_ reference: String) async throws -> UploadDetail
+    /// - Parameter reference: As for `show`, or any path.
+    func why(_ reference: String) async throws -> WhyView
     /// One upload for each destination.
     func add(_ request: AddRequest) async throws -> [UploadView]
     /// With neither ids, folder nor destination: everything (`global`).

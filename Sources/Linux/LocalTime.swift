@@ -30,6 +30,18 @@ package struct LocalTime: Hashable, Sendable {
     package var date: String { "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))" }
 }
 
+extension Zone {
+    /// This machine's (localtime_r(3), `tm_gmtoff`).
+    package static let local = Zone { moment in
+        let (whole, rest) = moment.milliseconds.quotientAndRemainder(dividingBy: 1000)
+        var seconds = time_t(rest < 0 ? whole - 1 : whole)
+        var parts = tm()
+        // As above: of years beyond an int nothing is known, and UTC does.
+        localtime_r(&seconds, &parts)
+        return Int(parts.tm_gmtoff)
+    }
+}
+
 extension CivilTime {
     /// The moment at which a clock in this machine's time zone shows this time (mktime(3)). Of an hour that the clocks
     /// show twice, one of the two.

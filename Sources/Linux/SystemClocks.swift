@@ -1,3 +1,4 @@
+internal import CLinux
 package import Core
 internal import Glibc
 
@@ -29,5 +30,20 @@ package struct SystemClocks: Clocks {
         // Cannot fail: both clocks exist on every kernel since 2.6.39, and the address is ours.
         clock_gettime(clock, &now)
         return now
+    }
+
+    /// Whether what keeps the system's clock says that it is right; `nil` where nothing keeps it, or does not say.
+    ///
+    /// systemd-timesyncd marks it by a file (systemd-timesyncd.service(8)); others tell the kernel (adjtimex(2)).
+    package var isSynchronised: Bool? {
+        let folder: FilePath = "/run/systemd/timesync"
+        if Self.exists(folder.appending("synchronized")) { return true }
+        if sluice_clock_is_kept() != 0 { return true }
+        return Self.exists(folder) ? false : nil
+    }
+
+    private static func exists(_ path: FilePath) -> Bool {
+        // What cannot be asked says nothing.
+        (try? FileLook.ifPresent(at: path)) ?? nil != nil
     }
 }

@@ -36,6 +36,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         for file in (folder.gathering ?? []).prefix(3) {
             lines.append(entry("", "\(file.path) \(printable(file.reason))", console, .yellow))
         }
+        if let hold = folder.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }
         if let card = folder.card {
             lines.append(
                 entry(

@@ -4,6 +4,20 @@ internal import Glibc
 // "Is this file known?", as a scan asks a million times.
 
 extension Store {
+    /// What stops the file at a place from being picked up again; `nil` when nothing does.
+    package struct Known: Sendable, Hashable {
+        package var size: Int64
+        package var modified: Int64
+        /// `false` for one that was there before its folder was watched.
+        package var wasTaken: Bool
+    }
+
+    package func isKnown(_ folder: String, _ relative: FilePath) throws -> Known? {
+        try tombstone(folder, relative).map {
+            Known(size: $0.identity.size, modified: $0.identity.modified, wasTaken: $0.wasRecorded)
+        }
+    }
+
     /// Which of these versions are known already: recorded, done, or there before the folder was watched.
     ///
     /// Renews the tombstones of those that are, at most once a week each, so that a scan over known files writes

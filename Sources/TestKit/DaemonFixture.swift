@@ -34,6 +34,9 @@ package final class DaemonFixture {
     /// More keys of its `settle`: `, marker: "{name}.ok"`.
     package var settleKeys = ""
 
+    /// More keys of `policy`, as YAML, a line each: `windows: ["22:00-06:00"]`.
+    package var policyKeys: [String] = []
+
     /// More keys of `staging`, as YAML: `, keep_free: 0 B`.
     package var stagingKeys = ""
 
@@ -177,7 +180,7 @@ package final class DaemonFixture {
             \(uploadTo.compactMap { lines[$0] }.joined(separator: "\n"))
             policy:
               concurrency: {total: 4, per_destination: 4}
-              retry: {first: 100ms, max: 1s}
+              retry: {first: 100ms, max: 1s}\(policyKeys.map { "\n  " + $0 }.joined())
             control: {socket: \(root)/control.sock}
 
             """

@@ -34,7 +34,8 @@ struct Canonical {
         let policy = settings.policy
         lines.append(
             "policy: {concurrency: {total: \(policy.total), per_destination: \(policy.perDestination)}, "
-                + "order: \(policy.order.rawValue), retry: \(Self.retry(policy.retry))}")
+                + "order: \(policy.order.rawValue), retry: \(Self.retry(policy.retry))"
+                + Self.rules(policy.rules).map { ", " + $0 }.joined() + "}")
         lines.append("control: {socket: \(Self.quoted(settings.control.socket))}")
     }
 
@@ -94,6 +95,25 @@ struct Canonical {
 
     private static func overrides(_ policy: PolicyOverrides) -> [String] {
         (policy.concurrency.map { ["concurrency: \($0)"] } ?? []) + (policy.retry.map { ["retry: \(retry($0))"] } ?? [])
+            + rules(policy.rules)
+    }
+
+    private static func rules(_ rules: PolicyRules) -> [String] {
+        let windows = rules.windows.map { "{\(window($0))}" }
+        let rates = rules.bandwidth.map { rule in
+            "{limit: \(rule.limit.map { amount($0) + "/s" } ?? "unlimited")"
+                + (rule.window.map { ", " + window($0) } ?? "") + "}"
+        }
+        return (windows.isEmpty ? [] : ["windows: [\(windows.joined(separator: ", "))]"])
+            + (rates.isEmpty ? [] : ["bandwidth: [\(rates.joined(separator: ", "))]"])
+    }
+
+    private static func window(_ window: Window) -> String {
+        func time(_ minutes: Int) -> String { "\(padded(minutes / 60, 2)):\(padded(minutes % 60, 2))" }
+        let days = Weekday.allCases.filter { window.days.contains($0) }.map(\.rawValue).joined(separator: ",")
+        return "between: \"\(days) \(time(window.from))-\(time(window.to))\""
+            + (window.except.isEmpty
+                ? "" : ", except: [\(window.except.sorted().map { "\"\($0)\"" }.joined(separator: ", "))]")
     }
 
     private static func retry(_ backoff: Backoff) -> String {

@@ -56,7 +56,7 @@ struct DocumentationTests {
             "export": "{command: [/bin/cp, \"{input}\", \"{output}\"], output: \"{stem}.mp4\"}",
             "context": "{a: b}", "concurrency": "1", "retry": "{first: 2s}", "require": "{file: .here}",
             "watch": "poll", "min_size": "1 kB", "max_size": "1 GB", "min_age": "1h", "max_age": "2d",
-            "removable": "always",
+            "removable": "always", "windows": "[\"22:00-06:00\"]", "bandwidth": "2 MB/s",
         ]
         for (key, value) in values {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes
@@ -67,9 +67,14 @@ struct DocumentationTests {
         let moved = SettingsChanges(from: plain, to: try settings("", "control: {socket: /c}\nstaging: {path: /t}"))
         #expect(moved.fixed.map(\.key) == ["staging.path", "control.socket"])
         #expect(moved.changes.isEmpty)
-        let policy = try settings("", "policy: {order: oldest-first, concurrency: {total: 1}, retry: {first: 2s}}")
+        let policy = try settings(
+            "",
+            "policy: {order: oldest-first, concurrency: {total: 1}, retry: {first: 2s}, windows: [\"sat 00:00-24:00\"]}"
+        )
         #expect(
-            SettingsChanges(from: plain, to: policy).changes.first?.keys == ["concurrency", "order", "retry"])
+            SettingsChanges(from: plain, to: policy).changes.first?.keys == [
+                "concurrency", "order", "retry", "windows",
+            ])
     }
 
     @Test(

@@ -126,13 +126,13 @@ struct MistakeTests {
                 """)
         let long = objections(
             to:
-                "version: 1\npolicy: {order: \(String(repeating: "中", count: 300)), windows: 3, x: \(String(repeating: "y", count: 300))}"
+                "version: 1\npolicy: {order: \(String(repeating: "中", count: 300)), metered: 3, x: \(String(repeating: "y", count: 300))}"
         )
         let lines = long.split(separator: "\n")
         #expect(lines.count == 9)
         #expect(lines[4].hasPrefix("    2 | …中") && lines[4].hasSuffix("y…"))
         let caret = lines[5].count - 1
         let columns = lines[4].flatMap { $0 == "中" ? [$0, $0] : [$0] }
-        #expect(String(columns[caret...]).hasPrefix("windows"))
+        #expect(String(columns[caret...]).hasPrefix("metered"))
     }
 }

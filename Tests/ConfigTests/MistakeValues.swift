@@ -171,6 +171,34 @@ extension MistakeTests {
             "folders: [{export: {output: 'a/{name}', command: [/bin/cp, '{input}', '{output}']}, name: a, path: /a, upload_to: []}]",
             "29: folders[0].export.output: takes a name without `/`"),
         Mistake(
+            "policy: {windows: []}",
+            "19: policy.windows: names no window, so nothing could ever go; take it out for no limit"),
+        Mistake(
+            "policy: {windows: 22:00-06:00}",
+            "19: policy.windows: takes a list of windows, like `[\"22:00-06:00\"]`, not a single value"),
+        Mistake(
+            "policy: {windows: [25:00-06:00]}",
+            "20: policy.windows[0]: takes a time of the day, with days before it if not all, like `22:00-06:00` or `mon-fri 18:00-08:00`, not `25:00-06:00`"
+        ),
+        Mistake(
+            "policy: {windows: [08:00-08:00]}",
+            "20: policy.windows[0]: is empty; `00:00-24:00` is the whole day"),
+        Mistake(
+            "policy: {windows: [24:00-08:00]}",
+            "20: policy.windows[0]: begins at 24:00"),
+        Mistake(
+            "policy: {windows: ['sat,sunday 08:00-09:00']}",
+            "20: policy.windows[0]: `sunday` is no day; there are: mon, tue"),
+        Mistake(
+            "policy: {windows: [{except: [2026-12-24]}]}",
+            "20: policy.windows[0].between: `between` is missing; name the time of the day"),
+        Mistake(
+            "policy: {windows: [{between: 08:00-09:00, except: [2026-02-29]}]}",
+            "52: policy.windows[0].except[0]: no calendar has a day `2026-02-29`"),
+        Mistake(
+            "policy: {windows: [{between: 08:00-09:00, until: 3}]}",
+            "43: policy.windows[0].until: no setting is called `until` here; here are allowed: between, except"),
+        Mistake(
             "folders: [{max_age: 1h, min_age: 1h, name: a, path: /a, upload_to: []}]",
             "21: folders[0].max_age: is no more than `min_age`: no file would be taken"),
         Mistake(

@@ -54,6 +54,14 @@ final class FakeDaemon: Operations {
         return UploadDetail(upload: upload, attempts: [])
     }
 
+    func why(_ reference: String) async throws -> WhyView {
+        let uploads = try note("why \(reference)")
+        return WhyView(
+            answers: uploads.map {
+                WhyAnswer(id: $0.id, path: $0.path, state: $0.state, text: "because", holds: $0.holds)
+            })
+    }
+
     func add(_ request: AddRequest) async throws -> [UploadView] {
         let path = FilePath(bytes: bytes(hexadecimal: request.path) ?? []).display
         return try note("add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)")

@@ -84,6 +84,11 @@ int sluice_timer(void);
 /// Sets it to go off once, at `nanoseconds` on that clock, in place of what was set before; 0 for never.
 void sluice_set_timer(int timer, int64_t nanoseconds);
 int64_t sluice_boot_time(void);
+/// A descriptor of which each read(2) fails with ECANCELED when somebody has set the wall clock (timerfd_create(2),
+/// `TFD_TIMER_CANCEL_ON_SET`), and waits until then.
+int sluice_clock_watch(void);
+/// Whether somebody has told the kernel that its clock is right (adjtimex(2), no `STA_UNSYNC`).
+int sluice_clock_is_kept(void);
 
 /// Gives memory back that nothing needs now: free pieces of the heap, and the mapping of code that has not run lately
 /// (all of it: what runs again is mapped again from the page cache).

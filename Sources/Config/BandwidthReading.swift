@@ -1,0 +1,54 @@
+internal import Core
+
+/// Reads `bandwidth`, wherever it may stand: one rate, or a list of them with their times.
+extension SettingsReading {
+    func bandwidth(_ fields: Fields) -> [PolicyRules.RateRule] {
+        guard let node = fields.node("bandwidth") else { return [] }
+        if case .scalar = node.content {
+            return fields.take("bandwidth", as: .rate).map { [.init(limit: $0.value)] } ?? []
+        }
+        guard
+            let items = fields.items(
+                "bandwidth", expected: "a rate, like `2 MB/s`, or a list like `[{between: 08:00-18:00, limit: 2 MB/s}]`"
+            )
+        else { return [] }
+        return items.enumerated().compactMap { index, item in
+            let key = "\(fields.path(of: "bandwidth"))[\(index)]"
+            guard case .mapping = item.content else {
+                return findings.read(item, path: key, as: .rate).map { .init(limit: $0) }
+            }
+            let rule = Fields(item, .rate, path: key, start: item.start, findings: findings)
+            rule.require("limit", "name the rate, like `limit: 2 MB/s`")
+            let limit = rule.take("limit", as: .rate)
+            let window = rule.has("between") ? self.window(rule) : nil
+            if !rule.has("between"), rule.has("except") {
+                rule.error("belongs to `between`; add that, or take this out", "except")
+            }
+            // One whose time could not be read would count always.
+            guard let limit, rule.has("between") == (window != nil) else { return nil }
+            return .init(window: window, limit: limit.value)
+        }
+    }
+}
+
+extension Reader where Value == Int64? {
+    /// `2 MB/s`, `200 kB/s`, `8 Mbit/s`, `0`, `unlimited`. Bytes a second.
+    static var rate: Reader {
+        let expected = "a rate, like `2 MB/s`, `8 Mbit/s` or `unlimited`"
+        return Reader(expected: expected) { text throws(Complaint) in
+            if text == "unlimited" { return nil }
+            if text == "0" { return 0 }
+            guard text.hasSuffix("/s") else {
+                throw Complaint(
+                    "takes \(expected), not \(quoted(text))"
+                        + (text.last.map { $0.isLetter } ?? false ? "; a rate ends in `/s`" : ""))
+            }
+            let amount = String(text.dropLast(2))
+            if amount.hasSuffix("bit") {
+                let bits = String(amount.dropLast(3)) + "B"
+                return try Reader<Int64>.bytes.read(bits) / 8
+            }
+            return try Reader<Int64>.bytes.read(amount)
+        }
+    }
+}

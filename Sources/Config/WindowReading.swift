@@ -1,0 +1,97 @@
+internal import Core
+
+/// Reads `windows`, wherever they may stand.
+extension SettingsReading {
+    /// A window is a text, `sat,sun 08:00-12:00`, or a mapping that may leave days out.
+    func windows(_ fields: Fields) -> [Window] {
+        guard let items = fields.items("windows", expected: "a list of windows, like `[\"22:00-06:00\"]`") else {
+            return []
+        }
+        if items.isEmpty {
+            fields.error("names no window, so nothing could ever go; take it out for no limit", "windows")
+        }
+        return items.enumerated().compactMap { index, item in
+            let key = "\(fields.path(of: "windows"))[\(index)]"
+            guard case .mapping = item.content else { return findings.read(item, path: key, as: .window) }
+            return window(Fields(item, .window, path: key, start: item.start, findings: findings))
+        }
+    }
+
+    func window(_ fields: Fields) -> Window? {
+        fields.require("between", "name the time of the day, like `between: 22:00-06:00`")
+        let between = fields.take("between", as: .window)
+        let except = fields.list("except", as: .day)
+        guard var window = between?.value else { return nil }
+        window.except = Set((except ?? []).map(\.value))
+        return window
+    }
+}
+
+extension Reader where Value == CivilDay {
+    /// `2026-12-24`.
+    static var day: Reader {
+        Reader(expected: "a day, like `2026-12-24`") { text throws(Complaint) in
+            let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+            guard parts.count == 3, parts.map(\.utf8.count) == [4, 2, 2],
+                let year = Int(parts[0]), let month = Int(parts[1]), let day = Int(parts[2])
+            else { throw .plain }
+            guard let result = CivilDay(year: year, month: month, day: day) else {
+                throw Complaint("no calendar has a day \(quoted(text))")
+            }
+            return result
+        }
+    }
+}
+
+extension Reader where Value == Window {
+    /// `22:00-06:00`, `sat,sun 00:00-24:00`, `mon-fri 18:00-08:00`.
+    static var window: Reader {
+        let expected = "a time of the day, with days before it if not all, like `22:00-06:00` or `mon-fri 18:00-08:00`"
+        return Reader(expected: expected) { text throws(Complaint) in
+            let parts = text.split(separator: " ")
+            guard let times = parts.last, parts.count <= 2 else { throw .plain }
+            let days = parts.count == 2 ? try self.days(parts[0]) : Set(Weekday.allCases)
+            let ends = times.split(separator: "-", omittingEmptySubsequences: false)
+            guard ends.count == 2, let from = minutes(ends[0]), let to = minutes(ends[1]) else { throw .plain }
+            guard from < 1440 else {
+                throw Complaint("begins at 24:00; the day begins at 00:00, and 24:00 is its end")
+            }
+            guard from != to else {
+                throw Complaint("is empty; `00:00-24:00` is the whole day")
+            }
+            // To the very end of the day, or over it.
+            return Window(days: days, from: from, to: to == 0 ? 1440 : to)
+        }
+    }
+
+    /// Minutes from midnight, of `06:30`.
+    private static func minutes(_ text: Substring) -> Int? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
+            parts.allSatisfy({ $0.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) }),
+            let hour = Int(parts[0]), let minute = Int(parts[1]), minute < 60,
+            hour < 24 || hour == 24 && minute == 0
+        else { return nil }
+        return hour * 60 + minute
+    }
+
+    /// `sat,sun`, `mon-fri`, `fri-mon`.
+    private static func days(_ text: Substring) throws(Complaint) -> Set<Weekday> {
+        var days: Set<Weekday> = []
+        let all = Weekday.allCases
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let ends = part.split(separator: "-", omittingEmptySubsequences: false)
+            var found: [Int] = []
+            for end in ends {
+                guard let index = all.firstIndex(where: { $0.rawValue == end.lowercased() }) else {
+                    throw Complaint(
+                        "\(quoted(String(end))) is no day; there are: \(all.map(\.rawValue).joined(separator: ", "))")
+                }
+                found.append(index)
+            }
+            guard found.count <= 2, let first = found.first, let last = found.last else { throw .plain }
+            for ahead in 0...((last - first + 7) % 7) { days.insert(all[(first + ahead) % 7]) }
+        }
+        return days
+    }
+}

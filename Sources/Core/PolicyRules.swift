@@ -1,0 +1,84 @@
+/// What one place of the configuration allows: `policy`, a destination, or a folder. All three have to.
+package struct PolicyRules: Hashable, Sendable {
+    /// Bytes may go while any of them is open; always, where there is none.
+    package var windows: [Window]
+    /// The strictest of those whose time it is counts.
+    package var bandwidth: [RateRule]
+
+    package init(windows: [Window] = [], bandwidth: [RateRule] = []) {
+        self.windows = windows
+        self.bandwidth = bandwidth
+    }
+
+    /// How fast bytes may go, always or while a window is open.
+    package struct RateRule: Hashable, Sendable {
+        /// `nil`: always.
+        package var window: Window?
+        /// Bytes a second; 0: nothing goes. `nil`: no limit.
+        package var limit: Int64?
+
+        package init(window: Window? = nil, limit: Int64?) {
+            self.window = window
+            self.limit = limit
+        }
+    }
+
+    /// Nothing of it depends on what the clock on the wall shows.
+    package var isTimeless: Bool { windows.isEmpty && bandwidth.allSatisfy { $0.window == nil } }
+
+    private var opening: Timetable<Bool> { Timetable(anyOf: windows) }
+
+    private var rate: Timetable<Int64?> {
+        let always = bandwidth.filter { $0.window == nil }.compactMap(\.limit)
+        let timed = bandwidth.filter { $0.window != nil }
+        return Timetable(timed.compactMap(\.window)) { isOpen in
+            (always + zip(timed, isOpen).compactMap { $1 ? $0.limit : nil }).min()
+        }
+    }
+
+    /// Bytes a second; `nil` for no limit. With a clock that is not believed it may be the time of any of them.
+    package func limit(in world: Admission.World) -> Int64? {
+        if world.clockTrouble != nil { return bandwidth.compactMap(\.limit).min() }
+        return rate.value(at: world.now, in: world.zone)
+    }
+
+    /// - Parameter place: Where it stands, for people: `policy`, `destinations.nas`, `folder door`.
+    func holds(_ place: String, in world: Admission.World) -> [Hold] {
+        [closed(place, world), still(place, world)].compactMap { $0 }
+    }
+
+    private func closed(_ place: String, _ world: Admission.World) -> Hold? {
+        if windows.isEmpty { return nil }
+        if let trouble = world.clockTrouble { return trouble }
+        let opening = opening
+        if opening.value(at: world.now, in: world.zone) { return nil }
+        return Hold(
+            .schedule, since: opening.lastChange(upTo: world.now, in: world.zone) ?? world.now,
+            until: opening.nextChange(after: world.now, in: world.zone), text: "outside the windows of \(place)")
+    }
+
+    private func still(_ place: String, _ world: Admission.World) -> Hold? {
+        guard !bandwidth.isEmpty, limit(in: world) == 0 else { return nil }
+        let isKnown = world.clockTrouble == nil
+        return Hold(
+            .schedule, since: isKnown ? rate.lastChange(upTo: world.now, in: world.zone) ?? world.now : world.now,
+            until: isKnown ? rate.nextChange(after: world.now, in: world.zone) : nil,
+            text: "the bandwidth of \(place) is 0 now")
+    }
+
+    /// When something of it begins or ends to forbid, or another limit counts.
+    func nextChange(in world: Admission.World) -> WallTime? {
+        if isTimeless || world.clockTrouble != nil { return nil }
+        return [
+            opening.nextChange(after: world.now, in: world.zone), rate.nextChange(after: world.now, in: world.zone),
+        ].compactMap { $0 }.min()
+    }
+}
+
+extension Admission.World {
+    /// The clock is said once, however many rules depend on it.
+    func sortedOut(_ holds: [Hold]) -> [Hold] {
+        var seen: Set<Hold> = []
+        return holds.filter { seen.insert($0).inserted }
+    }
+}

@@ -1,0 +1,106 @@
+/// A time of the day on some days of the week: `22:00-06:00`, `sat,sun 00:00-24:00`.
+///
+/// By what the clock on the wall shows: where clocks are set back an hour comes twice, and is in the window or out of it
+/// both times; where they are set forward it does not come at all.
+package struct Window: Hashable, Sendable {
+    /// On which it begins.
+    package var days: Set<Weekday>
+    /// Minutes from midnight, 0 to 1439.
+    package var from: Int
+    /// Minutes from midnight, 1 to 1440. Not after ``from``: on the next day.
+    package var to: Int
+    /// Days on which it does not begin.
+    package var except: Set<CivilDay>
+
+    package init(
+        days: Set<Weekday> = Set(Weekday.allCases), from: Int, to: Int, except: Set<CivilDay> = []
+    ) {
+        self.days = days
+        self.from = from
+        self.to = to
+        self.except = except
+    }
+
+    /// It never closes.
+    package var isAlways: Bool { from == 0 && to == 1440 && except.isEmpty && days.count == Weekday.allCases.count }
+
+    private func begins(on day: CivilDay) -> Bool { days.contains(day.weekday) && !except.contains(day) }
+
+    /// Whether a clock that shows this is in the window.
+    func holds(_ day: CivilDay, _ time: Int64) -> Bool {
+        let (start, end) = (Int64(from) * minute, Int64(to) * minute)
+        if to > from { return begins(on: day) && time >= start && time < end }
+        return time >= start && begins(on: day) || time < end && begins(on: day + -1)
+    }
+
+    /// The times of a day at which anything may change, in milliseconds.
+    fileprivate var edges: [Int64] { [Int64(from) * minute, Int64(to % 1440) * minute, 0] }
+
+    /// For how many days it may stay as it is: a week, and one more for each that is left out.
+    fileprivate var reach: Int { 9 + 7 * except.count }
+}
+
+private let minute: Int64 = 60_000
+
+/// Something that depends on what the clock on the wall shows, and on nothing else.
+package struct Timetable<Value: Hashable & Sendable>: Sendable {
+    private let windows: [Window]
+    private let value: @Sendable ([Bool]) -> Value
+
+    /// - Parameter value: Of whether each of the windows is open.
+    package init(_ windows: [Window], value: @escaping @Sendable ([Bool]) -> Value) {
+        self.windows = windows
+        self.value = value
+    }
+
+    package func value(at moment: WallTime, in zone: Zone) -> Value {
+        let (day, time) = zone.reading(at: moment)
+        return value(windows.map { $0.holds(day, time) })
+    }
+
+    /// The first moment at which it is another than now; `nil` when it stays so.
+    package func nextChange(after now: WallTime, in zone: Zone) -> WallTime? {
+        if windows.allSatisfy(\.isAlways) { return nil }
+        let current = value(at: now, in: zone)
+        let today = zone.reading(at: now).day
+        // A clock that is set back over midnight shows the day before once more.
+        for ahead in -1...reach {
+            for moment in moments(of: today + ahead, zone) where moment > now {
+                if value(at: moment, in: zone) != current { return moment }
+            }
+        }
+        return nil
+    }
+
+    /// Since when it is what it is; `nil` when it has been so for as long as anybody looks back.
+    package func lastChange(upTo now: WallTime, in zone: Zone) -> WallTime? {
+        if windows.allSatisfy(\.isAlways) { return nil }
+        let current = value(at: now, in: zone)
+        let today = zone.reading(at: now).day
+        for back in -1...reach {
+            for moment in moments(of: today + -back, zone).reversed() where moment <= now {
+                let before = WallTime(milliseconds: moment.milliseconds - 1)
+                if value(at: before, in: zone) != current { return moment }
+            }
+        }
+        return nil
+    }
+
+    private var reach: Int { windows.map(\.reach).max() ?? 0 }
+
+    /// When anything may change on a day, in order.
+    private func moments(of day: CivilDay, _ zone: Zone) -> [WallTime] {
+        var moments = Set(windows.flatMap(\.edges)).flatMap { zone.moments(day, $0) }
+        let start = zone.start(of: day)
+        moments.append(start)
+        if let change = zone.change(after: start, upTo: zone.start(of: day + 1)) { moments.append(change) }
+        return moments.sorted()
+    }
+}
+
+extension Timetable where Value == Bool {
+    /// Open while any of the windows is; always, where there is none.
+    package init(anyOf windows: [Window]) {
+        self.init(windows) { $0.isEmpty || $0.contains(true) }
+    }
+}

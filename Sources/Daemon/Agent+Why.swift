@@ -1,0 +1,118 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Watch
+
+/// Why something goes or does not: one answer for each upload that was meant, or one for a file that is none yet.
+package struct WhyView: Codable, Sendable, Hashable {
+    package var answers: [WhyAnswer]
+}
+
+package struct WhyAnswer: Codable, Sendable, Hashable {
+    /// Absent for a file that is no upload.
+    package var id: String?
+    package var destination: String?
+    package var folder: String?
+    package var path: String
+    /// As ``UploadView/state``; for a file that is no upload `settling`, `gathering`, `expected`, `left_alone`, `known`,
+    /// `outside`.
+    package var state: String
+    /// One sentence.
+    package var text: String
+    /// What is in the way, the strongest first.
+    package var holds: [HoldView]
+}
+
+extension Agent {
+    /// Every upload that the reference may mean; else what becomes of the file at that path.
+    package func why(_ reference: String) async throws -> WhyView {
+        let rows = try await candidates(reference)
+        if !rows.isEmpty {
+            var answers: [WhyAnswer] = []
+            for view in await views(rows[...]) { answers.append(await answer(view)) }
+            return WhyView(answers: answers)
+        }
+        guard let path = paths(reference).first, path.isAbsolute else {
+            throw Refusal(.notFound, "no upload is called `\(reference)`; a file is asked for by its path")
+        }
+        return WhyView(answers: [try await answer(path)])
+    }
+
+    // MARK: Uploads
+
+    private func answer(_ view: UploadView) async -> WhyAnswer {
+        WhyAnswer(
+            id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
+            text: await sentence(view), holds: view.holds)
+    }
+
+    private func sentence(_ view: UploadView) async -> String {
+        switch view.state {
+        case "completed":
+            guard let remote = view.remote else { return "it was uploaded" }
+            return "it was uploaded to \(remote.url ?? remote.id ?? view.destination)"
+                + (remote.verifiedBy.map { ", verified by \($0)" } ?? "")
+        case "failed":
+            return "it was refused: \(view.error?.message ?? "nobody knows why"); `sluice retry \(view.id)` tries again"
+        case "cancelled": return "somebody cancelled it; `sluice retry \(view.id)` takes it up again"
+        case "settling": return "it changed after it was taken, and waits until it settles again"
+        case "staging":
+            return view.staging == nil ? "it waits for its turn to be copied" : "it is being copied into staging"
+        case "waiting": return view.holds.first?.text ?? "it waits"
+        case "queued": return await dispatcher.turn(of: view.destination, folder: view.folder)
+        default:
+            let done = Int(view.progress.fraction * 100)
+            return "it is being sent now: \(view.state), \(done) %"
+        }
+    }
+
+    // MARK: Files that are no uploads
+
+    private func answer(_ path: FilePath) async throws -> WhyAnswer {
+        func told(_ state: String, _ folder: String?, _ text: String) -> WhyAnswer {
+            WhyAnswer(folder: folder, path: path.display, state: state, text: text, holds: [])
+        }
+        if let file = watcher.settlingFiles().first(where: { $0.path == path }) {
+            return told("settling", file.folder, "it settles: \(file.fullExplanation)")
+        }
+        let held = await gathering.waiting(naming: .max).values.flatMap(\.first)
+        if let (file, reason) = held.first(where: { $0.file.path == path }) {
+            return told("gathering", file.folder, reason)
+        }
+        let rules = house.settings.folders.map(\.watch)
+        let now = house.clocks.wall()
+        switch try await blocking({ Standing.of(path, rules: rules, now: now) }) {
+        case .outside: return told("outside", nil, "it lies in no folder that is watched")
+        case .leftAlone(let folder, let reason): return told("left_alone", folder, "it \(reason)")
+        case .taken(let folder):
+            guard let rule = rules.first(where: { $0.name == folder }),
+                let relative = try await blocking({ Standing.relative(of: path, in: rule) }),
+                let look = try await blocking({ try FileLook.ifPresent(at: path) })
+            else { return told("expected", folder, "it is not there any more") }
+            if look.size == 0, house.folder(folder)?.empty == .skip {
+                return told(
+                    "left_alone", folder, "it is empty, and folder \(folder) leaves such files alone (empty: skip)")
+            }
+            return told(try await state(folder, relative), folder, try await fate(folder, relative, look))
+        }
+    }
+
+    private func state(_ folder: String, _ relative: FilePath) async throws -> String {
+        try await house.store.isKnown(folder, relative) == nil ? "expected" : "known"
+    }
+
+    private func fate(_ folder: String, _ relative: FilePath, _ look: FileLook) async throws -> String {
+        guard let known = try await house.store.isKnown(folder, relative) else {
+            return "folder \(folder) takes it: an event or the next scan brings it, at the latest within an hour"
+        }
+        guard known.size == look.size, known.modified == look.modified else {
+            return
+                "folder \(folder) takes it: it has changed since it was last seen, and comes with an event or the next scan"
+        }
+        return known.wasTaken
+            ? "it was taken before, as it is now, and its uploads are no longer listed"
+            : "it was there before folder \(folder) was first watched, and such files are left alone (existing: skip); "
+                + "`sluice add` takes it"
+    }
+}

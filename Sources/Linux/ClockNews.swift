@@ -1,0 +1,46 @@
+internal import CLinux
+internal import Core
+internal import Glibc
+internal import Synchronization
+
+/// Tells when somebody sets the wall clock: all that depends on it is to be looked at again.
+package final class ClockNews: Sendable {
+    /// The process's own. Its thread sleeps in the kernel until the clock is set, and lives as long as the process.
+    package static let shared = ClockNews()
+
+    private let listeners = Mutex<(last: Int, calls: [Int: @Sendable () -> Void], isWatching: Bool)>((0, [:], false))
+
+    /// - Parameter call: Made on the thread that watches: short, and never waiting.
+    /// - Returns: For ``forget(_:)``.
+    package func listen(_ call: @escaping @Sendable () -> Void) throws(SystemError) -> Int {
+        let (number, isFirst) = listeners.withLock { listeners in
+            listeners.last += 1
+            listeners.calls[listeners.last] = call
+            defer { listeners.isWatching = true }
+            return (listeners.last, !listeners.isWatching)
+        }
+        if isFirst {
+            do throws(SystemError) {
+                let watch = try systemCall("timerfd_create", on: "CLOCK_REALTIME") { sluice_clock_watch() }
+                try startThread("clock") { [self] in self.watch(watch) }
+            } catch {
+                listeners.withLock { $0.isWatching = false }
+                forget(number)
+                throw error
+            }
+        }
+        return number
+    }
+
+    package func forget(_ number: Int) { listeners.withLock { $0.calls[number] = nil } }
+
+    private func watch(_ number: CInt) {
+        while true {
+            var count: UInt64 = 0
+            if read(number, &count, 8) >= 0 || errno == EINTR { continue }
+            // Anything but ECANCELED would come back at once, for ever.
+            guard errno == ECANCELED else { return }
+            for call in listeners.withLock({ Array($0.calls.values) }) { call() }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+internal import Control
+internal import Core
+internal import Daemon
+
+extension Verb {
+    static let why: Verb = Verb(
+        "why", "say why an upload waits, or why a file is none", operands: "ID|KEY|PATH", count: 1...1,
+        details: [
+            "What is in the way, since when and until when. A file that is not queued is explained too: which rule leaves it "
+                + "alone, what it still waits for, or where it was uploaded."
+        ],
+        options: Option.client,
+        examples: [
+            ("sluice why 01JD3K8Q", "By the beginning of its id."),
+            ("sluice why /srv/camera/notes.txt", "By its path, whether it is an upload or not."),
+        ]
+    ) { call in
+        guard let operand = call.arguments.operands.first else { return .usage }
+        let asked = try reference(operand)
+        let view = try await call.withClient { try await $0.why(asked) }
+        if call.json {
+            try call.printJSON(view)
+        } else {
+            for line in whyLines(view, call.console, now: call.now()) { try call.console.line(line) }
+        }
+        return .ok
+    }
+}
+
+private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [String] {
+    view.answers.flatMap { answer in
+        let head = answer.path + (answer.destination.map { " to \($0)" } ?? "")
+        let state = answer.state.replacing("_", with: " ")
+        var lines = [console.styled(head, .bold) + "  " + state]
+        // The first hold says what the sentence says, and more.
+        if answer.holds.isEmpty { lines.append("  " + printable(answer.text)) }
+        for hold in answer.holds {
+            lines.append("  " + holdText(hold, now) + ", since \(Units.moment(hold.since, now: now))")
+        }
+        return lines
+    }
+}

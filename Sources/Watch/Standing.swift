@@ -1,0 +1,108 @@
+package import Core
+internal import Linux
+
+/// What the configured folders make of one path, for somebody who asks why nothing happens to it.
+package enum Standing: Hashable, Sendable {
+    /// It lies in no folder.
+    case outside
+    /// A folder leaves it alone: why, in words that follow "it".
+    case leftAlone(folder: String, reason: String)
+    /// A folder takes it with the next scan, or has taken it.
+    case taken(folder: String)
+
+    /// Waits for the disk.
+    ///
+    /// - Parameter rules: In the order of the configuration: the first that takes a file has it.
+    package static func of(_ path: FilePath, rules: [WatchRule], now: WallTime) -> Standing {
+        let path = path.normalised
+        var refusal: Standing?
+        for rule in rules {
+            guard let relative = relative(of: path, in: rule), !relative.isEmpty else { continue }
+            guard let reason = nameObjection(to: relative, rule) else {
+                if let reason = objection(to: path, at: relative, rule, now) {
+                    return .leftAlone(folder: rule.name, reason: reason)
+                }
+                return .taken(folder: rule.name)
+            }
+            refusal = refusal ?? .leftAlone(folder: rule.name, reason: reason)
+        }
+        return refusal ?? .outside
+    }
+
+    /// The path below the folder, which may be a link or lie behind one.
+    package static func relative(of path: FilePath, in rule: WatchRule) -> FilePath? {
+        path.relative(to: rule.path) ?? Files.real(rule.path).flatMap { path.relative(to: $0) }
+    }
+
+    private static func nameObjection(to relative: FilePath, _ rule: WatchRule) -> String? {
+        if !rule.recursive, !relative.parent.isEmpty { return "lies deeper, and the folder is not recursive" }
+        for part in relative.parent.components where TemporaryNames.contains(part) {
+            return "lies below \(part.display), a directory that is hidden or temporary"
+        }
+        if NameRules(include: rule.include, exclude: rule.exclude, marker: rule.marker).takes(relative) { return nil }
+        func matches(_ pattern: String) -> Bool {
+            let glob = Glob(pattern)
+            return glob.matches(glob.isForPaths ? relative : relative.name)
+        }
+        if let pattern = rule.exclude.first(where: matches) { return "is left out by `exclude: \(pattern)`" }
+        if let marker = rule.marker, relative.name.bytes.withUnsafeBufferPointer(marker.isMarker) {
+            return "is a marker (settle.marker: \(marker.source))"
+        }
+        if let pattern = TemporaryNames.globs.first(where: { Glob($0).matches(relative.name) }) {
+            return "has the name of a hidden or temporary file (`\(pattern)`)"
+        }
+        return "is taken by none of `include: [\(rule.include.joined(separator: ", "))]`"
+    }
+
+    private static func objection(
+        to path: FilePath, at relative: FilePath, _ rule: WatchRule, _ now: WallTime
+    ) -> String? {
+        if let missing = FolderGate(rule.path, [rule.requirement]).missing() {
+            return "belongs to a folder that is absent: \(missing)"
+        }
+        do throws(SystemError) {
+            if let reason = try wayObjection(to: relative, rule) { return reason }
+            guard let look = try FileLook.ifPresent(at: path) else { return "is not there" }
+            if look.isDirectory { return "is a directory: ask for a file in it" }
+            guard look.isRegular else { return "is no regular file: links, devices, sockets and FIFOs are left alone" }
+            if let reason = rule.limits.objection(to: look, now: now) { return "is left alone: \(reason)" }
+            if rule.limits.wait(for: look, unchanged: .zero, now: now) > .zero { return "is younger than min_age" }
+            if let marker = rule.marker {
+                let beside = path.parent.appending(marker.marker(of: path.name))
+                if try FileLook.ifPresent(at: beside) == nil { return "waits for its marker \(beside.display)" }
+            }
+            return nil
+        } catch { return "cannot be looked at: \(error)" }
+    }
+
+    /// What lies on the way from the folder to the file: links, and ignore files.
+    private static func wayObjection(to relative: FilePath, _ rule: WatchRule) throws(SystemError) -> String? {
+        var at = rule.path
+        var chain: [(ignore: Ignore, file: FilePath, depth: Int)] = []
+        let parts = relative.components
+        for depth in parts.indices {
+            let stream: FolderStream
+            do throws(SystemError) { stream = try FolderStream(at, followsLink: depth == 0) } catch {
+                if error.isLink || error.isMissing, let look = try FileLook.ifPresent(at: at), !look.isDirectory {
+                    return "lies behind \(at.display), a symbolic link: those are not followed"
+                }
+                throw error
+            }
+            let (ignore, trouble) = Ignore.read(in: stream, named: at)
+            if let trouble { return "is left alone: \(trouble)" }
+            if ignore != .nothing { chain.append((ignore, at.appending(IgnoreRules.fileName), depth)) }
+            let isLast = depth == parts.count - 1
+            // The nearest file that speaks of a name counts.
+            for (ignore, file, from) in chain.reversed() {
+                guard case .rules(let rules) = ignore else { continue }
+                let name = parts[from...depth].reduce(FilePath("")) { $0.appending($1) }
+                let verdict = name.bytes.withUnsafeBufferPointer { rules.verdict(on: $0, isFolder: !isLast) }
+                guard let isIgnored = verdict else { continue }
+                if isIgnored { return "is left out by \(file.display)" }
+                break
+            }
+            at = at.appending(parts[depth])
+        }
+        return nil
+    }
+}

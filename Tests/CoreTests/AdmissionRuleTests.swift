@@ -1,0 +1,142 @@
+import TestKit
+import Testing
+
+@testable import Core
+
+/// Rules that have to hold whatever is configured and whatever the time is. A failure names its seed.
+@Suite("Admission, whatever is configured")
+struct AdmissionRuleTests {
+    private struct Case {
+        let zone: TestZone
+        let admission: Admission
+        let remote: Admission.Remote
+        let folder: Admission.Origin
+        let everything: Admission.Pause?
+        let now: WallTime
+
+        init(seed: UInt64) {
+            var dice = Dice(seed: seed)
+            let zone = TestZone.all[Int.random(in: 0..<TestZone.all.count, using: &dice)]
+            let near = zone.changes[Int.random(in: 0..<zone.changes.count, using: &dice)].milliseconds
+            let now = WallTime(milliseconds: near + Int64.random(in: -3000...3000, using: &dice) * 60_000)
+            func rules() -> PolicyRules {
+                PolicyRules(
+                    windows: (0..<Int.random(in: 0...2, using: &dice)).map { _ in
+                        Window(
+                            days: Set(Weekday.allCases.filter { _ in Int.random(in: 0...3, using: &dice) > 0 })
+                                .union([.wed]),
+                            from: Int.random(in: 0...47, using: &dice) * 30,
+                            to: Int.random(in: 1...48, using: &dice) * 30)
+                    })
+            }
+            func pause() -> Admission.Pause? {
+                guard Int.random(in: 0...3, using: &dice) == 0 else { return nil }
+                let minutes = Int64.random(in: 1...3000, using: &dice)
+                return Admission.Pause(
+                    since: now, until: Bool.random(using: &dice) ? now.advanced(by: .seconds(60 * minutes)) : nil)
+            }
+            self.zone = zone
+            self.now = now
+            admission = Admission(total: Int.random(in: 1...4, using: &dice), rules: rules())
+            remote = Admission.Remote(
+                name: "nas", slots: Int.random(in: 1...3, using: &dice), running: Int.random(in: 0...3, using: &dice),
+                pause: pause(), health: DestinationHealth(), rules: rules())
+            folder = Admission.Origin(name: "door", pause: pause(), rules: rules())
+            everything = pause()
+        }
+
+        func world(at now: WallTime, clockTrouble: Hold? = nil) -> Admission.World {
+            Admission.World(
+                now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone.zone, clockTrouble: clockTrouble,
+                running: remote.running, everything: Self.standing(everything, now))
+        }
+
+        /// The daemon forgets a pause that is over.
+        private static func standing(_ pause: Admission.Pause?, _ now: WallTime) -> Admission.Pause? {
+            pause.flatMap { $0.until.map { $0 <= now } ?? false ? nil : $0 }
+        }
+
+        func bans(at now: WallTime) -> [Hold] {
+            var (remote, folder) = (remote, folder)
+            remote.pause = Self.standing(remote.pause, now)
+            folder.pause = Self.standing(folder.pause, now)
+            return admission.bans(on: remote, from: folder, in: world(at: now))
+        }
+    }
+
+    @Test("nothing goes that a rule forbids, and what no rule forbids goes while there are slots")
+    func never() {
+        for seed in 1...500 {
+            let one = Case(seed: UInt64(seed))
+            let bans = one.admission.bans(on: one.remote, in: one.world(at: one.now))
+            switch one.admission.verdict(for: one.remote, in: one.world(at: one.now)) {
+            case .go(let free):
+                #expect(bans.isEmpty, "seed \(seed)")
+                #expect(free <= one.admission.total - one.remote.running, "seed \(seed)")
+                #expect(free <= one.remote.slots - one.remote.running, "seed \(seed)")
+            case .busy: #expect(bans.isEmpty, "seed \(seed)")
+            case .wait(let holds): #expect(holds == bans && !holds.isEmpty, "seed \(seed)")
+            }
+        }
+    }
+
+    @Test("the strictest counts: there is a hold for each place that is closed, and none for one that is open")
+    func strictest() {
+        for seed in 1...500 {
+            let one = Case(seed: UInt64(seed))
+            let (day, time) = one.zone.zone.reading(at: one.now)
+            let places = [
+                ("policy", one.admission.rules), ("destinations.nas", one.remote.rules),
+                ("folder door", one.folder.rules),
+            ]
+            let closed = places.filter { !$1.windows.isEmpty && !$1.windows.contains { $0.holds(day, time) } }
+            let texts = one.bans(at: one.now).filter { $0.kind == .schedule }.map(\.text)
+            #expect(texts == closed.map { "outside the windows of \($0.0)" }, "seed \(seed)")
+        }
+    }
+
+    @Test("until the next change everything stays as it is, and then something is different")
+    func nextChange() {
+        for seed in 1...150 {
+            let one = Case(seed: UInt64(seed))
+            let now = one.bans(at: one.now)
+            let next = one.admission.nextChange([one.remote], [one.folder], in: one.world(at: one.now))
+            let end = next ?? one.now.advanced(by: .seconds(12 * 86_400))
+            var at = WallTime(milliseconds: (one.now.milliseconds / 60_000 + 1) * 60_000)
+            while at < end {
+                if one.bans(at: at) != now {
+                    Issue.record("seed \(seed): \(at) is another than \(one.now), and the next change is \(end)")
+                    break
+                }
+                at = at.advanced(by: .seconds(60))
+            }
+            if let next { #expect(one.bans(at: next) != now, "seed \(seed)") }
+        }
+    }
+
+    @Test("a hold says until when it stands: it is there before, and gone then")
+    func until() {
+        for seed in 1...300 {
+            let one = Case(seed: UInt64(seed))
+            for hold in one.bans(at: one.now) {
+                guard let until = hold.until else { continue }
+                let before = one.bans(at: WallTime(milliseconds: until.milliseconds - 1))
+                #expect(before.contains { $0.text == hold.text }, "seed \(seed)")
+                #expect(!one.bans(at: until).contains(hold), "seed \(seed)")
+            }
+        }
+    }
+
+    @Test("a clock that is not believed holds what depends on it, once, and nothing else")
+    func clock() {
+        let trouble = Hold(.clock, since: WallTime(milliseconds: 0), text: "not set")
+        for seed in 1...300 {
+            let one = Case(seed: UInt64(seed))
+            let holds = one.admission.bans(
+                on: one.remote, from: one.folder, in: one.world(at: one.now, clockTrouble: trouble))
+            let depends = ![one.admission.rules, one.remote.rules, one.folder.rules].allSatisfy(\.isTimeless)
+            #expect(holds.count { $0 == trouble } == (depends ? 1 : 0), "seed \(seed)")
+            #expect(!holds.contains { $0.kind == .schedule }, "seed \(seed)")
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// Windows and reasons from the built program, whose clock stands where a test wants it.
+@Suite("windows, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+struct WindowEndToEndTests {
+    /// The part of `sluice why --json` that these tests read.
+    private struct Why: Decodable {
+        struct Answer: Decodable {
+            struct Hold: Decodable { var kind, text, since: String; var until: String? }
+            var state, text: String
+            var holds: [Hold]
+        }
+        var answers: [Answer]
+    }
+
+    private func why(_ fixture: DaemonFixture, _ path: FilePath) async throws -> Why.Answer? {
+        guard let text = try await fixture.ask("why", ["--json", path.display]) else { return nil }
+        return try JSONDecoder().decode(Why.self, from: Data(text.utf8)).answers.first
+    }
+
+    /// Seconds to add to the clock so that it shows a time of the day.
+    private func shift(to hour: Int, _ minute: Int, _ second: Int) throws -> Int64 {
+        let now = SystemClocks().wall()
+        let time = Int64(hour * 3600 + minute * 60 + second) * 1000
+        // Tomorrow: a clock that goes back a day may show a time before this program was made.
+        let tomorrow = Zone.local.reading(at: now).day + 1
+        let moment = try #require(Zone.local.moments(tomorrow, time).first)
+        return (moment.milliseconds - now.milliseconds) / 1000
+    }
+
+    @Test("outside its window a file waits, `why` says why and until when; when the window opens it goes by itself")
+    func opens() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["windows: [\"22:00-23:00\"]"]
+        try await fixture.startReceiver()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 0, size: 100_000, relative: "clip.mp4"))
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(try shift(to: 21, 59, 50))"])
+        let waiting = try await eventually("it waits") {
+            try await why(fixture, fixture.drop.appending("clip.mp4")).flatMap { $0.state == "waiting" ? $0 : nil }
+        }
+        let hold = try #require(waiting.holds.first)
+        #expect(hold.kind == "schedule")
+        #expect(hold.text == "outside the windows of policy")
+        #expect(hold.until != nil)
+        #expect(try Outcome.files(in: fixture.received, hidden: true).isEmpty)
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(30))
+        try await outcome.check()
+        #expect(try await why(fixture, fixture.drop.appending("clip.mp4"))?.text.hasPrefix("it was uploaded") == true)
+    }
+
+    @Test("a clock that is not set opens no window and says so; what needs no clock goes")
+    func unset() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["windows: [\"00:00-12:00\", \"12:00-24:00\"]"]
+        try await fixture.startReceiver()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 0, size: 1000, relative: "clip.mp4"))
+        // As a box without a battery has it.
+        let shift = 86_400 - SystemClocks().wall().milliseconds / 1000
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
+        let waiting = try await eventually("it waits") {
+            try await why(fixture, fixture.drop.appending("clip.mp4")).flatMap { $0.state == "waiting" ? $0 : nil }
+        }
+        #expect(waiting.holds.first?.kind == "clock")
+        #expect(waiting.holds.first?.text.contains("it is not set") == true)
+        fixture.killDaemon()
+        fixture.policyKeys = []
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
+        try await Outcome(fixture: fixture, clips: camera.clips).wait(within: .seconds(30))
+    }
+
+    @Test("`why` of a file that is no upload says which rule leaves it alone")
+    func leftAlone() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.folderKeys = ["include: [\"*.mp4\"]"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try fixture.write("notes.txt", [1])
+        let answer = try await eventually("an answer") {
+            try await why(fixture, fixture.drop.appending("notes.txt"))
+        }
+        #expect(answer.state == "left_alone")
+        #expect(answer.text == "it is taken by none of `include: [*.mp4]`")
+        let text = try #require(try await fixture.ask("why", [fixture.drop.appending("notes.txt").display]))
+        #expect(text.contains("left alone"))
+        #expect(text.contains("it is taken by none of"))
+        #expect(try await why(fixture, "/etc/hostname")?.state == "outside")
+    }
+}
+
+extension DaemonFixture {
+    fileprivate func write(_ name: FilePath, _ content: [UInt8]) throws {
+        let path = drop.appending(name)
+        let file = try Descriptor.open(path, for: .creating)
+        try file.write(content, named: path)
+        try file.close(named: path)
+    }
+}
