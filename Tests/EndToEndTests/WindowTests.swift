@@ -47,7 +47,7 @@ struct WindowEndToEndTests {
         #expect(hold.kind == "schedule")
         #expect(hold.text == "outside the windows of policy")
         #expect(hold.until != nil)
-        #expect(try Outcome.files(in: fixture.received, hidden: true).isEmpty)
+        #expect(try Outcome.files(in: fixture.received, hidden: false).isEmpty)
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait(within: .seconds(30))
         try await outcome.check()
