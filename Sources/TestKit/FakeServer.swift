@@ -153,24 +153,32 @@ package final class Exchange {
 
     /// At most `count` bytes of the body, fewer at its end or when the peer is gone.
     package func body(_ count: Int = .max) -> [UInt8] {
-        if mustInvite { raw("HTTP/1.1 100 Continue\r\n\r\n") }
-        mustInvite = false
         var got: [UInt8] = []
-        while got.count < count, bodyLeft > 0 {
-            if rest.isEmpty {
-                guard let more = Self.receive(connection, min(256 << 10, count - got.count)) else {
-                    // The kernel tells it once; whoever reads again meets an ordinary end.
-                    if errno == ECONNRESET { wasReset = true }
-                    break
-                }
-                rest = more
-            }
-            let taken = rest.prefix(min(bodyLeft, count - got.count))
-            got += taken
-            bodyLeft -= taken.count
-            rest.removeFirst(taken.count)
+        while got.count < count {
+            let more = piece(count - got.count)
+            if more.isEmpty { break }
+            got += more
         }
         return got
+    }
+
+    /// What comes next of the body, at most `count` bytes; none at its end or when the peer is gone.
+    package func piece(_ count: Int) -> [UInt8] {
+        if mustInvite { raw("HTTP/1.1 100 Continue\r\n\r\n") }
+        mustInvite = false
+        guard bodyLeft > 0 else { return [] }
+        if rest.isEmpty {
+            guard let more = Self.receive(connection, min(256 << 10, count)) else {
+                // The kernel tells it once; whoever reads again meets an ordinary end.
+                if errno == ECONNRESET { wasReset = true }
+                return []
+            }
+            rest = more
+        }
+        let taken = Array(rest.prefix(min(bodyLeft, count)))
+        bodyLeft -= taken.count
+        rest.removeFirst(taken.count)
+        return taken
     }
 
     package func reply(_ status: Int, _ headers: [(String, String)] = [], _ body: String = "") {

@@ -12,6 +12,9 @@ final class BodySource {
     private let count: Int64
     private var position: Int64 = 0
 
+    /// Bytes that are still to be read.
+    var left: Int64 { count - position }
+
     init(_ bytes: [UInt8]) {
         kind = .bytes(bytes)
         count = Int64(bytes.count)
@@ -25,7 +28,7 @@ final class BodySource {
     /// - Returns: 0 at the promised end.
     /// - Throws: When the file cannot be read, or ends before that.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(SourceProblem) -> Int {
-        let wanted = Int(min(Int64(buffer.count), count - position))
+        let wanted = Int(min(Int64(buffer.count), left))
         guard wanted > 0 else { return 0 }
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
         switch kind {

@@ -40,8 +40,13 @@ private func giveBody(
     _ into: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
     guard let into, let this = transfer(context), let source = this.source else { return 0 }
+    var room = size * count
+    if !this.request.throttles.isEmpty, source.left > 0 {
+        room = this.allowed(upTo: Int(min(Int64(room), source.left)))
+        if room == 0 { return Int(CURL_READFUNC_PAUSE) }
+    }
     do {
-        return try source.read(into: UnsafeMutableRawBufferPointer(start: into, count: size * count))
+        return try source.read(into: UnsafeMutableRawBufferPointer(start: into, count: room))
     } catch {
         this.objection = (.sourceFile, error.description)
         return Int(CURL_READFUNC_ABORT)

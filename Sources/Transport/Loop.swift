@@ -8,7 +8,7 @@ typealias Outcome = Result<Response, TransportError>
 
 /// The thread that carries all transfers.
 ///
-/// `@unchecked Sendable`: `multi`, `running` and `sockets` are touched by that thread alone (curl's callbacks run on it
+/// `@unchecked Sendable`: `multi`, `running`, `sockets` and `turns` are touched by that thread alone (curl's callbacks run on it
 /// too); the rest is the inbox behind its lock. `curl_multi_wakeup`, the only call that libcurl allows from elsewhere,
 /// is made under that lock and never after `isOver`, which is set before the handle goes.
 final class Loop: @unchecked Sendable {
@@ -32,6 +32,9 @@ final class Loop: @unchecked Sendable {
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     /// Open sockets of libcurl, those of kept connections included.
     private var sockets: Set<CInt> = []
+    /// Those that their throttles make wait, by easy handle.
+    private var turns = Turns<UnsafeMutableRawPointer>()
+    private let clocks: any Clocks = SystemClocks()
 
     /// Once a process, before the first handle (curl_global_init(3)).
     private static let isReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
@@ -86,6 +89,13 @@ final class Loop: @unchecked Sendable {
         if isOver { waiting?.resume() }
     }
 
+    /// Looks again at what is held back.
+    func wake() {
+        inbox.withLock { inbox in
+            if inbox.hasThread, !inbox.isOver { curl_multi_wakeup(multi) }
+        }
+    }
+
     // On the loop's thread from here on.
 
     private func run() {
@@ -99,7 +109,8 @@ final class Loop: @unchecked Sendable {
             var count: CInt = 0
             curl_multi_perform(multi, &count)
             collect()
-            let wait = enforceLimits()
+            // Both may end or resume transfers, which libcurl then looks at without waiting.
+            let wait = min(enforceLimits(), callNext())
             curl_multi_poll(multi, nil, 0, wait, nil)
         }
         for transfer in running.values { end(transfer, .failure(transfer.cancelled), abruptly: true) }
@@ -123,6 +134,7 @@ final class Loop: @unchecked Sendable {
             do {
                 let easy = try transfer.prepare(on: self)
                 running[easy] = transfer
+                for throttle in transfer.request.throttles { throttle.listen(self) { [weak self] in self?.wake() } }
                 curl_multi_add_handle(multi, easy)
             } catch {
                 transfer.finish(.failure(error))
@@ -165,6 +177,23 @@ final class Loop: @unchecked Sendable {
         return CInt(clamping: next.inMilliseconds + 1)
     }
 
+    /// Lets those go on whose turn it is.
+    ///
+    /// - Returns: Milliseconds until the next one's turn may come.
+    private func callNext() -> CInt {
+        if turns.isEmpty { return CInt.max }
+        let now = clocks.monotonic()
+        // libcurl ends no paused transfer, whatever was answered: it must ask again, and then sees that nothing is wanted.
+        for (easy, transfer) in running where transfer.isAnsweredInLine {
+            turns.leave(easy)
+            transfer.resume(with: 0)
+        }
+        let (ready, again) = turns.call(at: now)
+        for (easy, count) in ready { running[easy]?.resume(with: count) }
+        // Rounded up: a look that comes too early is one for nothing.
+        return again.map { CInt(clamping: ($0.since(now) + .microseconds(999)).inMilliseconds) } ?? CInt.max
+    }
+
     /// - Parameter abruptly: Bytes that wait in the socket are thrown away.
     private func end(_ transfer: Transfer, _ outcome: Outcome, abruptly: Bool) {
         guard let easy = transfer.easy else { return }
@@ -173,11 +202,20 @@ final class Loop: @unchecked Sendable {
         }
         curl_multi_remove_handle(multi, easy)
         running[easy] = nil
+        turns.leave(easy)
+        transfer.giveBack()
+        for throttle in transfer.request.throttles { throttle.forget(self) }
         transfer.finish(outcome)
         Memory.stir()
     }
 
     // Called by libcurl.
+
+    /// - Returns: How many bytes of its body may go now; 0: it goes on when its turn comes.
+    func take(upTo wanted: Int, for transfer: Transfer) -> Int {
+        guard let easy = transfer.easy else { return wanted }
+        return turns.take(easy, upTo: wanted, from: transfer.request.throttles, at: clocks.monotonic())
+    }
 
     func opened(_ socket: CInt) { sockets.insert(socket) }
     func closing(_ socket: CInt) { sockets.remove(socket) }

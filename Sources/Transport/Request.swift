@@ -29,6 +29,8 @@ package struct Request: Sendable {
     package var headers: [(String, String)]
     package var body: Body
     package var limits: Limits
+    /// The body draws from all of these, and the strictest decides. While it waits for them, no limit of time runs.
+    package var throttles: [Throttle]
     /// Connects here, whatever the address says; the address gives the path and the `Host` header.
     package var unixSocket: FilePath?
     /// The network interface to leave by; without it the request fails.
@@ -46,7 +48,7 @@ package struct Request: Sendable {
 
     package init(
         _ method: String, _ url: String, headers: [(String, String)] = [], body: Body = .none,
-        limits: Limits = Limits(), unixSocket: FilePath? = nil, interface: String? = nil,
+        limits: Limits = Limits(), throttles: [Throttle] = [], unixSocket: FilePath? = nil, interface: String? = nil,
         onSent: (@Sendable (Int64) -> Void)? = nil, onBody: (@Sendable ([UInt8]) -> Bool)? = nil,
         answerLimit: Int = 1 << 20, verifiesTLS: Bool = true, caFile: FilePath? = nil
     ) {
@@ -55,6 +57,7 @@ package struct Request: Sendable {
         self.headers = headers
         self.body = body
         self.limits = limits
+        self.throttles = throttles
         self.unixSocket = unixSocket
         self.interface = interface
         self.onSent = onSent

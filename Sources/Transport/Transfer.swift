@@ -26,7 +26,15 @@ final class Transfer: @unchecked Sendable {
     /// What one of our own callbacks objected to; more to the point than libcurl's "aborted by callback".
     var objection: (kind: TransportError.Kind, detail: String)?
 
-    private let began = ContinuousClock.now
+    /// Bytes of the body that its throttles have granted and libcurl has not fetched yet.
+    private var granted = 0
+    /// Since when its throttles have let nothing through.
+    private var waitsSince: ContinuousClock.Instant?
+    /// Something of the answer came while it waits.
+    private(set) var isAnsweredInLine = false
+
+    /// Moves on by the time that it waits for its throttles.
+    private var began = ContinuousClock.now
     /// When something last moved: connected, a byte sent, a byte received.
     private var moved = ContinuousClock.now
     private var isConnected = false
@@ -94,11 +102,44 @@ final class Transfer: @unchecked Sendable {
 
     func received() {
         hasAnswered = true
+        isAnsweredInLine = waitsSince != nil
         moved = .now
+    }
+
+    // Throttles.
+
+    /// How many bytes of the body may go now; 0: none before ``resume(with:)``.
+    func allowed(upTo wanted: Int) -> Int {
+        // Asked again while it stands in line: libcurl has begun again.
+        if waitsSince != nil { return 0 }
+        var count = min(granted, wanted)
+        granted -= count
+        if count == 0, let loop { count = loop.take(upTo: wanted, for: self) }
+        if count == 0 { waitsSince = .now }
+        return count
+    }
+
+    /// Goes on sending, `count` bytes at first, which its throttles have let through.
+    func resume(with count: Int) {
+        let now = ContinuousClock.now
+        if let waitsSince { began = began.advanced(by: waitsSince.duration(to: now)) }
+        waitsSince = nil
+        isAnsweredInLine = false
+        moved = now
+        granted += count
+        if let easy { curl_easy_pause(easy, CURLPAUSE_CONT) }
+    }
+
+    /// What it was granted and did not send goes back to those who share the limit.
+    func giveBack() {
+        request.throttles.giveBack(granted)
+        granted = 0
     }
 
     /// How long this transfer may go on without anything happening, and what it is called when that is over.
     func timeLeft(at now: ContinuousClock.Instant) -> (Duration, () -> TransportError) {
+        // Nobody is late who is made to wait. The peer may end it, and whoever asked for it.
+        if waitsSince != nil { return (.seconds(60), { self.error(.stalled, 0, "held back") }) }
         if let whole = request.limits.whole, began.advanced(by: whole) <= now {
             return (.zero, { self.error(.timedOut, 0, "no whole answer within \(whole)") })
         }

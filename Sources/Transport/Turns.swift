@@ -1,0 +1,60 @@
+internal import Core
+
+/// Whose bytes go next where limits are shared: in turns, a piece each.
+///
+/// Who is refused stands in line. Nobody overtakes somebody who waits for the same limit; who waits for another one
+/// holds nobody up.
+struct Turns<Key: Hashable> {
+    private struct Waiting {
+        let key: Key
+        let wanted: Int
+        let throttles: [Throttle]
+        /// The limit that it waits for.
+        var refused: Throttle
+    }
+
+    private var line: [Waiting] = []
+
+    /// - Returns: How many bytes `key` may send now. 0: it stands in line from now on, and ``call(at:)`` will name it.
+    mutating func take(_ key: Key, upTo wanted: Int, from throttles: [Throttle], at now: MonotonicTime) -> Int {
+        let refused: Throttle
+        if let ahead = line.first(where: { waiting in throttles.contains { $0 === waiting.refused } }) {
+            refused = ahead.refused
+        } else {
+            switch throttles.draw(upTo: wanted, at: now) {
+            case .bytes(let count): return count
+            case .refused(let by, _): refused = by
+            }
+        }
+        line.append(Waiting(key: key, wanted: wanted, throttles: throttles, refused: refused))
+        return 0
+    }
+
+    /// Whose turn it is, with how many bytes, which are paid for; and when to call again, `nil` for no time known.
+    mutating func call(at now: MonotonicTime) -> (ready: [(key: Key, count: Int)], again: MonotonicTime?) {
+        var ready: [(Key, Int)] = []
+        var still: [Waiting] = []
+        var next: MonotonicTime?
+        for var waiting in line {
+            if let ahead = still.first(where: { ahead in waiting.throttles.contains { $0 === ahead.refused } }) {
+                waiting.refused = ahead.refused
+                still.append(waiting)
+                continue
+            }
+            switch waiting.throttles.draw(upTo: waiting.wanted, at: now) {
+            case .bytes(let count): ready.append((waiting.key, count))
+            case .refused(let by, let again):
+                waiting.refused = by
+                still.append(waiting)
+                if let again { next = min(next ?? again, again) }
+            }
+        }
+        line = still
+        return (ready, next)
+    }
+
+    /// It will not be named any more.
+    mutating func leave(_ key: Key) { line.removeAll { $0.key == key } }
+
+    var isEmpty: Bool { line.isEmpty }
+}
