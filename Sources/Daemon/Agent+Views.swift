@@ -186,7 +186,8 @@ extension Agent {
                 running: house.making.isEmpty ? nil : house.making.all.map(StagingRunView.init)),
             warnings: house.troubles.all.map(\.text) + blind() + orphans(ongoing) + overdue(files),
             seq: await house.store.seq,
-            settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows())
+            settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
+            limit: house.lanes.rate)
     }
 
     private static let mostSettling = 20
@@ -229,6 +230,7 @@ extension Agent {
             }
             view.card = await cards.view(state.folder)
             view.hold = await dispatcher.hold(ofFolder: state.folder).map(HoldView.init)
+            view.limit = house.lanes.rate(ofFolder: state.folder)
             if let folder = house.folder(state.folder) { view.retention = try await sourceRoom.view(folder) }
             views.append(view)
         }
@@ -260,7 +262,8 @@ extension Agent {
                     name: destination.name, type: destination.type, state: hold?.text ?? "up",
                     hold: hold.map(HoldView.init), running: await dispatcher.running(to: destination.name),
                     waiting: waiting.reduce(0) { $0 + $1.uploads },
-                    sentToday: try await house.store.spent(destination: destination.name, day: day)))
+                    sentToday: try await house.store.spent(destination: destination.name, day: day),
+                    limit: house.lanes.rate(ofDestination: destination.name)))
         }
         return views
     }

@@ -229,7 +229,8 @@ package final class Agent: Sendable {
         return try kind.make(
             destination.values,
             DestinationTools(
-                transport: transport, secrets: secrets, clocks: clocks, name: destination.name,
+                transport: LaneTransport(transport: transport), secrets: secrets, clocks: clocks,
+                name: destination.name,
                 log: { log.notice($0, ["destination": destination.name]) }))
     }
 

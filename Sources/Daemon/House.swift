@@ -23,6 +23,8 @@ struct House: Sendable {
     let live: LiveUploads
     /// Copies that are being made.
     let making: LiveStaging
+    /// How fast bytes may go.
+    let lanes: Lanes
 
     private final class Current: Sendable {
         let setup: Mutex<Setup>
@@ -36,6 +38,7 @@ struct House: Sendable {
         self.log = log
         live = LiveUploads(clocks: clocks)
         making = LiveStaging(clocks: clocks)
+        lanes = Lanes(clocks: clocks)
         stagerBell = Nudge(rest)
         dispatchBell = Nudge(rest)
         releaseBell = Nudge(rest)

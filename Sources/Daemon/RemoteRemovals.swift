@@ -44,7 +44,9 @@ actor RemoteRemovals {
             return
         }
         do {
-            let isGone = try await destination.discard(deletion.checkpoint)
+            let isGone = try await Lane.$current.withValue(house.lanes.lane(to: deletion.destination, from: nil)) {
+                try await destination.discard(deletion.checkpoint)
+            }
             try await end(deletion, isGone ? "done" : "unsupported", nil)
         } catch let error as UploadError {
             if house.clocks.wall() > deletion.createdAt.advanced(by: Self.patience) {

@@ -26,6 +26,8 @@ package struct StatusView: Codable, Sendable, Hashable {
     package var settling: [SettlingView]
     /// How many times the kernel lost events since the start.
     package var overflows: Int
+    /// Bytes a second that all transfers together may take now; absent for no limit.
+    package var limit: Int64?
 }
 
 /// A file that has not settled yet.
@@ -70,6 +72,8 @@ package struct FolderView: Codable, Sendable, Hashable {
     package var card: CardView?
     /// What holds all that comes from it; absent when nothing does.
     package var hold: HoldView?
+    /// Bytes a second that all its files together may take now; absent for no limit.
+    package var limit: Int64?
 }
 
 package struct GatheringView: Codable, Sendable, Hashable {
@@ -118,6 +122,8 @@ package struct DestinationView: Codable, Sendable, Hashable {
     package var waiting: Int
     /// Bytes sent today (local day), retransmissions included.
     package var sentToday: Int64
+    /// Bytes a second that all transfers to it together may take now; absent for no limit.
+    package var limit: Int64?
 }
 
 package struct StagingView: Codable, Sendable, Hashable {

@@ -17,6 +17,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
                 + console.styled("\(counts.failed) failed", counts.failed > 0 ? .red : nil)
                 + ", \(counts.cancelled) cancelled", console))
     if status.filesTotal > 0 { lines.append(entry("now", batchText(status), console)) }
+    if let limit = status.limit { lines.append(entry("limit", "\(Units.rate(limit)) for all transfers", console)) }
     for pause in status.paused { lines.append(entry("paused", pauseText(pause, now), console, .yellow)) }
     for folder in status.folders {
         let state = folder.state == "watching" || folder.state == "scanning" ? folder.state : printable(folder.state)
@@ -24,6 +25,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
             (folder.settling > 0 ? ", \(folder.settling) settling" : "")
             + (folder.polled > 0 ? ", \(folder.polled) director\(folder.polled == 1 ? "y" : "ies") polled" : "")
             + (folder.unwatched > 0 ? " (\(folder.unwatched) for lack of watches)" : "")
+            + (folder.limit.map { ", at most \(Units.rate($0))" } ?? "")
         lines.append(
             entry(
                 "folder",
@@ -52,6 +54,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
                 destination.hold == nil ? printable(destination.state) : "held", ["up"], console)
         text +=
             ", \(destination.running) running, \(destination.waiting) waiting, \(Units.bytes(destination.sentToday)) sent today"
+            + (destination.limit.map { ", at most \(Units.rate($0))" } ?? "")
         lines.append(entry("to", text, console))
         if let hold = destination.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }
     }

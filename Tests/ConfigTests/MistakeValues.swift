@@ -199,6 +199,22 @@ extension MistakeTests {
             "policy: {windows: [{between: 08:00-09:00, until: 3}]}",
             "43: policy.windows[0].until: no setting is called `until` here; here are allowed: between, except"),
         Mistake(
+            "policy: {bandwidth: 5}",
+            "21: policy.bandwidth: takes a rate, like `2 MB/s`, `8 Mbit/s` or `unlimited`, not `5`"),
+        Mistake(
+            "policy: {bandwidth: 2 MB}",
+            "21: policy.bandwidth: takes a rate, like `2 MB/s`, `8 Mbit/s` or `unlimited`, not `2 MB`; a rate ends in `/s`"
+        ),
+        Mistake(
+            "policy: {bandwidth: [{limit: 2 Mb/s}]}",
+            "32: policy.bandwidth[0].limit: `Mb` is no unit of bytes; did you mean `MB`?"),
+        Mistake(
+            "policy: {bandwidth: [{limit: 1 MB/s, except: [2026-12-24]}]}",
+            "46: policy.bandwidth[0].except: belongs to `between`; add that, or take this out"),
+        Mistake(
+            "policy: {bandwidth: [{between: 08:00-09:00}]}",
+            "22: policy.bandwidth[0].limit: `limit` is missing; name the rate, like `limit: 2 MB/s`"),
+        Mistake(
             "folders: [{max_age: 1h, min_age: 1h, name: a, path: /a, upload_to: []}]",
             "21: folders[0].max_age: is no more than `min_age`: no file would be taken"),
         Mistake(

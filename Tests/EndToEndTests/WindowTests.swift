@@ -75,6 +75,65 @@ struct WindowEndToEndTests {
         try await Outcome(fixture: fixture, clips: camera.clips).wait(within: .seconds(30))
     }
 
+    enum Place: String, CaseIterable { case policy, destination, folder }
+
+    @Test("a limit in bytes a second is kept wherever it stands, and shown", arguments: Place.allCases)
+    func limit(_ place: Place) async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let key = "bandwidth: 500 kB/s"
+        switch place {
+        case .policy: fixture.policyKeys = [key]
+        case .destination: fixture.destinationKeys = ", " + key
+        case .folder: fixture.folderKeys = [key]
+        }
+        try await fixture.startReceiver()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        let clock = ContinuousClock()
+        let start = clock.now
+        for number in 0..<2 {
+            try camera.drop(Clip(number: number, size: 1_000_000, relative: FilePath("clip \(number).mp4")))
+        }
+        try fixture.startDaemon()
+        let status = try await eventually("the limit is shown") {
+            try await fixture.ask("status").flatMap { $0.contains("500 kB/s") ? $0 : nil }
+        }
+        #expect(status.contains(place == .policy ? "for all transfers" : "at most 500 kB/s"))
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        // Two megabytes less what may go at once; a machine that is busy takes longer, and that is no fault.
+        #expect(start.duration(to: clock.now) > .milliseconds(3700))
+        try await outcome.check()
+    }
+
+    @Test("another limit counts at once for what is under way")
+    func limitChanges() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["bandwidth: [{between: \"00:00-24:00\", limit: 20 kB/s}]"]
+        try await fixture.startReceiver()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        // More than five minutes' worth.
+        try camera.drop(Clip(number: 0, size: 8_000_000, relative: "clip.mp4"))
+        try fixture.startDaemon()
+        let path = fixture.drop.appending("clip.mp4")
+        let slow = try await eventually("it is being sent") {
+            try await why(fixture, path).flatMap { $0.state == "uploading" ? $0 : nil }
+        }
+        #expect(slow.text.hasSuffix("; the bandwidth of policy lets 20.0 kB/s go"))
+        fixture.policyKeys = ["bandwidth: 0"]
+        try fixture.writeConfiguration()
+        #expect(try await fixture.ask("reload")?.contains("policy changed (bandwidth)") == true)
+        let still = try await eventually("it is held") {
+            try await why(fixture, path).flatMap { $0.state == "waiting" ? $0 : nil }
+        }
+        #expect(still.text == "the bandwidth of policy is 0 now")
+        fixture.policyKeys = ["bandwidth: unlimited"]
+        try fixture.writeConfiguration()
+        #expect(try await fixture.ask("reload") != nil)
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(30))
+        try await outcome.check()
+    }
+
     @Test("`why` of a file that is no upload says which rule leaves it alone")
     func leftAlone() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

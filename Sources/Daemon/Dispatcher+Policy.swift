@@ -1,0 +1,189 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+// What may go now, and when that changes: the world as `Core.Admission` wants it, and what follows from its verdicts.
+
+extension Dispatcher {
+    func verdict(for name: String) -> Admission.Verdict { admission.verdict(for: remote(name), in: world) }
+
+    var admission: Admission {
+        Admission(total: house.settings.policy.total, rules: house.settings.policy.rules)
+    }
+
+    var world: Admission.World {
+        Admission.World(
+            now: house.clocks.wall(), monotonic: house.clocks.monotonic(), zone: .local, clockTrouble: clockTrouble,
+            running: transfers.count, everything: pause(.all, ""))
+    }
+
+    func remote(_ name: String) -> Admission.Remote {
+        let policy = house.settings(ofDestination: name)?.policy
+        return Admission.Remote(
+            name: name, slots: policy?.concurrency ?? house.settings.policy.perDestination, running: running(to: name),
+            pause: pause(.destination, name), health: health[name] ?? DestinationHealth(),
+            rules: policy?.rules ?? PolicyRules())
+    }
+
+    func origin(_ name: String) -> Admission.Origin {
+        Admission.Origin(
+            name: name, pause: pause(.folder, name), rules: house.folder(name)?.policy.rules ?? PolicyRules())
+    }
+
+    /// Folders from which nothing may go now.
+    func closedFolders() -> [String] {
+        let (admission, world) = (admission, world)
+        let names = Set(house.settings.folders.map(\.watch.name) + pauses.filter { $0.scope == .folder }.map(\.name))
+        return names.filter { !admission.bans(on: origin($0), in: world).isEmpty }
+    }
+
+    /// Stops what policy does not allow any more, at once: a window has closed, or the clock is not to be believed.
+    func stopForbidden() {
+        let (admission, world) = (admission, world)
+        let now = Set(house.destinations.keys.filter { !admission.bans(on: remote($0), in: world).isEmpty })
+        // What is to be removed there waits for the same.
+        if !now.isSuperset(of: forbidden) { house.removalBell.ring() }
+        forbidden = now
+        for transfer in transfers.values {
+            let remote = remote(transfer.destination)
+            let holds = Set(transfer.folders.values).flatMap { admission.bans(on: remote, from: origin($0), in: world) }
+            guard let hold = holds.first, !transfer.task.isCancelled else { continue }
+            house.log.notice(
+                "transfer stopped, goes on later",
+                [
+                    "destination": transfer.destination, "hold": hold.kind.rawValue, "reason": hold.text,
+                    "until": hold.until?.description,
+                ])
+            transfer.task.cancel()
+        }
+    }
+
+    /// What policy says of speed now.
+    func setLimits() {
+        let (settings, world) = (house.settings, world)
+        func limits(_ all: [(name: String, rules: PolicyRules)]) -> [String: Int64?] {
+            Dictionary(all.map { ($0.name, $0.rules.limit(in: world)) }, uniquingKeysWith: { $1 })
+        }
+        house.lanes.set(
+            everything: settings.policy.rules.limit(in: world),
+            destinations: limits(settings.destinations.map { ($0.name, $0.policy.rules) }),
+            folders: limits(settings.folders.map { ($0.watch.name, $0.policy.rules) }))
+    }
+
+    func lookAtClock() {
+        let settings = house.settings
+        let rules =
+            [settings.policy.rules] + settings.folders.map(\.policy.rules) + settings.destinations.map(\.policy.rules)
+        // Nobody asks the clock who needs no clock.
+        if rules.allSatisfy(\.isTimeless) {
+            clockTrouble = nil
+            return
+        }
+        let now = house.clocks.together()
+        let trouble = trust.look(
+            wall: now.wall, monotonic: now.monotonic, isSynchronised: house.clocks.isSynchronised)
+        if let trouble, clockTrouble?.text != trouble.text {
+            house.log.warning("what depends on the time waits", ["reason": trouble.text])
+        } else if trouble == nil, clockTrouble != nil {
+            house.log.notice("the clock is believed again")
+        }
+        clockTrouble = trouble
+    }
+
+    func fullFolders() -> [String] {
+        house.settings.folders.filter { folder in
+            guard let most = folder.policy.concurrency else { return false }
+            return transfers.values.count { $0.folders.values.contains(folder.watch.name) } >= most
+        }.map(\.watch.name)
+    }
+
+    func pause(_ scope: PauseRecord.Scope, _ name: String) -> Admission.Pause? {
+        pauses.first { $0.scope == scope && $0.name == name }.map { Admission.Pause(since: $0.since, until: $0.until) }
+    }
+
+    /// How long nothing can become free by itself.
+    func nextDeadline() async throws -> Duration? {
+        // What has come due since the last pass looked is a deadline too, which is over: nobody else would wake for it.
+        var times = health.values.compactMap { $0.trouble?.probeAt }.filter { $0 > lookedAt }
+        if let backoff = try await house.store.nextBackoff(after: lookedAt) { times.append(backoff) }
+        let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
+        var waits = times.map { $0.since(now) }
+        let change = admission.nextChange(
+            house.settings.destinations.map { remote($0.name) }, house.settings.folders.map { origin($0.watch.name) },
+            in: world)
+        waits += (pauses.compactMap(\.until) + [change].compactMap { $0 }).map {
+            .milliseconds($0.milliseconds - wall.milliseconds)
+        }
+        return waits.min().map { max($0, .milliseconds(10)) }
+    }
+
+    func expirePauses() async throws {
+        let now = house.clocks.wall()
+        for pause in pauses where pause.until.map({ $0 <= now }) ?? false {
+            try await house.store.clearPause(pause.scope, pause.name)
+            house.removalBell.ring()
+        }
+        pauses = try await house.store.pauses()
+    }
+
+    /// Windows are looked at anew when somebody sets the clock, and so is a destination that was refused for its certificate.
+    func listenToClock() -> Int? {
+        do {
+            return try ClockNews.shared.listen { [weak self] in
+                Task { await self?.clockWasSet() }
+            }
+        } catch {
+            house.log.warning(
+                "a clock that is set will be noticed late", ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    func clockWasSet() async {
+        do { try await reconsider() } catch {
+            house.log.debug("waits go on as they were", ["reason": "\(error)"])
+        }
+        house.dispatchBell.ring()
+    }
+
+    // MARK: For views
+
+    /// Whether policy or a person forbids every byte to this destination.
+    func isForbidden(_ destination: String) -> Bool { !admission.bans(on: remote(destination), in: world).isEmpty }
+
+    /// What holds all uploads of a class, for views.
+    func holds(folder: String, destination: String) -> [Hold] {
+        let setup = house.setup
+        if setup.destinations[destination] == nil {
+            return [
+                Hold(
+                    .destination, since: setup.since,
+                    text:
+                        "destination \(destination) is not in the configuration: put it back, or give these uploads up "
+                        + "with `sluice cancel --destination \(destination)`")
+            ]
+        }
+        return admission.holds(for: remote(destination), from: origin(folder), in: world)
+    }
+
+    /// When an upload of this class goes that nothing holds, in words that follow nothing.
+    func turn(of destination: String, folder: String) -> String {
+        if fullFolders().contains(folder) { return "it waits for its turn: folder \(folder) sends as many as it may" }
+        switch verdict(for: destination) {
+        case .go: return "it goes next"
+        case .busy:
+            let remote = remote(destination)
+            return remote.running >= remote.slots
+                ? "it waits for its turn: \(remote.running) of \(remote.slots) transfers to \(destination) are under way"
+                : "it waits for its turn: \(transfers.count) of \(house.settings.policy.total) transfers are under way"
+        case .wait(let holds): return holds.first?.text ?? "it waits"
+        }
+    }
+
+    /// What is in the way of all that goes to a destination; `nil` when nothing is.
+    func hold(of destination: String) -> Hold? { admission.holds(for: remote(destination), in: world).first }
+
+    /// What is in the way of all that comes from a folder; `nil` when nothing is.
+    func hold(ofFolder name: String) -> Hold? { admission.bans(on: origin(name), in: world).first }
+}

@@ -1,0 +1,74 @@
+internal import Config
+internal import Core
+internal import Synchronization
+internal import Transport
+
+/// How the requests of one transfer may go: what policy granted to it. Whatever is sent in its task goes that way.
+struct Lane: Sendable {
+    /// Each byte of a body is drawn from all of them.
+    let throttles: [Throttle]
+
+    @TaskLocal static var current: Lane?
+}
+
+/// Carries every request of every destination, in the lane of the task that makes it.
+struct LaneTransport: Transporting {
+    let transport: any Transporting
+
+    func send(_ request: Request) async throws(TransportError) -> Response {
+        guard let lane = Lane.current else { return try await transport.send(request) }
+        var request = request
+        request.throttles += lane.throttles
+        return try await transport.send(request)
+    }
+}
+
+/// The limits in bytes a second: one for all transfers, one for each destination and each folder.
+final class Lanes: Sendable {
+    private struct Limits {
+        var destinations: [String: Throttle] = [:]
+        var folders: [String: Throttle] = [:]
+    }
+
+    private let everything: Throttle
+    private let limits = Mutex(Limits())
+    private let clocks: any Clocks
+
+    init(clocks: any Clocks) {
+        self.clocks = clocks
+        everything = Throttle(clocks: clocks)
+    }
+
+    /// - Parameter folder: `nil` for what belongs to no file.
+    func lane(to destination: String, from folder: String?) -> Lane {
+        limits.withLock { limits in
+            var throttles = [everything, throttle(destination, &limits.destinations)]
+            if let folder { throttles.append(throttle(folder, &limits.folders)) }
+            return Lane(throttles: throttles)
+        }
+    }
+
+    private func throttle(_ name: String, _ all: inout [String: Throttle]) -> Throttle {
+        if let known = all[name] { return known }
+        let made = Throttle(clocks: clocks)
+        all[name] = made
+        return made
+    }
+
+    /// Bytes a second, as policy has them now; they count at once for what is under way.
+    func set(everything: Int64?, destinations: [String: Int64?], folders: [String: Int64?]) {
+        Self.set(self.everything, everything)
+        limits.withLock { limits in
+            for (name, rate) in destinations { Self.set(throttle(name, &limits.destinations), rate) }
+            for (name, rate) in folders { Self.set(throttle(name, &limits.folders), rate) }
+        }
+    }
+
+    /// Bytes a second now; `nil` for no limit.
+    var rate: Int64? { everything.rate }
+    func rate(ofDestination name: String) -> Int64? { limits.withLock { $0.destinations[name]?.rate } }
+    func rate(ofFolder name: String) -> Int64? { limits.withLock { $0.folders[name]?.rate } }
+
+    /// A rate that is set anew wakes everybody who waits for it.
+    private static func set(_ throttle: Throttle, _ rate: Int64?) { if throttle.rate != rate { throttle.rate = rate } }
+}
