@@ -143,12 +143,3 @@ void sluice_reset_on_close(int socket) {
     struct linger now = {.l_onoff = 1, .l_linger = 0};
     setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
-
-int sluice_local_port(int socket) {
-    struct sockaddr_storage address;
-    socklen_t length = sizeof address;
-    if (getsockname(socket, (struct sockaddr *)&address, &length) != 0) return 0;
-    if (address.ss_family == AF_INET) return ntohs(((struct sockaddr_in *)&address)->sin_port);
-    if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
-    return 0;
-}

@@ -36,7 +36,7 @@ package struct TokenBucket: Hashable, Sendable {
     }
 
     /// The most that is kept, in bytes.
-    package var burst: Int64 { rate.map { Int64(piece) + $0 / 10 } ?? 0 }
+    package var burst: Int64 { rate.map { $0 == 0 ? 0 : Int64(piece) + $0 / 10 } ?? 0 }
 
     /// What is there now stays, as far as the new rate keeps so much.
     package mutating func set(rate new: Int64?, at now: MonotonicTime) {

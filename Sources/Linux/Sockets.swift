@@ -18,6 +18,75 @@ package enum Sockets {
     /// The next close throws away what was not sent and resets the connection (`SO_LINGER` 0, socket(7)).
     package static func resetOnClose(_ socket: CInt) { sluice_reset_on_close(socket) }
 
-    /// The local TCP port, 0 where there is none.
-    package static func localPort(_ socket: CInt) -> Int { Int(sluice_local_port(socket)) }
+    /// Whether the kernel looks now and then if the peer is still there, and ends the connection when it is not.
+    package static func keepAlive(_ socket: CInt, _ isOn: Bool) { sluice_keep_alive(socket, isOn ? 1 : 0) }
+
+    /// Nothing leaves this socket but by `interface` (`SO_BINDTODEVICE`, socket(7); needs no privilege since Linux 5.7).
+    ///
+    /// - Throws: `ENODEV` when there is no such interface.
+    package static func bind(_ socket: CInt, to interface: String) throws(SystemError) {
+        try systemCall("setsockopt", on: "SO_BINDTODEVICE \(interface)") { sluice_bind_to_interface(socket, interface) }
+    }
+
+    /// `nil` for what is no TCP, and where the kernel does not count bytes (before 4.19).
+    package static func counts(_ socket: CInt) -> SocketCounts? {
+        var counts = sluice_tcp_counts()
+        guard sluice_tcp_counts(socket, &counts) == 0 else { return nil }
+        return SocketCounts(
+            sent: counts.sent, received: counts.received, segments: counts.segments, unsent: counts.unsent,
+            largest: counts.largest, header: counts.header)
+    }
+
+    /// `nil` for what is no TCP, or not connected.
+    package static func ends(_ socket: CInt) -> SocketEnds? {
+        var ends = sluice_tcp_ends()
+        guard sluice_tcp_ends(socket, &ends) == 0 else { return nil }
+        return SocketEnds(
+            local: text(ends.local), localPort: Int(ends.local_port), peer: text(ends.peer),
+            peerPort: Int(ends.peer_port))
+    }
+
+    /// The text in one of C's arrays, which Swift sees as a tuple.
+    private static func text<Characters>(_ characters: Characters) -> String {
+        withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+}
+
+/// What the kernel has counted for a TCP connection so far (`TCP_INFO`, tcp(7)).
+package struct SocketCounts: Hashable, Sendable {
+    /// Bytes of payload that left, what was sent again included.
+    package var sent: Int64
+    package var received: Int64
+    /// Segments that left, whatever was in them.
+    package var segments: Int64
+    /// Bytes in the buffer that have not left.
+    package var unsent: Int64
+    /// Payload of a full segment.
+    package var largest: Int64
+    /// IP and TCP header of a segment.
+    package var header: Int64
+
+    package init(sent: Int64, received: Int64, segments: Int64, unsent: Int64, largest: Int64, header: Int64) {
+        self.sent = sent
+        self.received = received
+        self.segments = segments
+        self.unsent = unsent
+        self.largest = largest
+        self.header = header
+    }
+}
+
+/// The two ends of a TCP connection: what tells it from every other one of this machine.
+package struct SocketEnds: Hashable, Sendable {
+    package var local: String
+    package var localPort: Int
+    package var peer: String
+    package var peerPort: Int
+
+    package init(local: String, localPort: Int, peer: String, peerPort: Int) {
+        self.local = local
+        self.localPort = localPort
+        self.peer = peer
+        self.peerPort = peerPort
+    }
 }

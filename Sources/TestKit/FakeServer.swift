@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Linux
+package import Linux
 internal import Synchronization
 
 /// A bare HTTP/1.1 server for what real ones do not show: broken replies, silence, cut connections.
@@ -147,6 +147,9 @@ package final class Exchange {
         bodyLeft = lines.first { $0.name == "content-length" }.flatMap { Int($0.value) } ?? 0
         mustInvite = lines.contains { $0.name == "expect" }
     }
+
+    /// What the kernel has counted at this end of the connection.
+    package var counts: SocketCounts? { Sockets.counts(connection) }
 
     package func header(_ name: String) -> String? { lines.first { $0.name == name.lowercased() }?.value }
     package var headerNames: [String] { lines.map(\.name) }

@@ -104,21 +104,28 @@ private func progress(
 
 /// Connected, on a new or a kept connection; the request goes out next.
 private func ready(
-    _ context: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<CChar>?, _: UnsafeMutablePointer<CChar>?, _: CInt,
-    _ localPort: CInt
+    _ context: UnsafeMutableRawPointer?, _ peer: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
+    _ peerPort: CInt, _ localPort: CInt
 ) -> CInt {
-    guard let this = transfer(context), this.connected(from: Int(localPort)) else { return CInt(CURL_PREREQFUNC_ABORT) }
-    return CInt(CURL_PREREQFUNC_OK)
+    guard let this = transfer(context) else { return CInt(CURL_PREREQFUNC_ABORT) }
+    // Before it may object: what was sent over this connection already is its own.
+    if let local, let peer {
+        let ends = SocketEnds(
+            local: String(cString: local), localPort: Int(localPort), peer: String(cString: peer),
+            peerPort: Int(peerPort))
+        this.loop?.connections.taken(by: this, ends)
+    }
+    return CInt(this.connected() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
 }
 
 private func opened(_ context: UnsafeMutableRawPointer?, _ socket: CInt, _: curlsocktype) -> CInt {
     guard let this = transfer(context) else { return CInt(CURL_SOCKOPT_OK) }
     Sockets.prepareForUpload(socket, patience: this.request.limits.sendingStall)
-    this.loop?.opened(socket)
+    this.loop?.connections.opened(socket, by: this)
     return CInt(CURL_SOCKOPT_OK)
 }
 
 private func closing(_ context: UnsafeMutableRawPointer?, _ socket: CInt) -> CInt {
-    if let context { Unmanaged<Loop>.fromOpaque(context).takeUnretainedValue().closing(socket) }
+    if let context { Unmanaged<Loop>.fromOpaque(context).takeUnretainedValue().connections.closing(socket) }
     return close(socket)
 }

@@ -8,7 +8,7 @@ typealias Outcome = Result<Response, TransportError>
 
 /// The thread that carries all transfers.
 ///
-/// `@unchecked Sendable`: `multi`, `running`, `sockets` and `turns` are touched by that thread alone (curl's callbacks run on it
+/// `@unchecked Sendable`: `multi`, `running`, `connections` and `turns` are touched by that thread alone (curl's callbacks run on it
 /// too); the rest is the inbox behind its lock. `curl_multi_wakeup`, the only call that libcurl allows from elsewhere,
 /// is made under that lock and never after `isOver`, which is set before the handle goes.
 final class Loop: @unchecked Sendable {
@@ -30,8 +30,8 @@ final class Loop: @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
     /// By easy handle. Keeps each transfer alive while libcurl holds its address.
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
-    /// Open sockets of libcurl, those of kept connections included.
-    private var sockets: Set<CInt> = []
+    /// Used by curl's callbacks too.
+    var connections: Connections
     /// Those that their throttles make wait, by easy handle.
     private var turns = Turns<UnsafeMutableRawPointer>()
     private let clocks: any Clocks = SystemClocks()
@@ -39,7 +39,8 @@ final class Loop: @unchecked Sendable {
     /// Once a process, before the first handle (curl_global_init(3)).
     private static let isReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-    init() {
+    init(counts: @escaping @Sendable (CInt) -> SocketCounts?) {
+        connections = Connections(counts: counts)
         guard Self.isReady, let multi = curl_multi_init() else { fatalError("libcurl: out of memory") }
         self.multi = multi
         // More connections than that are closed instead of kept: an idle one costs both ends a socket.
@@ -113,7 +114,7 @@ final class Loop: @unchecked Sendable {
             let wait = min(enforceLimits(), callNext())
             curl_multi_poll(multi, nil, 0, wait, nil)
         }
-        for transfer in running.values { end(transfer, .failure(transfer.cancelled), abruptly: true) }
+        for transfer in Array(running.values) { end(transfer, abruptly: true) { .failure(transfer.cancelled) } }
         let waiting = inbox.withLock { inbox in
             inbox.isOver = true
             return inbox.stopped
@@ -142,7 +143,7 @@ final class Loop: @unchecked Sendable {
         case .cancel(let transfer):
             // Not running: over already, or not started yet.
             if let easy = transfer.easy, running[easy] != nil {
-                end(transfer, .failure(transfer.cancelled), abruptly: true)
+                end(transfer, abruptly: true) { .failure(transfer.cancelled) }
             }
         }
     }
@@ -155,7 +156,7 @@ final class Loop: @unchecked Sendable {
             else { continue }
             // Read before the handle is removed: the message dies with that.
             let code = sluice_message_result(message)
-            end(transfer, transfer.outcome(code), abruptly: false)
+            end(transfer, abruptly: false) { transfer.outcome(code) }
         }
     }
 
@@ -169,7 +170,7 @@ final class Loop: @unchecked Sendable {
         for transfer in Array(running.values) {
             let (left, error) = transfer.timeLeft(at: now)
             if left <= .zero {
-                end(transfer, .failure(error()), abruptly: true)
+                end(transfer, abruptly: true) { .failure(error()) }
             } else {
                 next = min(next, left)
             }
@@ -194,18 +195,21 @@ final class Loop: @unchecked Sendable {
         return again.map { CInt(clamping: ($0.since(now) + .microseconds(999)).inMilliseconds) } ?? CInt.max
     }
 
-    /// - Parameter abruptly: Bytes that wait in the socket are thrown away.
-    private func end(_ transfer: Transfer, _ outcome: Outcome, abruptly: Bool) {
+    /// - Parameters:
+    ///   - abruptly: Bytes that wait in the socket are thrown away.
+    ///   - outcome: Asked for when everything that the transfer has sent is counted.
+    private func end(_ transfer: Transfer, abruptly: Bool, _ outcome: () -> Outcome) {
         guard let easy = transfer.easy else { return }
-        if abruptly, let port = transfer.localPort {
-            for socket in sockets where Sockets.localPort(socket) == port { Sockets.resetOnClose(socket) }
-        }
+        transfer.ends()
+        if abruptly { connections.reset(transfer) }
+        // Closes the connection, or gives it back to be used again.
         curl_multi_remove_handle(multi, easy)
+        connections.release(transfer)
         running[easy] = nil
         turns.leave(easy)
         transfer.giveBack()
         for throttle in transfer.request.throttles { throttle.forget(self) }
-        transfer.finish(outcome)
+        transfer.finish(outcome())
         Memory.stir()
     }
 
@@ -216,7 +220,4 @@ final class Loop: @unchecked Sendable {
         guard let easy = transfer.easy else { return wanted }
         return turns.take(easy, upTo: wanted, from: transfer.request.throttles, at: clocks.monotonic())
     }
-
-    func opened(_ socket: CInt) { sockets.insert(socket) }
-    func closing(_ socket: CInt) { sockets.remove(socket) }
 }

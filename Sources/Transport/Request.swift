@@ -37,6 +37,10 @@ package struct Request: Sendable {
     package var interface: String?
     /// Bytes of the body that the socket has taken so far. Called from the transport's thread: must be cheap.
     package var onSent: (@Sendable (Int64) -> Void)?
+    /// More bytes that have left on the wire, headers of IP and TCP, TLS, answers' acknowledgements and what was sent again
+    /// included: each call tells of those since the last one, and all of them are ``Response/bytesOnWire``. Name
+    /// look-ups are not among them, and nothing is over a Unix socket. Called from the transport's thread: must be cheap.
+    package var onWire: (@Sendable (Int64) -> Void)?
     /// Takes the answer's body piece by piece instead of collecting it; `false` stops the transfer (`.cancelled`).
     /// Called from the transport's thread: must be cheap.
     package var onBody: (@Sendable ([UInt8]) -> Bool)?
@@ -49,7 +53,8 @@ package struct Request: Sendable {
     package init(
         _ method: String, _ url: String, headers: [(String, String)] = [], body: Body = .none,
         limits: Limits = Limits(), throttles: [Throttle] = [], unixSocket: FilePath? = nil, interface: String? = nil,
-        onSent: (@Sendable (Int64) -> Void)? = nil, onBody: (@Sendable ([UInt8]) -> Bool)? = nil,
+        onSent: (@Sendable (Int64) -> Void)? = nil, onWire: (@Sendable (Int64) -> Void)? = nil,
+        onBody: (@Sendable ([UInt8]) -> Bool)? = nil,
         answerLimit: Int = 1 << 20, verifiesTLS: Bool = true, caFile: FilePath? = nil
     ) {
         self.method = method
@@ -61,6 +66,7 @@ package struct Request: Sendable {
         self.unixSocket = unixSocket
         self.interface = interface
         self.onSent = onSent
+        self.onWire = onWire
         self.onBody = onBody
         self.answerLimit = answerLimit
         self.verifiesTLS = verifiesTLS
@@ -128,14 +134,19 @@ package struct Response: Sendable {
     package var url: String
     /// Bytes of the request's body that the socket took; less than all where the answer came early.
     package var bytesSent: Int64
+    /// Bytes that left on the wire for this request, as the kernel counts them; see ``Request/onWire``.
+    package var bytesOnWire: Int64
 
-    package init(status: Int, headers: Headers = Headers(), body: [UInt8] = [], url: String = "", bytesSent: Int64 = 0)
-    {
+    package init(
+        status: Int, headers: Headers = Headers(), body: [UInt8] = [], url: String = "", bytesSent: Int64 = 0,
+        bytesOnWire: Int64 = 0
+    ) {
         self.status = status
         self.headers = headers
         self.body = body
         self.url = url
         self.bytesSent = bytesSent
+        self.bytesOnWire = bytesOnWire
     }
 }
 

@@ -14,8 +14,6 @@ final class Transfer: @unchecked Sendable {
     private(set) var easy: UnsafeMutableRawPointer?
     /// Hears of the sockets that libcurl opens; its thread outlives every transfer.
     weak var loop: Loop?
-    /// The port that this transfer sends from, once it is connected over TCP.
-    var localPort: Int?
 
     /// libcurl writes its sentence here for as long as the handle lives, so it is allocated, not lent.
     private let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -42,6 +40,10 @@ final class Transfer: @unchecked Sendable {
     /// `sent` falls back to 0 when libcurl begins again; what has left has left.
     private var mostSent: Int64 = 0
     private var hasAnswered = false
+    /// What it was charged with.
+    private var bytesOnWire: Int64 = 0
+    /// When it was charged last: how much of the body had gone by then, and the time.
+    private var charged: (sent: Int64, at: ContinuousClock.Instant) = (0, .now)
 
     init(_ request: Request) {
         self.request = request
@@ -70,7 +72,8 @@ final class Transfer: @unchecked Sendable {
     }
 
     func error(_ kind: TransportError.Kind, _ code: Int32, _ detail: String) -> TransportError {
-        TransportError(kind: kind, code: code, detail: detail, url: request.url, bytesSent: mostSent)
+        TransportError(
+            kind: kind, code: code, detail: detail, url: request.url, bytesSent: mostSent, bytesOnWire: bytesOnWire)
     }
 
     // What happens on the way; called by the callbacks.
@@ -80,12 +83,11 @@ final class Transfer: @unchecked Sendable {
     /// - Returns: `false` to stop it: libcurl sends a request again by itself when a kept connection turns out to be
     ///   closed, and what the server made of the first one is unknown. A second creation leaves an orphan, and bytes
     ///   go nowhere before the server was asked where it stands; so only what changes nothing is repeated.
-    func connected(from port: Int) -> Bool {
+    func connected() -> Bool {
         if isConnected, !hasAnswered, !["GET", "HEAD", "OPTIONS", "DELETE"].contains(request.method) {
             objection = (.reset, "the connection was closed without an answer")
             return false
         }
-        localPort = port
         isConnected = true
         hasAnswered = false
         moved = .now
@@ -98,6 +100,26 @@ final class Transfer: @unchecked Sendable {
         mostSent = max(mostSent, now)
         moved = .now
         request.onSent?(now)
+        guard request.onWire != nil else { return }
+        // Often enough for a limit to be kept to a send buffer, seldom enough to cost nothing.
+        if mostSent - charged.sent >= 128 << 10 || charged.at.duration(to: moved) > .milliseconds(250) {
+            charged = (mostSent, moved)
+            loop?.connections.charge(self)
+        }
+    }
+
+    /// Bytes that have left for it.
+    func charge(_ more: Int64) {
+        bytesOnWire += more
+        request.onWire?(more)
+    }
+
+    /// For a kernel that does not count: what libcurl has sent, and 3 % for what carries it.
+    func chargeEstimate() {
+        var headers = 0
+        if let easy { sluice_get_long(easy, CURLINFO_REQUEST_SIZE, &headers) }
+        let total = ((Int64(headers) + mostSent) * 103 + 99) / 100
+        if total > bytesOnWire { charge(total - bytesOnWire) }
     }
 
     func received() {
@@ -158,15 +180,18 @@ final class Transfer: @unchecked Sendable {
         return (min(left, wholeLeft ?? left), { self.error(kind, 0, "\(words) \(limit)") })
     }
 
+    /// Hears of the last bytes before its handle lets go of the connection.
+    func ends() {
+        var uploaded: Int = 0
+        if let easy, sluice_get_off(easy, CURLINFO_SIZE_UPLOAD_T, &uploaded) == CURLE_OK {
+            progressed(sent: Int64(uploaded))
+        }
+    }
+
     /// What libcurl's last word means.
     func outcome(_ code: CURLcode) -> Outcome {
         var status = 0
-        var uploaded: Int = 0
-        if let easy {
-            sluice_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
-            sluice_get_off(easy, CURLINFO_SIZE_UPLOAD_T, &uploaded)
-            progressed(sent: Int64(uploaded))
-        }
+        if let easy { sluice_get_long(easy, CURLINFO_RESPONSE_CODE, &status) }
         if let objection { return .failure(error(objection.kind, Int32(code.rawValue), objection.detail)) }
         guard code == CURLE_OK else {
             let words = message[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: message)
@@ -176,7 +201,8 @@ final class Transfer: @unchecked Sendable {
         guard status >= 200 else { return .failure(error(.reset, 0, "the connection ended without an answer")) }
         return .success(
             Response(
-                status: status, headers: answer.headers, body: answer.body, url: request.url, bytesSent: mostSent))
+                status: status, headers: answer.headers, body: answer.body, url: request.url, bytesSent: mostSent,
+                bytesOnWire: bytesOnWire))
     }
 
     private func kind(of code: CURLcode) -> TransportError.Kind {

@@ -1,6 +1,6 @@
 internal import CCurl
 internal import Core
-internal import Linux
+package import Linux
 internal import Synchronization
 
 /// Requests over the network, by libcurl.
@@ -10,7 +10,10 @@ internal import Synchronization
 package final class Transport: Transporting {
     private let loop: Loop
 
-    package init() { loop = Loop() }
+    /// - Parameter counts: Where what a socket has sent is read.
+    package init(counts: @escaping @Sendable (_ socket: CInt) -> SocketCounts? = Sockets.counts) {
+        loop = Loop(counts: counts)
+    }
 
     deinit { loop.stop(nil) }
 

@@ -30,14 +30,18 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
     package let url: String
     /// Bytes of the body that the socket had taken.
     package let bytesSent: Int64
+    /// Bytes that left on the wire for this request all the same, as the kernel counts them; see ``Request/onWire``.
+    package let bytesOnWire: Int64
 
     /// - Parameter url: As asked; what may be secret is taken off here.
-    package init(kind: Kind, code: Int32 = 0, detail: String, url: String, bytesSent: Int64 = 0) {
+    package init(kind: Kind, code: Int32 = 0, detail: String, url: String, bytesSent: Int64 = 0, bytesOnWire: Int64 = 0)
+    {
         self.kind = kind
         self.code = code
         self.detail = detail
         self.url = withoutSecrets(url)
         self.bytesSent = bytesSent
+        self.bytesOnWire = bytesOnWire
     }
 
     package var description: String { "\(url): \(detail)" }

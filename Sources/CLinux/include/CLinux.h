@@ -54,8 +54,27 @@ int sluice_peer_user(int socket, uint32_t *user, uint32_t *group);
 void sluice_prepare_upload_socket(int socket, uint32_t patience);
 /// SO_LINGER with a time of 0.
 void sluice_reset_on_close(int socket);
-/// The port of getsockname(2), 0 for anything but TCP.
-int sluice_local_port(int socket);
+/// What the kernel has counted for a TCP connection (TCP_INFO, tcp(7)).
+struct sluice_tcp_counts {
+    /// Bytes of payload that left and came, what was sent again included.
+    int64_t sent, received;
+    /// Segments that left, whatever was in them.
+    int64_t segments;
+    /// Bytes in the buffer that have not left.
+    int64_t unsent;
+    /// Payload of a full segment; IP and TCP header of any.
+    int64_t largest, header;
+};
+/// -1 with errno: EOPNOTSUPP where the kernel does not count bytes (before 4.19), or what is no TCP.
+int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts);
+/// The addresses of both ends as inet_ntop(3) writes them.
+struct sluice_tcp_ends { char local[46], peer[46]; int local_port, peer_port; };
+/// -1 with errno for what is no TCP, or not connected.
+int sluice_tcp_ends(int socket, struct sluice_tcp_ends *ends);
+/// SO_BINDTODEVICE (socket(7)). ENODEV when there is no such interface.
+int sluice_bind_to_interface(int socket, const char *name);
+/// SO_KEEPALIVE.
+void sluice_keep_alive(int socket, int on);
 
 /// As sluice_statx, following symbolic links.
 int sluice_statx_following(const char *path, struct sluice_look *look);

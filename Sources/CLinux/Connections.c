@@ -1,0 +1,75 @@
+// <linux/tcp.h> has the whole of struct tcp_info; <netinet/tcp.h> has an old part of it, and both together do not compile.
+#include "CLinux.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts) {
+    struct tcp_info info;
+    socklen_t length = sizeof info;
+    memset(&info, 0, sizeof info);
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
+    // The kernel gives as much of the structure as it knows.
+    if (length < offsetof(struct tcp_info, tcpi_bytes_sent) + sizeof info.tcpi_bytes_sent) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    int domain = AF_INET6;
+    length = sizeof domain;
+    if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0) return -1;
+    int options = info.tcpi_state == 2 /* TCP_SYN_SENT */ ? 20 : info.tcpi_options & TCPI_OPT_TIMESTAMPS ? 12 : 0;
+    counts->sent = (int64_t)info.tcpi_bytes_sent;
+    counts->segments = info.tcpi_segs_out;
+    counts->unsent = info.tcpi_notsent_bytes;
+    counts->received = (int64_t)info.tcpi_bytes_received;
+    counts->largest = info.tcpi_snd_mss;
+    counts->header = (domain == AF_INET ? 20 : 40) + 20 + options;
+    return 0;
+}
+
+static int written(const struct sockaddr_storage *address, char *into) {
+    const void *bytes;
+    int port;
+    if (address->ss_family == AF_INET) {
+        const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+        bytes = &four->sin_addr;
+        port = ntohs(four->sin_port);
+    } else if (address->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+        bytes = &six->sin6_addr;
+        port = ntohs(six->sin6_port);
+    } else {
+        errno = EAFNOSUPPORT;
+        return -1;
+    }
+    return inet_ntop(address->ss_family, bytes, into, INET6_ADDRSTRLEN) ? port : -1;
+}
+
+int sluice_tcp_ends(int socket, struct sluice_tcp_ends *ends) {
+    struct sockaddr_storage local, peer;
+    socklen_t length = sizeof local;
+    if (getsockname(socket, (struct sockaddr *)&local, &length) != 0) return -1;
+    length = sizeof peer;
+    if (getpeername(socket, (struct sockaddr *)&peer, &length) != 0) return -1;
+    ends->local_port = written(&local, ends->local);
+    ends->peer_port = written(&peer, ends->peer);
+    return ends->local_port < 0 || ends->peer_port < 0 ? -1 : 0;
+}
+
+int sluice_bind_to_interface(int socket, const char *name) {
+    size_t length = strlen(name);
+    // The kernel cuts a longer name and takes an empty one for "none".
+    if (length == 0 || length >= IFNAMSIZ) {
+        errno = ENODEV;
+        return -1;
+    }
+    return setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)length);
+}
+
+void sluice_keep_alive(int socket, int on) { setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on); }

@@ -1,0 +1,110 @@
+internal import Linux
+
+/// The sockets that libcurl has open, those of kept connections included: which interface each is bound to, which transfer
+/// uses it, and what it has put on the wire that no transfer was charged with.
+///
+/// Everything that leaves by a socket is charged once, to the transfer that uses it then, or to the next one.
+struct Connections {
+    private struct Connection {
+        let interface: String?
+        let isSecure: Bool
+        var user: Transfer?
+        /// Known once a request went over it.
+        var ends: SocketEnds?
+        var charged: Int64 = 0
+        /// What waits in it when it closes is thrown away.
+        var isReset = false
+    }
+
+    private var open: [CInt: Connection] = [:]
+    /// What the kernel counts for a socket.
+    private let counts: @Sendable (CInt) -> SocketCounts?
+
+    init(counts: @escaping @Sendable (CInt) -> SocketCounts?) { self.counts = counts }
+
+    /// For a connection that `transfer` makes.
+    mutating func opened(_ socket: CInt, by transfer: Transfer) {
+        open[socket] = Connection(
+            interface: transfer.request.interface, isSecure: transfer.request.url.lowercased().hasPrefix("https:"),
+            user: transfer)
+    }
+
+    /// A request goes out over a new or a kept connection.
+    mutating func taken(by transfer: Transfer, _ ends: SocketEnds) {
+        let interface = transfer.request.interface
+        var found = open.first { $0.value.ends == ends && $0.value.interface == interface }?.key
+        if found == nil {
+            found = open.first { $0.value.ends == nil && Sockets.ends($0.key) == ends }?.key
+            if let found { open[found]?.ends = ends }
+        }
+        guard let socket = found, let before = open[socket]?.user, before !== transfer else {
+            if let found { use(found, transfer) }
+            return
+        }
+        // It ended in the same round in which this one took over.
+        charge(before)
+        use(socket, transfer)
+    }
+
+    private mutating func use(_ socket: CInt, _ transfer: Transfer) {
+        if open[socket]?.user == nil { Sockets.keepAlive(socket, true) }
+        open[socket]?.user = transfer
+    }
+
+    /// Charges it with what has left since the last time.
+    mutating func charge(_ transfer: Transfer) {
+        for (socket, connection) in open where connection.user === transfer { charge(socket, connection, transfer) }
+    }
+
+    private mutating func charge(_ socket: CInt, _ connection: Connection, _ transfer: Transfer, atEnd: Bool = false) {
+        guard transfer.request.unixSocket == nil else { return }
+        guard let counts = counts(socket) else { return transfer.chargeEstimate() }
+        let total = counts.onWire(isSecure: connection.isSecure, andUnsent: atEnd && !connection.isReset)
+        guard total > connection.charged else { return }
+        open[socket]?.charged = total
+        transfer.charge(total - connection.charged)
+    }
+
+    /// It is over; what it used is closed by now, or kept.
+    mutating func release(_ transfer: Transfer) {
+        for (socket, connection) in open where connection.user === transfer {
+            charge(socket, connection, transfer)
+            open[socket]?.user = nil
+            // Nobody pays for what keeps an idle connection alive, so nothing does. libcurl leaves old ones alone.
+            Sockets.keepAlive(socket, false)
+        }
+    }
+
+    mutating func closing(_ socket: CInt) {
+        if let connection = open[socket], let user = connection.user { charge(socket, connection, user, atEnd: true) }
+        open[socket] = nil
+    }
+
+    /// Throws away what waits in the sockets of `transfer`, as soon as they close.
+    mutating func reset(_ transfer: Transfer) { reset { $0.user === transfer } }
+
+    /// The same for all that are bound to `interface`.
+    mutating func reset(interface: String) { reset { $0.interface == interface } }
+
+    private mutating func reset(_ isMeant: (Connection) -> Bool) {
+        for (socket, connection) in open where isMeant(connection) {
+            Sockets.resetOnClose(socket)
+            open[socket]?.isReset = true
+        }
+    }
+}
+
+extension SocketCounts {
+    /// Bytes of IP packets that this connection has sent, and what it will send at its end, when nobody is there to pay.
+    ///
+    /// A segment has the header that the kernel gives it: 20 bytes of IPv4 or 40 of IPv6, 20 of TCP, 12 of time stamps where
+    /// both ends agreed. Added for each connection: 20 for the options of its SYN, and three segments without payload
+    /// that may still come (the last acknowledgement, FIN, the acknowledgement of the peer's), with TLS one more for
+    /// its own farewell. Selective acknowledgements, which a sender of files seldom sends, are not seen.
+    func onWire(isSecure: Bool, andUnsent: Bool = false) -> Int64 {
+        let farewell = 20 + 3 * header + (isSecure ? header + 64 : 0)
+        var total = sent + segments * header + farewell
+        if andUnsent, unsent > 0 { total += unsent + (unsent + largest - 1) / max(1, largest) * header }
+        return total
+    }
+}

@@ -1,0 +1,215 @@
+import Core
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Transport
+
+@Suite("Counting what leaves", .timeLimit(.minutes(Patience.minutes(1))))
+struct CountingTests {
+    let folder = TemporaryFolder()
+
+    /// What the kernel counted for each socket of a transport, as last read; sockets get each other's numbers.
+    private final class Witness: Sendable {
+        private let seen = Mutex<[CInt: SocketCounts]>([:])
+
+        var last: SocketCounts? { seen.withLock { $0.values.first } }
+        func counts(_ socket: CInt) -> SocketCounts? {
+            let counts = Sockets.counts(socket)
+            seen.withLock { $0[socket] = counts }
+            return counts
+        }
+    }
+
+    @Test(
+        "a transfer is charged with what the kernel says, and the server got no more than that",
+        arguments: [0, 1, 3_000_000])
+    func body(_ count: Int) async throws {
+        let witness = Witness()
+        let transport = Transport(counts: witness.counts)
+        let received = Mutex<Int64>(0)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            received.withLock { $0 = exchange.counts?.received ?? 0 }
+            exchange.reply(204)
+        }
+        let increments = Mutex<[Int64]>([])
+        let path = try folder.write("video", noise(count))
+        let response = try await transport.send(
+            Request(
+                "PATCH", server.url, body: .file(path, offset: 0, count: Int64(count)),
+                onWire: { more in increments.withLock { $0.append(more) } }))
+        let counts = try #require(witness.last)
+        #expect(response.bytesOnWire == counts.onWire(isSecure: false))
+        // More where the receiver was full and threw something away.
+        #expect(counts.sent >= received.withLock { $0 } && received.withLock { $0 } > Int64(count))
+        #expect(counts.segments >= 4)
+        #expect(increments.withLock { $0.reduce(0, +) } == response.bytesOnWire)
+        #expect(increments.withLock { $0.allSatisfy { $0 > 0 } })
+        // A large one is told of while it goes.
+        #expect(increments.withLock(\.count) > (count > 1 << 20 ? 5 : 0))
+        #expect(Double(response.bytesOnWire) <= 1.02 * Double(counts.sent) + 1000)
+    }
+
+    @Test("requests over one connection are charged with their own part each")
+    func kept() async throws {
+        let witness = Witness()
+        let transport = Transport(counts: witness.counts)
+        let server = try FakeServer {
+            _ = $0.body()
+            $0.reply(200)
+        }
+        var charged: [Int64] = []
+        for size in [0, 200_000, 0, 1000] {
+            let body: Request.Body = size == 0 ? .none : .bytes(noise(size))
+            charged.append(try await transport.send(Request("POST", server.url, body: body)).bytesOnWire)
+        }
+        #expect(server.connectionCount == 1)
+        #expect(charged.reduce(0, +) == witness.last?.onWire(isSecure: false))
+        #expect(charged[1] >= 200_000 && charged[1] < 210_000)
+        // The first has paid for the connection.
+        #expect(charged[2] > 0 && charged[2] < charged[0])
+        #expect(charged[3] >= 1000 && charged[3] < 2500)
+    }
+
+    @Test("many at once are charged with all of it together")
+    func many() async throws {
+        let transport = Transport()
+        let received = Mutex<[Int64]>([])
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            received.withLock { $0.append(exchange.counts?.received ?? 0) }
+            exchange.reply(204, [("Connection", "close")])
+            exchange.closeAfterwards()
+        }
+        let charged = try await withThrowingTaskGroup(of: Int64.self) { group in
+            for index in 1...20 {
+                let body = noise(index * 10_000)
+                group.addTask {
+                    try await transport.send(Request("PATCH", server.url, body: .bytes(body))).bytesOnWire
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+        let sum = received.withLock { $0.reduce(0, +) }
+        #expect(charged >= sum)
+        #expect(Double(charged) <= 1.02 * Double(sum) + 20 * 1000)
+    }
+
+    @Test("what failed has been sent all the same", arguments: ["cut", "reset", "cancelled"])
+    func failed(_ how: String) async throws {
+        let witness = Witness()
+        let transport = Transport(counts: witness.counts)
+        let received = Mutex<Int64>(0)
+        let server = try FakeServer { exchange in
+            _ = exchange.body(100_000)
+            received.withLock { $0 = exchange.counts?.received ?? 0 }
+            if how == "cancelled" { return exchange.hang() }
+            exchange.cut(reset: how == "reset")
+        }
+        let path = try folder.write("video", noise(8 << 20))
+        let task = Task {
+            try await transport.send(
+                Request("PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: 8 << 20)))
+        }
+        if how == "cancelled" {
+            try await eventually("the server has some") { received.withLock { $0 > 0 } }
+            task.cancel()
+        }
+        let error = await #expect(throws: TransportError.self) { try await task.value }
+        #expect((error?.bytesOnWire ?? 0) >= received.withLock { $0 })
+        #expect((error?.bytesOnWire ?? 0) >= witness.last?.onWire(isSecure: false) ?? .max)
+    }
+
+    @Test("a connection that fails, and a handshake that does, have cost something")
+    func handshakes() async throws {
+        let transport = Transport()
+        let server = try FakeServer { $0.reply(200) }
+        let (url, port) = (server.url, server.port)
+        let limits = Limits(connect: .seconds(2))
+        let handshake = await #expect(throws: TransportError.self) {
+            try await transport.send(Request("GET", "https://127.0.0.1:\(port)/", limits: limits))
+        }
+        #expect((handshake?.bytesOnWire ?? 0) > 300, "a ClientHello and its segments")
+        server.stop()
+        let refused = await #expect(throws: TransportError.self) { try await transport.send(Request("GET", url)) }
+        #expect(refused?.kind == .connect && (refused?.bytesOnWire ?? 0) >= 40)
+    }
+
+    @Test("where the kernel does not count, 3 % are added to what libcurl sent")
+    func estimate() async throws {
+        let transport = Transport(counts: { _ in nil })
+        let server = try FakeServer {
+            _ = $0.body()
+            $0.reply(200)
+        }
+        for _ in 0..<2 {
+            let sum = Mutex<Int64>(0)
+            let response = try await transport.send(
+                Request(
+                    "PATCH", server.url, body: .bytes(noise(1_000_000)), onWire: { more in sum.withLock { $0 += more } }
+                ))
+            #expect((1_030_050...1_031_000).contains(response.bytesOnWire))
+            #expect(sum.withLock { $0 } == response.bytesOnWire)
+        }
+    }
+
+    @Test("what is added to the kernel's numbers: headers, options, the farewell, and what would still leave")
+    func formula() {
+        let counts = SocketCounts(sent: 1000, received: 7, segments: 10, unsent: 3000, largest: 1400, header: 52)
+        let plain: Int64 = 1000 + 520 + 20 + 156
+        #expect(counts.onWire(isSecure: false) == plain)
+        #expect(counts.onWire(isSecure: true) == plain + 116)
+        #expect(counts.onWire(isSecure: false, andUnsent: true) == plain + 3000 + 156)
+    }
+}
+
+@Suite("Stopping", .timeLimit(.minutes(Patience.minutes(1))))
+struct StoppingTests {
+    let transport = Transport()
+    let folder = TemporaryFolder()
+
+    @Test("once a transfer is cancelled, no more arrives than was on its way", arguments: [false, true])
+    func cancelled(_ isRead: Bool) async throws {
+        let arrived = Mutex<Int64>(0)
+        let end = Mutex<Int64?>(nil)
+        let isCancelled = Mutex(false)
+        let server = try FakeServer { exchange in
+            // Either as fast as it comes, or not at all until the cancel, so that every buffer on the way is full.
+            while isRead || !isCancelled.withLock({ $0 }) {
+                if isRead, exchange.piece(256 << 10).isEmpty { break }
+                if !isRead { usleep(1000) }
+                arrived.withLock { $0 = exchange.counts?.received ?? 0 }
+            }
+            while !exchange.piece(256 << 10).isEmpty {}
+            end.withLock { $0 = exchange.counts?.received ?? 0 }
+            #expect(exchange.wasReset)
+        }
+        let path = try folder.write("video", noise(64 << 20))
+        let task = Task { [transport] in
+            while true {
+                _ = try await transport.send(
+                    Request(
+                        "PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: 64 << 20)))
+            }
+        }
+        try await eventually("it runs") { arrived.withLock { $0 > (isRead ? 1 << 20 : 1000) } }
+        var last: Int64 = -1
+        if !isRead {
+            try await eventually("nothing fits any more", every: .milliseconds(50)) {
+                defer { last = arrived.withLock { $0 } }
+                return arrived.withLock { $0 } == last
+            }
+        }
+        task.cancel()
+        let error = await #expect(throws: TransportError.self) { try await task.value }
+        #expect(error?.kind == .cancelled)
+        let before = arrived.withLock { $0 }
+        isCancelled.withLock { $0 = true }
+        let after = try await eventually("the server sees the end") { end.withLock { $0 } }
+        // TCP_NOTSENT_LOWAT is 128 KiB. Bytes that were read since `arrived` was noted had come before the end.
+        #expect(after - before <= (128 << 10) + (isRead ? 256 << 10 : 0))
+    }
+}
