@@ -40,4 +40,21 @@ package final class Bell: Sendable {
             return watched[2].revents != 0
         }
     }
+
+    /// Waits for the bell or for something to read, as long as it takes.
+    ///
+    /// - Returns: Whether the bell rang. It goes on ringing, so that nobody who stops a thread by it need do so twice.
+    package func wait(orReadingFrom other: borrowing Descriptor) -> Bool {
+        descriptor.withNumber { bell in
+            other.withNumber { other in
+                var watched = [
+                    pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: other, events: Int16(POLLIN), revents: 0),
+                ]
+                // Interrupted or not, what there is to read is looked at.
+                _ = poll(&watched, 2, -1)
+                return watched[0].revents != 0
+            }
+        }
+    }
 }

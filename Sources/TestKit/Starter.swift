@@ -48,7 +48,8 @@ final class Starter: Sendable {
         return try result.withLock { $0 }.get()
     }
 
-    private static func spawn(
+    /// Starts it from this thread, and so in this thread's network. The caller sees to its end.
+    static func spawn(
         _ words: [String], _ environment: [String], _ output: FilePath, _ errors: FilePath
     ) throws(SystemError) -> pid_t {
         var actions = posix_spawn_file_actions_t()

@@ -140,3 +140,19 @@ int sluice_spawn(
     const char *const *words, const char *const *environment, const char *folder, int output, int errors);
 /// A pipe whose reading end never waits. Both ends are closed by exec.
 int sluice_pipe(int *ends);
+
+/// A netlink(7) socket of `protocol`, with an address of its own. Reading waits 10 s for an answer, or not at all.
+int sluice_netlink(int protocol, int waits);
+/// NETLINK_ADD_MEMBERSHIP.
+int sluice_netlink_join(int socket, int group);
+/// Sends to the kernel.
+int64_t sluice_netlink_send(int socket, const void *message, size_t count);
+/// One datagram: its whole length, of which at most `count` bytes were stored. `sender` is 0 for the kernel.
+int64_t sluice_netlink_receive(int socket, void *into, size_t count, uint32_t *sender);
+/// Driver and place on its bus (`usb-0000:00:14.0-1`) of a network interface (ETHTOOL_GDRVINFO), in 32 bytes each.
+int sluice_link_driver(const char *name, char *driver, char *bus);
+/// Sends an empty datagram to an address (4 or 16 bytes) on the link, to UDP port 9.
+int sluice_touch(int link, const void *address, size_t count);
+/// Gives this thread, and what it starts, a network of its own with nothing in it (unshare(2)), and
+/// returns the thread's number; for tests.
+int sluice_leave_network(void);

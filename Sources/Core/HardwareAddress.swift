@@ -1,0 +1,32 @@
+/// The address of a network card: `02:fc:00:00:00:01`.
+package struct HardwareAddress: Hashable, Sendable, CustomStringConvertible {
+    /// 6 of Ethernet and Wi-Fi; others have other lengths.
+    package let bytes: [UInt8]
+
+    /// - Returns: `nil` for none, and for more than the kernel ever has (`MAX_ADDR_LEN`).
+    package init?(_ bytes: some Sequence<UInt8>) {
+        self.bytes = Array(bytes)
+        if self.bytes.isEmpty || self.bytes.count > 32 { return nil }
+    }
+
+    /// Pairs of hexadecimal digits with `:` or `-` between, as in `02-FC-00-00-00-01`.
+    package init?(_ text: String) {
+        let hyphen = UInt8(ascii: "-")
+        let separator = text.utf8.contains(hyphen) ? hyphen : UInt8(ascii: ":")
+        var bytes: [UInt8] = []
+        for part in text.utf8.split(separator: separator, omittingEmptySubsequences: false) {
+            guard part.count == 2, let byte = Core.bytes(hexadecimal: String(decoding: part, as: UTF8.self)) else {
+                return nil
+            }
+            bytes += byte
+        }
+        // One pair alone is a slip of the finger and not an address.
+        guard bytes.count >= 6 else { return nil }
+        self.init(bytes)
+    }
+
+    /// Made up by software and not given out by a maker of cards (IEEE 802, the second bit of the first byte).
+    package var isMadeUp: Bool { bytes.first.map { $0 & 0x02 != 0 } ?? false }
+
+    package var description: String { bytes.map { hexadecimal([$0]) }.joined(separator: ":") }
+}

@@ -1,0 +1,101 @@
+// What an interface itself tells of its costs, where nobody else does.
+
+extension Metering {
+    /// - Parameter isCarried: It stands on others, which decide where it says nothing of its own.
+    func guess(_ link: NetworkLink, isCarried: Bool) -> Opinion? {
+        func says(_ metered: Metered, _ text: String) -> Opinion {
+            Opinion(metered: metered, source: .guess, text: "\(link.name) \(text)")
+        }
+        if link.medium == .loopback { return says(.unmetered, "does not leave this machine") }
+        if let sign = link.signOfModem { return says(.metered, "is a modem (\(sign))") }
+        if link.medium == .ppp || link.name.hasPrefix("ppp") {
+            return says(.metered, "is a dialled connection: a modem, or DSL")
+        }
+        if link.name.hasPrefix("bnep") || link.deviceType == "bluetooth" {
+            return says(.metered, "goes through a phone by Bluetooth")
+        }
+        if isCarried { return nil }
+        if let driver = link.driver, let sign = link.signOfPhone {
+            return says(.metered, "is a phone on USB (driver \(driver)\(sign))")
+        }
+        if let address = link.addressOfHotspot { return says(.metered, "is in a phone's hotspot (address \(address))") }
+        if let driver = link.driver, NetworkLink.phoneDrivers.contains(driver) {
+            return says(.unknown, "is a phone on USB or an adapter (driver \(driver)), and nothing tells which")
+        }
+        if link.isWireless { return says(.unknown, "is Wi-Fi, and nothing tells what is behind it") }
+        if link.isTunnel { return says(.unknown, "is a tunnel, and nothing tells what carries it") }
+        if link.kind == "veth" {
+            return says(.unknown, "leads into a container or out of one, and nothing tells where to")
+        }
+        if link.isMadeBySoftware {
+            return says(.unknown, "is made by software (\(link.kind ?? "")), and what carries it is not to be seen")
+        }
+        // Where /sys is not to be seen, Wi-Fi would look the same but for its driver.
+        if link.medium == .ethernet, link.hasDevice || link.driver != nil { return says(.unmetered, "is wired") }
+        return says(.unknown, "is of a kind that tells nothing about its costs")
+    }
+}
+
+extension NetworkLink {
+    /// Drivers of modems (drivers/net/usb and drivers/net/wwan of the kernel).
+    private static let modemDrivers: Set<String> = [
+        "qmi_wwan", "cdc_mbim", "option", "huawei_cdc_ncm", "sierra_net", "hso", "mhi_wwan_mbim", "mhi_net", "iosm",
+        "mtk_t7xx", "bam-dmux",
+    ]
+    /// Drivers of phones that share their connection, and of USB adapters that speak the same protocols.
+    static let phoneDrivers: Set<String> = ["rndis_host", "cdc_ether", "cdc_ncm", "cdc_eem", "ipheth"]
+
+    /// What tells that it is a modem.
+    fileprivate var signOfModem: String? {
+        if deviceType == "wwan" { return "DEVTYPE wwan" }
+        if let driver, Self.modemDrivers.contains(driver) { return "driver \(driver)" }
+        if kind == "wwan" || kind == "rmnet" { return "kind \(kind ?? "")" }
+        if name.hasPrefix("wwan") { return "by its name" }
+        return nil
+    }
+
+    /// What besides the driver tells that it is a phone; empty where the driver is enough.
+    fileprivate var signOfPhone: String? {
+        guard let driver, Self.phoneDrivers.contains(driver) else { return nil }
+        // Nothing but iPhones is driven by it.
+        if driver == "ipheth" { return "" }
+        if let address = address(in: Self.usbTethering) ?? addressOfHotspot { return ", address \(address)" }
+        // Phones make their address up; adapters have their maker's. The kernel says usb0 to the former and eth0 to the
+        // latter for the same reason (drivers/net/usb/usbnet.c).
+        if let hardwareAddress, hardwareAddress.isMadeUp { return ", made-up address \(hardwareAddress)" }
+        if name.hasPrefix("usb") { return ", by its name" }
+        return nil
+    }
+
+    /// Its address, where it is one that phones give those in their hotspot.
+    fileprivate var addressOfHotspot: IPSubnet? {
+        guard isWireless || isOnUSB else { return nil }
+        // iPhones use this one, and with this length; a company's may be larger.
+        if let address = address(in: Self.iPhone), address.prefix == 28 { return address }
+        return isWireless ? address(in: Self.androidHotspot) : nil
+    }
+
+    private func address(in subnet: IPSubnet?) -> IPSubnet? {
+        addresses.first { subnet?.contains($0.address) == true }
+    }
+
+    private static let iPhone = IPSubnet("172.20.10.0/28")
+    /// Android up to 10; later ones choose at random.
+    private static let androidHotspot = IPSubnet("192.168.43.0/24")
+    private static let usbTethering = IPSubnet("192.168.42.0/24")
+
+    /// Puts packets into other packets, which leave by some other interface.
+    var isTunnel: Bool {
+        let kinds: Set<String> = [
+            "tun", "wireguard", "amneziawg", "ovpn", "gre", "gretap", "erspan", "ip6gre", "ip6gretap", "ip6erspan",
+            "ipip", "ip6tnl", "sit", "vti", "vti6", "xfrm", "vxlan", "geneve", "bareudp", "gtp", "l2tp", "fou", "amt",
+        ]
+        return kind.map { kinds.contains($0) } ?? false
+    }
+
+    /// What hangs on a bridge because it sends over it: a container or a virtual machine.
+    var isGuest: Bool { kind == "veth" || kind == "tun" || kind == "macvtap" }
+
+    /// Its costs are those of something else.
+    var isMadeBySoftware: Bool { kind != nil && !hasDevice && signOfModem == nil }
+}

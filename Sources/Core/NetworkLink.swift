@@ -1,0 +1,58 @@
+/// A network interface as the kernel describes it at one moment.
+package struct NetworkLink: Hashable, Sendable {
+    /// Stays the same while the interface lives; an interface that comes again gets another one.
+    package var index: Int32
+    /// As ``FilePath/display`` shows it: whoever may make interfaces may give them any bytes.
+    package var name: String
+    /// It can carry bytes now: switched on, with a carrier. What does not tell (tunnels, PPP) can.
+    package var isUsable = true
+    package var medium: Medium = .ethernet
+    /// What kind of interface software made it: `bridge`, `bond`, `vlan`, `veth`, `wireguard`, `tun`; `nil` for most hardware.
+    package var kind: String?
+    /// `DEVTYPE` of its uevent: `wwan`, `wlan`, `bluetooth`, `bridge` …
+    package var deviceType: String?
+    /// The name of the kernel's driver for the hardware.
+    package var driver: String?
+    /// There is hardware behind it.
+    package var hasDevice = false
+    package var isOnUSB = false
+    package var isWireless = false
+    package var hardwareAddress: HardwareAddress?
+    /// The interfaces that it stands on: the ports of a bridge, the slaves of a bond, what a VLAN is on. Ascending.
+    package var lower: [Int32] = []
+    /// Each with the length of its network.
+    package var addresses: [IPSubnet] = []
+    /// The name of the Wi-Fi that it is in: up to 32 bytes, of any kind.
+    package var ssid: [UInt8]?
+    /// Some route of the machine goes out over it: to a gateway, or to everywhere.
+    package var leadsOut = false
+
+    /// The type of its hardware addresses (`ARPHRD_…`, linux/if_arp.h).
+    package enum Medium: Hashable, Sendable {
+        /// Wi-Fi, bridges and most of what is virtual as well.
+        case ethernet
+        case loopback
+        case ppp
+        /// Bare packets: tunnels, and modems that carry IP alone.
+        case bare
+        case other(UInt16)
+    }
+
+    package init(index: Int32, name: String) {
+        self.index = index
+        self.name = name
+    }
+}
+
+/// Where bytes leave the machine.
+package struct NetworkPath: Hashable, Sendable {
+    /// The interface's number.
+    package var link: Int32
+    /// Of the gateway on that link, when the route has one and it is known.
+    package var gateway: HardwareAddress?
+
+    package init(link: Int32, gateway: HardwareAddress? = nil) {
+        self.link = link
+        self.gateway = gateway
+    }
+}

@@ -1,0 +1,64 @@
+/// What a person said about some networks. Each condition that is there must hold; without any, it is about all.
+package struct NetworkRule: Hashable, Sendable {
+    /// A pattern for names of interfaces, as of files: `wwan*`.
+    package var interface: String?
+    /// The exact name of a Wi-Fi.
+    package var ssid: String?
+    /// The hardware address of the gateway that the route goes through.
+    package var gateway: HardwareAddress?
+    /// The interface has an address in it.
+    package var subnet: IPSubnet?
+
+    /// `nil` says nothing about it, and so leaves it to the next one.
+    package var isMetered: Bool?
+    package var isAllowed: Bool?
+
+    package init(
+        interface: String? = nil, ssid: String? = nil, gateway: HardwareAddress? = nil, subnet: IPSubnet? = nil,
+        isMetered: Bool? = nil, isAllowed: Bool? = nil
+    ) {
+        self.interface = interface
+        self.ssid = ssid
+        self.gateway = gateway
+        self.subnet = subnet
+        self.isMetered = isMetered
+        self.isAllowed = isAllowed
+    }
+
+    package func matches(_ link: NetworkLink, gateway router: HardwareAddress?) -> Bool {
+        if let interface, !Glob(interface).matches(FilePath(link.name)) { return false }
+        if let ssid, link.ssid != Array(ssid.utf8) { return false }
+        if let gateway, gateway != router { return false }
+        if let subnet, !link.addresses.contains(where: { subnet.contains($0.address) }) { return false }
+        return true
+    }
+
+    /// As a line of YAML has it: `{interface: "wwan*", metered: true}`.
+    package var yaml: String {
+        var fields: [String] = []
+        if let interface { fields.append("interface: \(quoted(interface))") }
+        if let ssid { fields.append("ssid: \(quoted(ssid))") }
+        if let gateway { fields.append("gateway: \"\(gateway)\"") }
+        if let subnet { fields.append("subnet: \"\(subnet)\"") }
+        if let isMetered { fields.append("metered: \(isMetered)") }
+        if let isAllowed { fields.append("allowed: \(isAllowed)") }
+        return "{\(fields.joined(separator: ", "))}"
+    }
+
+    /// A double-quoted scalar of YAML (1.2, section 7.3.1). Escapes are those that act on a line or a terminal.
+    private func quoted(_ text: String) -> String {
+        var out = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" {
+                out += "\\"
+                out.unicodeScalars.append(scalar)
+            } else if printable(String(scalar)) == String(scalar) {
+                out.unicodeScalars.append(scalar)
+            } else {
+                let digits = String(scalar.value, radix: 16)
+                out += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
+            }
+        }
+        return out + "\""
+    }
+}

@@ -1,0 +1,145 @@
+package import Core
+internal import Glibc
+
+/// The network interfaces of this machine, or of the container that the process is in (rtnetlink(7), sysfs). Needs no
+/// privileges.
+///
+/// It is a look at one moment, for ``NetworkNews`` to say when it is out of date.
+package enum Links {
+    /// All of them, by number.
+    package static func all() throws(SystemError) -> [NetworkLink] {
+        try all(devices: LinkDevices())
+    }
+
+    /// - Parameter devices: What sysfs says of each.
+    static func all(devices: LinkDevices) throws(SystemError) -> [NetworkLink] {
+        let socket = try NetlinkSocket()
+        let question = NetlinkRequest(
+            Netlink.Kind.getLink, dump: true, header: [0, 0, 0, 0] + raw(Int32(0)) + raw(UInt64(0)))
+        var found: [Int32: LinkFacts] = [:]
+        for message in try socket.ask(question, about: "links") {
+            if let facts = LinkFacts(message) { found[facts.index] = facts }
+        }
+        let addresses = try addresses(by: socket)
+        let outgoing = try Routes.outgoing(by: socket)
+        let wireless = Wireless.names()
+        let numbers = Dictionary(found.values.map { ($0.name, $0.index) }, uniquingKeysWith: { first, _ in first })
+
+        var links: [NetworkLink] = []
+        for facts in found.values.sorted(by: { $0.index < $1.index }) {
+            let device = devices.device(named: facts.name, index: facts.index)
+            var link = facts.link
+            link.deviceType = device.type
+            link.driver = device.driver
+            link.hasDevice = device.isReal
+            link.isOnUSB = device.isOnUSB
+            link.isWireless = device.isWireless || wireless[facts.index] != nil
+            link.ssid = wireless[facts.index]?.ssid
+            link.addresses = addresses[facts.index] ?? []
+            link.leadsOut = outgoing.contains(facts.index)
+            var lower = Set(found.values.filter { $0.master == facts.index }.map(\.index))
+            if let below = facts.below, found[below] != nil { lower.insert(below) }
+            lower.formUnion(device.lower.compactMap { numbers[$0] })
+            link.lower = lower.sorted()
+            links.append(link)
+        }
+        return links
+    }
+
+    /// One of them; `nil` when it is not there.
+    static func facts(of index: Int32, by socket: borrowing NetlinkSocket) throws(SystemError) -> LinkFacts? {
+        let question = NetlinkRequest(
+            Netlink.Kind.getLink, header: [0, 0, 0, 0] + raw(index) + raw(UInt64(0)))
+        do {
+            return try socket.ask(question, about: "interface \(index)").lazy.compactMap { LinkFacts($0) }.first
+        } catch {
+            if error.code == ENODEV { return nil }
+            throw error
+        }
+    }
+
+    private static func addresses(by socket: borrowing NetlinkSocket) throws(SystemError) -> [Int32: [IPSubnet]] {
+        let question = NetlinkRequest(Netlink.Kind.getAddress, dump: true, header: [0, 0, 0, 0] + raw(UInt32(0)))
+        var found: [Int32: [IPSubnet]] = [:]
+        for message in try socket.ask(question, about: "addresses") {
+            if let (link, address) = address(in: message) { found[link, default: []].append(address) }
+        }
+        return found
+    }
+
+    /// What a message about an address says (`struct ifaddrmsg`).
+    static func address(in message: NetlinkMessage) -> (link: Int32, address: IPSubnet)? {
+        guard message.type == Netlink.Kind.newAddress, let length = message.body.number(at: 1, as: UInt8.self),
+            let link = message.body.number(at: 4, as: Int32.self)
+        else { return nil }
+        let attributes = message.attributes(after: 8)
+        // On a point-to-point link the first is the other end's, and the second our own.
+        guard let bytes = attributes[2] ?? attributes[1], let address = IPAddress(bytes),
+            let subnet = IPSubnet(address, prefix: Int(length))
+        else { return nil }
+        return (link, subnet)
+    }
+}
+
+/// What a message about an interface says (`struct ifinfomsg`, linux/if_link.h).
+struct LinkFacts: Hashable {
+    var index: Int32
+    var name: FilePath
+    var medium: NetworkLink.Medium
+    var isUsable: Bool
+    var kind: String?
+    var hardwareAddress: HardwareAddress?
+    var master: Int32?
+    /// What it is put on; `nil` for what is not on anything, or on something of another namespace.
+    var below: Int32?
+    /// It only passes on what a Wi-Fi driver says of scans and the like.
+    var isWirelessEvent: Bool
+
+    /// - Returns: `nil` when it is no such message or too short for one.
+    init?(_ message: NetlinkMessage) {
+        guard message.type == Netlink.Kind.newLink || message.type == Netlink.Kind.deleteLink,
+            let family = message.body.first, family == UInt8(AF_UNSPEC),
+            let type = message.body.number(at: 2, as: UInt16.self),
+            let index = message.body.number(at: 4, as: Int32.self),
+            let flags = message.body.number(at: 8, as: UInt32.self)
+        else { return nil }
+        let attributes = message.attributes(after: 16)
+        self.index = index
+        name = FilePath(bytes: attributes.text(3) ?? [])
+        medium = NetworkLink.Medium(type)
+        // RFC 2863 by way of Documentation/networking/operstates.rst: 6 is up, and 0 is what does not tell.
+        let state = attributes.number(16, as: UInt8.self) ?? 0
+        let isRunning = flags & 0x41 == 0x41
+        isUsable = isRunning && (state == 6 || state == 0)
+        kind = attributes.nested(18)?.text(1).map { printable(String(decoding: $0, as: UTF8.self)) }
+        hardwareAddress = attributes[1].flatMap { HardwareAddress($0) }
+        master = attributes.number(10, as: Int32.self)
+        // The other end of a veth is no carrier, and a number of another namespace says nothing here.
+        let isElsewhere = attributes.contains(37) || kind == "veth"
+        below = isElsewhere ? nil : attributes.number(5, as: Int32.self).flatMap { $0 == index || $0 == 0 ? nil : $0 }
+        isWirelessEvent = attributes.contains(11)
+    }
+
+    /// As far as netlink tells.
+    var link: NetworkLink {
+        var link = NetworkLink(index: index, name: name.display)
+        link.isUsable = isUsable
+        link.medium = medium
+        link.kind = kind
+        link.hardwareAddress = hardwareAddress
+        return link
+    }
+}
+
+extension NetworkLink.Medium {
+    /// - Parameter type: `ARPHRD_…` of linux/if_arp.h.
+    fileprivate init(_ type: UInt16) {
+        switch type {
+        case 1: self = .ethernet
+        case 512: self = .ppp
+        case 519, 0xFFFE: self = .bare
+        case 772: self = .loopback
+        default: self = .other(type)
+        }
+    }
+}

@@ -1,0 +1,209 @@
+internal import CLinux
+package import Core
+internal import Glibc
+
+/// How packets to some address leave this machine, as the kernel would send them now.
+package struct NetworkRoute: Hashable, Sendable {
+    /// The number of the interface; 1, the loopback one, for the machine's own addresses.
+    package var link: Int32
+    /// The next hop; `nil` where the destination itself is on the link.
+    package var gateway: IPAddress?
+    /// `nil` when it is not known, as long as nothing was sent to the gateway and on links without such addresses.
+    package var gatewayHardware: HardwareAddress?
+    /// The address that packets would come from.
+    package var source: IPAddress?
+    /// What is sent goes nowhere: the interface is down or has no carrier. The kernel leaves IPv4 routes there in place
+    /// when a cable is pulled, and goes on choosing them.
+    package var isDead: Bool
+
+    package var path: NetworkPath { NetworkPath(link: link, gateway: gatewayHardware) }
+}
+
+/// What the kernel says of routes (rtnetlink(7)). Needs no privileges, and follows policy routing.
+///
+/// A question is a few datagrams to the kernel and back, but may wait while somebody else changes the network's configuration.
+package enum Routes {
+    /// Asks the kernel which way packets to `address` go.
+    ///
+    /// - Parameters:
+    ///   - port: Of TCP at the destination: policy routing may ask for it.
+    ///   - link: As a socket is routed that is bound to this interface (`SO_BINDTODEVICE`).
+    /// - Returns: `nil` when there is no way there: no route, one that refuses, no such protocol, no such interface.
+    package static func route(
+        to address: IPAddress, port: UInt16? = nil, over link: Int32? = nil
+    ) throws(SystemError) -> NetworkRoute? {
+        let socket = try NetlinkSocket()
+        let family = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
+        let length = UInt8(address.bytes.count * 8)
+        var question = NetlinkRequest(
+            Netlink.Kind.getRoute, header: [family, length, 0, 0, 0, 0, 0, 0] + raw(UInt32(0)))
+        question.add(Attribute.destination, address.bytes)
+        if let link { question.add(Attribute.outgoing, link) }
+        if let port {
+            question.add(Attribute.protocolNumber, UInt8(IPPROTO_TCP))
+            question.add(Attribute.destinationPort, port.bigEndian)
+        }
+        let answer: [NetlinkMessage]
+        do { answer = try socket.ask(question, about: "route to \(address)") } catch {
+            if noWay.contains(error.code) { return nil }
+            throw error
+        }
+        guard let message = answer.first(where: { $0.type == Netlink.Kind.newRoute }),
+            let facts = RouteFacts(message), let hop = facts.hops.first
+        else { throw SystemError(call: "netlink", subject: "route to \(address)", code: EBADMSG) }
+        switch facts.type {
+        case .blackhole, .unreachable, .prohibit, .throwing: return nil
+        case .local:
+            return NetworkRoute(link: 1, gateway: nil, gatewayHardware: nil, source: facts.source, isDead: false)
+        case .unicast, .other: break
+        }
+        var route = NetworkRoute(
+            link: hop.link, gateway: hop.gateway, gatewayHardware: nil, source: facts.source, isDead: hop.isDead)
+        // The answer itself does not tell what became of the link.
+        let isUsable = try Links.facts(of: hop.link, by: socket)?.isUsable ?? false
+        if !isUsable { route.isDead = true }
+        if let gateway = hop.gateway { route.gatewayHardware = neighbour(gateway, on: hop.link, by: socket) }
+        return route
+    }
+
+    /// Lets the kernel ask a gateway for its hardware address, where that is not known: until something is sent to it, nothing
+    /// asks. The answer is in a later ``route(to:port:over:)``, mostly within a millisecond.
+    ///
+    /// It is one empty datagram to the gateway itself (UDP port 9, discard), which goes no further, and the question before it.
+    /// On links without such addresses it would be a datagram for nothing, so those are for the caller to leave out.
+    package static func askGateway(of route: NetworkRoute) throws(SystemError) {
+        guard let gateway = route.gateway, route.gatewayHardware == nil else { return }
+        try systemCall("sendto", on: "gateway \(gateway)") {
+            gateway.bytes.withUnsafeBytes { sluice_touch(route.link, $0.baseAddress, $0.count) }
+        }
+    }
+
+    /// What the kernel knows of the hardware address of somebody on the link, without asking on the link.
+    private static func neighbour(
+        _ address: IPAddress, on link: Int32, by socket: borrowing NetlinkSocket
+    ) -> HardwareAddress? {
+        let family = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
+        var question = NetlinkRequest(
+            Netlink.Kind.getNeighbour, header: [family, 0, 0, 0] + raw(link) + raw(UInt16(0)) + [0, 0])
+        question.add(1, address.bytes)
+        // Whatever is refused here (an address that was never asked for, a kernel before 5.0), it is not known.
+        guard let answer = try? socket.ask(question, about: "neighbour \(address)") else { return nil }
+        return answer.lazy.compactMap { hardwareAddress(in: $0) }.first
+    }
+
+    /// The address in a message about a neighbour (`struct ndmsg`, linux/neighbour.h).
+    static func hardwareAddress(in message: NetlinkMessage) -> HardwareAddress? {
+        guard message.type == Netlink.Kind.newNeighbour, let state = message.body.number(at: 8, as: UInt16.self)
+        else { return nil }
+        // Reachable, stale, delay, probe, permanent: an address that answered once, or that somebody has set.
+        guard state & (0x02 | 0x04 | 0x08 | 0x10 | 0x80) != 0 else { return nil }
+        return message.attributes(after: 12)[2].flatMap { HardwareAddress($0) }
+    }
+
+    /// The interfaces over which some route goes out, to a gateway or to everywhere.
+    static func outgoing(by socket: borrowing NetlinkSocket) throws(SystemError) -> Set<Int32> {
+        var found: Set<Int32> = []
+        for family in [AF_INET, AF_INET6] {
+            let header = [UInt8(family), 0, 0, 0, 0, 0, 0, 0] + raw(UInt32(0))
+            let question = NetlinkRequest(Netlink.Kind.getRoute, dump: true, header: header)
+            do {
+                for message in try socket.ask(question, about: "routes") {
+                    guard let facts = RouteFacts(message), facts.type == .unicast, !facts.isCloned else { continue }
+                    for hop in facts.hops where hop.gateway != nil || facts.length == 0 { found.insert(hop.link) }
+                }
+            } catch {
+                // A kernel without IPv6 has no routes of it.
+                guard noWay.contains(error.code) else { throw error }
+            }
+        }
+        return found
+    }
+
+    /// What the kernel answers when there is no route, when one refuses (`EINVAL` for a black hole), or when it does not
+    /// speak that protocol.
+    private static let noWay: Set<CInt> = [
+        ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, EOPNOTSUPP, EAFNOSUPPORT,
+    ]
+
+    fileprivate enum Attribute {
+        static let destination: UInt16 = 1
+        static let outgoing: UInt16 = 4
+        static let gateway: UInt16 = 5
+        static let preferredSource: UInt16 = 7
+        static let multipath: UInt16 = 9
+        static let via: UInt16 = 18
+        static let protocolNumber: UInt16 = 27
+        static let destinationPort: UInt16 = 29
+    }
+}
+
+/// What a message about a route says (`struct rtmsg`, rtnetlink(7)).
+struct RouteFacts: Hashable {
+    enum Kind: UInt8, Hashable {
+        case other = 0
+        case unicast, local
+        case blackhole = 6
+        case unreachable, prohibit, throwing
+    }
+    struct Hop: Hashable {
+        var link: Int32
+        var gateway: IPAddress?
+        var isDead: Bool
+    }
+
+    var family: UInt8
+    /// Bits of the destination; 0 is everywhere.
+    var length: UInt8
+    var type: Kind
+    /// The kernel made it by itself, for an address of an interface.
+    var isKernelMade: Bool
+    /// A note of what was looked up, and no route of its own.
+    var isCloned: Bool
+    var hops: [Hop]
+    var source: IPAddress?
+
+    /// - Returns: `nil` when it is no such message or too short for one.
+    init?(_ message: NetlinkMessage) {
+        guard message.type == Netlink.Kind.newRoute || message.type == Netlink.Kind.deleteRoute,
+            let fixed = message.body.number(at: 0, as: UInt64.self),
+            let flags = message.body.number(at: 8, as: UInt32.self)
+        else { return nil }
+        let bytes = raw(fixed)
+        family = bytes[0]
+        length = bytes[1]
+        isKernelMade = bytes[5] == 2
+        type = Kind(rawValue: bytes[7]) ?? .other
+        isCloned = flags & 0x200 != 0
+        let attributes = message.attributes(after: 12)
+        source = attributes[Routes.Attribute.preferredSource].flatMap { IPAddress($0) }
+        hops = []
+        if let link = attributes.number(Routes.Attribute.outgoing, as: Int32.self) {
+            hops.append(
+                Hop(link: link, gateway: Self.gateway(in: attributes), isDead: Self.isDead(UInt8(flags & 0xFF))))
+        }
+        if let several = attributes[Routes.Attribute.multipath] { hops += Self.hops(in: several) }
+    }
+
+    /// The hops of a route that has several (`struct rtnexthop`).
+    private static func hops(in list: ArraySlice<UInt8>) -> [Hop] {
+        var hops: [Hop] = []
+        var rest = list
+        while let length = rest.number(at: 0, as: UInt16.self), let flags = rest.number(at: 2, as: UInt8.self),
+            let link = rest.number(at: 4, as: Int32.self), length >= 8, Int(length) <= rest.count
+        {
+            let attributes = NetlinkAttributes(rest.prefix(Int(length)).dropFirst(8))
+            hops.append(Hop(link: link, gateway: gateway(in: attributes), isDead: isDead(flags)))
+            rest = rest.dropFirst((Int(length) + 3) & ~3)
+        }
+        return hops
+    }
+
+    /// A gateway of the route's own family, or of the other one behind its number (RFC 5549).
+    private static func gateway(in attributes: NetlinkAttributes) -> IPAddress? {
+        if let gateway = attributes[Routes.Attribute.gateway] { return IPAddress(gateway) }
+        return attributes[Routes.Attribute.via].flatMap { IPAddress($0.dropFirst(2)) }
+    }
+
+    /// `RTNH_F_DEAD` or `RTNH_F_LINKDOWN`.
+    private static func isDead(_ flags: UInt8) -> Bool { flags & (0x01 | 0x10) != 0 }
+}

@@ -1,0 +1,54 @@
+internal import Core
+internal import Glibc
+
+/// Which Wi-Fi each interface is in, from the kernel's wireless stack (generic netlink, linux/nl80211.h). Needs no privileges.
+enum Wireless {
+    struct Name: Hashable {
+        /// `nil` when it is in none, or the kernel is too old to tell.
+        var ssid: [UInt8]?
+    }
+
+    /// By number, all interfaces that are Wi-Fi. Empty on a machine without, and where the kernel does not tell.
+    static func names() -> [Int32: Name] {
+        // Nothing depends on it but a rule about a name, which then does not hold.
+        guard let socket = try? NetlinkSocket(Netlink.generic), let family = family("nl80211", by: socket),
+            let answer = try? socket.ask(
+                NetlinkRequest(family, dump: true, header: header(Command.getInterface)), about: "Wi-Fi")
+        else { return [:] }
+        var names: [Int32: Name] = [:]
+        for message in answer where message.type == family {
+            if let (link, name) = name(in: message) { names[link] = name }
+        }
+        return names
+    }
+
+    /// The number of a family of messages, which the kernel gives out as its parts are loaded; `nil` when it has none of that name.
+    static func family(_ name: String, by socket: borrowing NetlinkSocket) -> UInt16? {
+        var question = NetlinkRequest(control, header: header(Command.getFamily))
+        question.add(2, Array(name.utf8) + [0])
+        guard let answer = try? socket.ask(question, about: name) else { return nil }
+        return answer.lazy.compactMap { $0.attributes(after: headerSize).number(1, as: UInt16.self) }.first
+    }
+
+    /// What a message about a wireless interface says.
+    static func name(in message: NetlinkMessage) -> (link: Int32, name: Name)? {
+        guard message.body.first == Command.newInterface else { return nil }
+        let attributes = message.attributes(after: headerSize)
+        guard let link = attributes.number(3, as: Int32.self) else { return nil }
+        // 32 bytes at most (IEEE 802.11); one that is empty hides the name.
+        let ssid = attributes[52].map { Array($0) }
+        return (link, Name(ssid: ssid?.isEmpty == false ? ssid : nil))
+    }
+
+    private enum Command {
+        static let getFamily: UInt8 = 3
+        static let getInterface: UInt8 = 5
+        static let newInterface: UInt8 = 7
+    }
+
+    /// `GENL_ID_CTRL`.
+    private static let control: UInt16 = 0x10
+    /// `struct genlmsghdr`.
+    private static let headerSize = 4
+    private static func header(_ command: UInt8) -> [UInt8] { [command, 1, 0, 0] }
+}

@@ -1,0 +1,98 @@
+internal import CLinux
+package import Core
+internal import Dispatch
+internal import Glibc
+package import Linux
+internal import Synchronization
+
+/// A network of a test's own, where interfaces come and go, cables are pulled and routes change, and nobody else's do. Only
+/// root may have one.
+///
+/// A network belongs to a thread here: one that stays, and runs what is to happen in it. A socket stays in the network in
+/// which it was made, whichever thread uses it. When the last reference goes, the thread ends, and with it all that was in the network.
+package final class NetworkNamespace: Sendable {
+    private let worker: Workers<@Sendable () -> Void>
+    private let folder = TemporaryFolder()
+    /// For `nsenter --net=`: programs that are started so are in it.
+    package let path: FilePath
+
+    /// Whether this process may have one, and has the program that changes it.
+    package static let isPossible: Bool = {
+        do {
+            try NetworkNamespace().ip("link", "set", "lo", "up")
+            return true
+        } catch { return false }
+    }()
+
+    /// What a test that needs one says when it is skipped.
+    package static let need = "a network of its own needs root and ip (package iproute2): sudo make test"
+
+    package init() throws(SystemError) {
+        worker = Workers("network", most: 1) { $0() }
+        try worker.begin()
+        let result = Mutex<Result<pid_t, SystemError>>(.success(0))
+        let done = DispatchSemaphore(value: 0)
+        worker.add {
+            let made = Result { () throws(SystemError) in
+                pid_t(try systemCall("unshare", on: "network") { sluice_leave_network() })
+            }
+            result.withLock { $0 = made }
+            done.signal()
+        }
+        done.wait()
+        do { path = FilePath("/proc/\(getpid())/task/\(try result.withLock { $0 }.get())/ns/net") } catch {
+            path = ""
+            worker.close()
+            throw error
+        }
+    }
+
+    deinit { worker.close() }
+
+    /// Runs `body` in the network, and waits for it.
+    package func run<R: Sendable>(_ body: @escaping @Sendable () throws -> R) throws -> R {
+        let result = Mutex<Result<R, any Error>?>(nil)
+        let done = DispatchSemaphore(value: 0)
+        worker.add {
+            let made = Result { try body() }
+            result.withLock { $0 = made }
+            done.signal()
+        }
+        done.wait()
+        guard let made = result.withLock({ $0 }) else { throw Refused(words: [], message: "it did not run") }
+        return try made.get()
+    }
+
+    /// Runs `ip` in it (ip(8)).
+    package func ip(_ words: String...) throws { try run(words) }
+
+    /// The same for words that are at hand as a list.
+    package func run(_ words: [String]) throws {
+        let (output, errors) = (folder.path.appending("output"), folder.path.appending("errors"))
+        let status = try run {
+            let environment = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
+            let pid = try Starter.spawn(["env", "ip"] + words, environment, output, errors)
+            var status: Int32 = 0
+            try systemCall("waitpid", on: "ip") { waitpid(pid, &status, 0) }
+            return status
+        }
+        guard status == 0 else {
+            throw Refused(words: words, message: String(decoding: try Files.read(errors), as: UTF8.self))
+        }
+    }
+
+    /// Two interfaces with a cable between: what goes into one comes out of the other. Both are in this network, or the
+    /// second is in another one.
+    package func addCable(_ one: String, to network: NetworkNamespace? = nil, _ other: String) throws {
+        try ip("link", "add", one, "type", "veth", "peer", "name", other)
+        if let network { try ip("link", "set", other, "netns", network.path.display) }
+        try ip("link", "set", one, "up")
+        try (network ?? self).ip("link", "set", other, "up")
+    }
+
+    package struct Refused: Error, Sendable, CustomStringConvertible {
+        package let words: [String]
+        package let message: String
+        package var description: String { "ip \(words.joined(separator: " ")): \(message)" }
+    }
+}

@@ -1,0 +1,228 @@
+import Core
+import TestKit
+import Testing
+
+private func link(_ name: String, _ index: Int32, _ change: (inout NetworkLink) -> Void = { _ in }) -> NetworkLink {
+    var link = NetworkLink(index: index, name: name)
+    link.hasDevice = true
+    link.leadsOut = true
+    change(&link)
+    return link
+}
+
+private func made(_ kind: String, _ name: String, _ index: Int32, on lower: [Int32] = []) -> NetworkLink {
+    var link = NetworkLink(index: index, name: name)
+    link.kind = kind
+    link.lower = lower
+    return link
+}
+
+private let wire = link("eth0", 2)
+private let modem = link("wwan0", 9) { $0.deviceType = "wwan" }
+private let tap = made("tun", "vnet0", 20)
+private let pod = made("veth", "veth1", 21)
+private let wireGuard = made("wireguard", "wg0", 30)
+
+extension Metering {
+    fileprivate func of(_ index: Int32, gateway: String? = nil) -> Judgement {
+        judgement(of: NetworkPath(link: index, gateway: gateway.flatMap { HardwareAddress($0) }))
+    }
+}
+
+@Suite("An interface that stands on others")
+struct CarriedNetworkTests {
+    @Test("costs what the worst of those below costs", arguments: ["bridge", "bond", "team", "vlan", "macvlan"])
+    func worst(_ kind: String) {
+        let world = Metering(links: [wire, modem, made(kind, "x0", 5, on: [9, 2]), made(kind, "x1", 6, on: [2])])
+        #expect(world.of(5).reason == "metered: x0 stands on wwan0, and wwan0 is a modem (DEVTYPE wwan)")
+        #expect(world.of(5).remedy == #"- {interface: "wwan0", metered: false}"#)
+        #expect(world.of(5).links == [5, 2, 9])
+        #expect(world.of(6).reason == "unmetered: x1 stands on eth0, and eth0 is wired")
+    }
+
+    @Test("through several floors, and whatever of it is down at the moment")
+    func floors() {
+        var down = modem
+        down.isUsable = false
+        let world = Metering(links: [wire, down, made("bond", "bond0", 5, on: [2, 9]), made("vlan", "v7", 6, on: [5])])
+        #expect(world.of(6).reason == "metered: v7 stands on wwan0, and wwan0 is a modem (DEVTYPE wwan)")
+    }
+
+    @Test("ends where something is said: what is below is not asked about costs")
+    func ends() {
+        let world = Metering(
+            links: [wire, modem, made("bond", "bond0", 5, on: [9]), made("vlan", "v7", 6, on: [5])],
+            rules: [NetworkRule(interface: "bond0", isMetered: false)])
+        #expect(
+            world.of(6).reason
+                == #"unmetered: v7 stands on bond0, and the rule {interface: "bond0", metered: false} says so of bond0"#
+        )
+        #expect(world.of(6).remedy == #"- {interface: "bond0", metered: true}"#)
+        #expect(world.of(9).metered == .metered)
+    }
+
+    @Test("in a circle, or on itself alone, there is an answer")
+    func circle() {
+        let selfish = made("bridge", "br0", 5, on: [5])
+        #expect(Metering(links: [selfish]).of(5).reason == "unknown: br0 stands on itself alone")
+        let one = made("bridge", "one", 5, on: [6])
+        let two = made("bond", "two", 6, on: [5])
+        #expect(Metering(links: [one, two]).of(5).metered == .unknown)
+        let twoAndWire = made("bond", "two", 6, on: [5, 2])
+        #expect(Metering(links: [one, twoAndWire, wire]).of(5).metered == .unmetered)
+        let missing = made("bridge", "br0", 5, on: [77])
+        #expect(Metering(links: [missing]).of(5).metered == .unknown)
+    }
+
+    @Test("ten thousand ways down are walked once each")
+    func diamonds() {
+        var links = [link("eth0", 1)]
+        for floor in stride(from: Int32(2), to: 400, by: 2) {
+            let below = floor == 2 ? [1] : [floor - 2, floor - 1]
+            links += [made("bond", "a\(floor)", floor, on: below), made("bond", "b\(floor)", floor + 1, on: below)]
+        }
+        let judgement = Metering(links: links).of(398)
+        #expect(judgement.metered == .unmetered)
+        #expect(judgement.links.count == 398)
+    }
+
+    @Test("the guests of a bridge do not count beside what carries it, and alone they do")
+    func guests() {
+        var bridge = made("bridge", "br0", 5, on: [2, 20, 21])
+        #expect(Metering(links: [wire, tap, pod, bridge]).of(5).metered == .unmetered)
+        bridge.lower = [21]
+        #expect(Metering(links: [wire, tap, pod, bridge]).of(5).metered == .unknown)
+    }
+
+    @Test("a gateway is the same one below a bridge or a VLAN")
+    func gateway() {
+        let router = "02:00:00:00:00:01"
+        let rule = NetworkRule(interface: "eth0", gateway: HardwareAddress(router), isMetered: true)
+        let world = Metering(links: [wire, made("vlan", "v7", 6, on: [2])], rules: [rule])
+        #expect(world.of(6, gateway: router).metered == .metered)
+        #expect(world.of(6, gateway: "02:00:00:00:00:02").metered == .unmetered)
+    }
+
+    @Test("a rule that forbids one of those below forbids it, also where costs are settled above")
+    func forbidden() {
+        let world = Metering(
+            links: [wire, modem, made("bond", "bond0", 5, on: [2, 9])],
+            rules: [
+                NetworkRule(interface: "bond0", isMetered: false, isAllowed: true),
+                NetworkRule(interface: "wwan*", isAllowed: false),
+            ])
+        #expect(world.of(5).metered == .unmetered)
+        #expect(
+            world.of(5).forbidden
+                == #"bond0 stands on wwan0, and the rule {interface: "wwan*", allowed: false} forbids wwan0"#)
+        #expect(world.of(2).forbidden == nil)
+    }
+
+    @Test("roaming below is roaming")
+    func roaming() {
+        let world = Metering(
+            links: [modem, made("vlan", "v7", 6, on: [9])], modems: ["wwan0": ModemBearer(isRoaming: true)])
+        #expect(world.of(6).isRoaming)
+    }
+}
+
+@Suite("A tunnel")
+struct TunnelTests {
+    @Test("costs what the route to its peer costs, where that is known")
+    func known() {
+        let world = Metering(links: [wire, modem, wireGuard], carriers: [30: [NetworkPath(link: 2)]])
+        #expect(world.of(30).reason == "unmetered: wg0 stands on eth0, and eth0 is wired")
+        let other = Metering(
+            links: [wire, modem, wireGuard], carriers: [30: [NetworkPath(link: 2), NetworkPath(link: 9)]])
+        #expect(other.of(30).metered == .metered)
+    }
+
+    @Test("may be carried by whatever leads out, and costs the worst of it, where nobody knows")
+    func supposed() {
+        #expect(Metering(links: [wire, wireGuard]).of(30).metered == .unmetered)
+        let world = Metering(links: [wire, modem, wireGuard])
+        #expect(world.of(30).reason == "metered: wg0 may be carried by wwan0, and wwan0 is a modem (DEVTYPE wwan)")
+        #expect(world.of(30).remedy == #"- {interface: "wg0", metered: false}"#, "for wwan0 may not be what carries it")
+        var (dead, deadEnd) = (modem, modem)
+        dead.isUsable = false
+        #expect(Metering(links: [wire, dead, wireGuard]).of(30).metered == .unmetered)
+        deadEnd.leadsOut = false
+        #expect(Metering(links: [wire, deadEnd, wireGuard]).of(30).metered == .unmetered)
+        var other = made("tun", "tun0", 31)
+        other.leadsOut = true
+        #expect(Metering(links: [other, wireGuard]).of(30).metered == .unknown, "a tunnel is no end")
+    }
+
+    @Test("goes through a bridge that leads out to what carries that")
+    func overBridge() {
+        var bridge = made("bridge", "br0", 5, on: [2, 20])
+        bridge.leadsOut = true
+        var port = wire
+        port.leadsOut = false
+        #expect(Metering(links: [port, tap, bridge, wireGuard]).of(30).metered == .unmetered)
+    }
+
+    @Test("what only may carry it forbids it, unless a rule allows the tunnel")
+    func forbidden() {
+        let forbidding = NetworkRule(interface: "wwan*", isAllowed: false)
+        let allowing = NetworkRule(interface: "wg0", isAllowed: true)
+        var world = Metering(links: [wire, modem, wireGuard], rules: [forbidding])
+        #expect(
+            world.of(30).forbidden
+                == #"wg0 may be carried by wwan0, and the rule {interface: "wwan*", allowed: false} forbids wwan0"#)
+        world.rules.append(allowing)
+        #expect(world.of(30).forbidden == nil)
+        world.carriers = [30: [NetworkPath(link: 9)]]
+        #expect(world.of(30).forbidden != nil, "now it is known to be carried by it")
+    }
+}
+
+@Suite("Judgement")
+struct JudgementTests {
+    /// Worlds at random, with interfaces that stand on each other in every way.
+    @Test(
+        "has an answer in every world, the same each time, and no better one than the worst below", arguments: 0..<300)
+    func total(_ seed: UInt64) {
+        var dice = Dice(seed: seed)
+        func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &dice) }
+        let kinds: [String?] = [nil, nil, "bridge", "bond", "vlan", "veth", "wireguard", "tun", "ppp", "dummy"]
+        let names = ["eth", "wwan", "ppp", "bnep", "wlan", "usb", "wg", "br"]
+        var links: [NetworkLink] = []
+        for index in Int32(1)...8 {
+            var link = NetworkLink(index: index, name: "\(names[below(8)])\(index)")
+            link.kind = kinds[below(kinds.count)]
+            link.hasDevice = link.kind == nil && below(4) > 0
+            link.isWireless = below(5) == 0
+            link.isUsable = below(4) > 0
+            link.leadsOut = below(2) == 0
+            link.driver = below(3) == 0 ? ["cdc_ncm", "qmi_wwan", "r8152"][below(3)] : nil
+            if link.kind != nil { link.lower = (0..<below(4)).map { _ in Int32(below(10)) } }
+            links.append(link)
+        }
+        let rules = (0..<below(4)).map { _ in
+            NetworkRule(
+                interface: "\(names[below(8)])*", isMetered: [nil, true, false][below(3)],
+                isAllowed: [nil, true, false][below(3)])
+        }
+        let managed = Dictionary(
+            uniqueKeysWithValues: links.filter { _ in below(4) == 0 }.map {
+                ($0.name, NetworkManagerMetered.allCases[below(5)])
+            })
+        let world = Metering(links: links, rules: rules, managed: managed)
+        let shuffled = Metering(links: links.reversed(), rules: rules, managed: managed)
+        for link in links {
+            let judgement = world.judgement(of: NetworkPath(link: link.index))
+            #expect(judgement == shuffled.judgement(of: NetworkPath(link: link.index)))
+            #expect(judgement.reason.hasPrefix("\(judgement.metered.rawValue): "))
+            #expect(judgement.links.first == link.index)
+            #expect(Set(judgement.links).count == judgement.links.count)
+            // What is metered below may only be overruled by a word of a person or of NetworkManager.
+            if judgement.source == .guess, judgement.metered == .unmetered, link.kind == "bond" || link.kind == "vlan" {
+                for lower in link.lower where lower != link.index {
+                    let carrier = world.judgement(of: NetworkPath(link: lower))
+                    #expect(carrier.metered != .metered, "\(judgement.reason), but \(carrier.reason)")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import Core
+import Glibc
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Linux
+
+/// What was told so far, and how often.
+private final class Told: Sendable {
+    private let seen = Mutex<[NetworkNews.Kind]>([])
+    func add(_ kind: NetworkNews.Kind) { seen.withLock { $0.append(kind) } }
+    var all: [NetworkNews.Kind] { seen.withLock { $0 } }
+    func forget() { seen.withLock { $0 = [] } }
+}
+
+/// Threads of this process of that name (proc(5)).
+private func threads(named name: String) throws -> Int {
+    try Files.names(in: "/proc/self/task").count { thread in
+        let path = FilePath("/proc/self/task").appending(thread).appending("comm")
+        // Threads of others come and go.
+        return (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) == "\(name)\n" } ?? false
+    }
+}
+
+@Suite(
+    "News of a network of its own", .serialized,
+    .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"), .timeLimit(.minutes(Patience.minutes(1))))
+struct NetworkNewsTests {
+    private let network: NetworkNamespace
+    private let told = Told()
+
+    init() throws {
+        network = try NetworkNamespace()
+        try network.addCable("left0", "left1")
+        try network.ip("addr", "add", "10.1.0.2/24", "dev", "left0")
+        try network.ip("route", "add", "default", "via", "10.1.0.1", "dev", "left0")
+    }
+
+    private func news() throws -> NetworkNews {
+        try network.run { [told] in try NetworkNews { told.add($0) } }
+    }
+
+    /// A change, its words for `ip`, and what is told of it at the least.
+    struct Change: CustomTestStringConvertible, Sendable {
+        let what: String
+        let words: [[String]]
+        let kind: NetworkNews.Kind
+        var testDescription: String { what }
+    }
+
+    static let changes = [
+        Change(what: "a link that goes down", words: [["link", "set", "left0", "down"]], kind: .mayForbid),
+        Change(what: "a cable that is pulled", words: [["link", "set", "left1", "down"]], kind: .mayForbid),
+        Change(what: "a link that is deleted", words: [["link", "del", "left0"]], kind: .mayForbid),
+        Change(
+            what: "a route that is replaced",
+            words: [["route", "replace", "default", "via", "10.1.0.9", "dev", "left0"]], kind: .mayForbid),
+        Change(what: "a route that goes", words: [["route", "del", "default"]], kind: .mayForbid),
+        Change(
+            what: "a route that takes over",
+            words: [["route", "add", "203.0.113.0/24", "via", "10.1.0.9", "dev", "left0"]], kind: .mayForbid),
+        Change(
+            what: "an address that goes", words: [["addr", "del", "10.1.0.2/24", "dev", "left0"]], kind: .mayForbid),
+        Change(what: "an address that comes", words: [["addr", "add", "10.1.0.3/24", "dev", "left0"]], kind: .other),
+        Change(
+            what: "an IPv6 address that comes", words: [["-6", "addr", "add", "fd01::3/64", "dev", "left0", "nodad"]],
+            kind: .other),
+        Change(what: "a rule for routes", words: [["rule", "add", "dport", "443", "lookup", "77"]], kind: .mayForbid),
+        Change(
+            what: "a rule for IPv6 routes", words: [["-6", "rule", "add", "from", "fd00::/8", "lookup", "77"]],
+            kind: .mayForbid),
+        Change(
+            what: "a route of IPv6", words: [["-6", "route", "add", "2001:db8::/32", "dev", "left0"]], kind: .mayForbid),
+    ]
+
+    @Test("tell of each change, and at once of what may forbid", arguments: changes)
+    func change(_ change: Change) async throws {
+        let news = try news()
+        for words in change.words { try network.run(words) }
+        try await eventually("\(change.what) is told") { told.all.contains { $0 >= change.kind } }
+        news.stop()
+    }
+
+    @Test("tell that a cable is back in as something that may wait")
+    func carrier() async throws {
+        try network.ip("link", "set", "left1", "down")
+        let news = try news()
+        try network.ip("link", "set", "left1", "up")
+        try await eventually("it is told") { told.all.contains(.other) }
+        news.stop()
+    }
+
+    @Test("come from one's own network alone, and nothing is told while nothing happens")
+    func quiet() async throws {
+        let other = try NetworkNamespace()
+        let mine = try news()
+        let theirs = Told()
+        let others = try other.run { try NetworkNews { theirs.add($0) } }
+        try other.addCable("one", "two")
+        try await eventually("the other network's are told there") { !theirs.all.isEmpty }
+        // Whatever was to come is behind this change.
+        try network.ip("link", "set", "left0", "mtu", "1400")
+        try await eventually("a change of this one is told") { !told.all.isEmpty }
+        #expect(told.all.allSatisfy { $0 == .other })
+        mine.stop()
+        others.stop()
+    }
+
+    @Test("that were lost count as everything at once, and those after them are told again")
+    func overflow() async throws {
+        let gate = Monitor(false)
+        let news = try network.run { [told] in
+            try NetworkNews {
+                told.add($0)
+                _ = gate.wait { $0 ? true : nil }
+            }
+        }
+        try network.ip("addr", "add", "10.1.0.3/24", "dev", "left0")
+        try await eventually("it is being told") { told.all == [.other] }
+        // More than the socket holds, while nobody reads it; and nothing of it forbids anything.
+        let folder = TemporaryFolder()
+        let batch = (0..<6000).map { "addr add 10.\(100 + $0 / 250).\($0 % 250).1/32 dev left0\n" }.joined()
+        try network.run(["-batch", folder.write("batch", Array(batch.utf8)).display])
+        gate.changeForAll { $0 = true }
+        try await eventually("the loss is told") { told.all.contains(.mayForbid) }
+        told.forget()
+        try network.ip("link", "set", "left0", "mtu", "1400")
+        try await eventually("the next change is told") { !told.all.isEmpty }
+        news.stop()
+    }
+
+    @Test("leave no thread and no descriptor behind when they are stopped, also from inside, or let go")
+    func stopped() async throws {
+        let name = "stopped-news"
+        let sockets = try network.run { try socketsOfNetwork() }
+        for round in 0..<10 {
+            let own = Mutex<NetworkNews?>(nil)
+            let news = try network.run { [told] in
+                try NetworkNews(threadName: name) {
+                    told.add($0)
+                    own.withLock { $0?.stop() }
+                }
+            }
+            try await eventually("its thread is there") { try threads(named: name) > 0 }
+            switch round % 3 {
+            case 0: news.stop()
+            case 1:
+                own.withLock { $0 = news }
+                told.forget()
+                try network.ip("link", "set", "left0", "mtu", "\(1300 + round)")
+                try await eventually("it is told") { !told.all.isEmpty }
+                own.withLock { $0 = nil }
+            default: break
+            }
+        }
+        try await eventually("no thread is left") { try threads(named: name) == 0 }
+        try await eventually("no socket is left") { try network.run { try socketsOfNetwork() } == sockets }
+    }
+}
+
+/// Netlink sockets of the calling thread's network (proc(5), net/netlink).
+private func socketsOfNetwork() throws -> Int {
+    try Files.read("/proc/thread-self/net/netlink").split(separator: UInt8(ascii: "\n")).count
+}
