@@ -33,5 +33,9 @@ static inline CURLcode sluice_get_long(CURL *h, CURLINFO i, long *v) { return cu
 static inline CURLcode sluice_get_off(CURL *h, CURLINFO i, curl_off_t *v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode sluice_get_pointer(CURL *h, CURLINFO i, void **v) { return curl_easy_getinfo(h, i, (char **)v); }
 static inline CURLMcode sluice_multi_set_long(CURLM *m, CURLMoption o, long v) { return curl_multi_setopt(m, o, v); }
+/// A connection cache of its own for the easy handles that use `s`.
+static inline CURLSHcode sluice_share_connections(CURLSH *s) {
+    return curl_share_setopt(s, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT);
+}
 /// The result that a message of type CURLMSG_DONE carries in its union.
 static inline CURLcode sluice_message_result(const CURLMsg *m) { return m->data.result; }

@@ -106,7 +106,8 @@ package final class Exchange {
     package let method: String
     package let target: String
     private let lines: [(name: String, value: String)]
-    private let connection: CInt
+    /// The socket, for a look at what the kernel knows of it.
+    package let connection: CInt
     /// Read from the socket and not used yet.
     fileprivate var rest: [UInt8]
     private var bodyLeft: Int

@@ -119,7 +119,8 @@ private func ready(
 }
 
 private func opened(_ context: UnsafeMutableRawPointer?, _ socket: CInt, _: curlsocktype) -> CInt {
-    guard let this = transfer(context) else { return CInt(CURL_SOCKOPT_OK) }
+    guard let this = transfer(context) else { return CInt(CURL_SOCKOPT_ERROR) }
+    guard this.pin(socket) else { return CInt(CURL_SOCKOPT_ERROR) }
     Sockets.prepareForUpload(socket, patience: this.request.limits.sendingStall)
     this.loop?.connections.opened(socket, by: this)
     return CInt(CURL_SOCKOPT_OK)

@@ -8,7 +8,8 @@ typealias Outcome = Result<Response, TransportError>
 
 /// The thread that carries all transfers.
 ///
-/// `@unchecked Sendable`: `multi`, `running`, `connections` and `turns` are touched by that thread alone (curl's callbacks run on it
+/// `@unchecked Sendable`: `multi`, `running`, `connections`, `pools` and
+/// `turns` are touched by that thread alone (curl's callbacks run on it
 /// too); the rest is the inbox behind its lock. `curl_multi_wakeup`, the only call that libcurl allows from elsewhere,
 /// is made under that lock and never after `isOver`, which is set before the handle goes.
 final class Loop: @unchecked Sendable {
@@ -24,6 +25,7 @@ final class Loop: @unchecked Sendable {
     private enum Command {
         case start(Transfer, CheckedContinuation<Outcome, Never>)
         case cancel(Transfer)
+        case close(interface: String, CheckedContinuation<Void, Never>)
     }
 
     private let inbox = Mutex(Inbox())
@@ -32,6 +34,8 @@ final class Loop: @unchecked Sendable {
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     /// Used by curl's callbacks too.
     var connections: Connections
+    /// Kept connections of each interface. Those of requests without one are with the multi handle.
+    private var pools: [String: UnsafeMutableRawPointer] = [:]
     /// Those that their throttles make wait, by easy handle.
     private var turns = Turns<UnsafeMutableRawPointer>()
     private let clocks: any Clocks = SystemClocks()
@@ -72,6 +76,21 @@ final class Loop: @unchecked Sendable {
             inbox.commands.append(.cancel(transfer))
             curl_multi_wakeup(multi)
         }
+    }
+
+    func close(interface: String, _ waiting: CheckedContinuation<Void, Never>) {
+        let isDone = inbox.withLock { inbox in
+            if inbox.isOver || !inbox.hasThread { return true }
+            // All will be closed.
+            if inbox.isStopping {
+                inbox.stopped.append(waiting)
+            } else {
+                inbox.commands.append(.close(interface: interface, waiting))
+                curl_multi_wakeup(multi)
+            }
+            return false
+        }
+        if isDone { waiting.resume() }
     }
 
     func stop(_ waiting: CheckedContinuation<Void, Never>?) {
@@ -119,6 +138,8 @@ final class Loop: @unchecked Sendable {
             inbox.isOver = true
             return inbox.stopped
         }
+        for pool in pools.values { curl_share_cleanup(pool) }
+        pools = [:]
         curl_multi_cleanup(multi)
         for continuation in waiting { continuation.resume() }
     }
@@ -145,6 +166,16 @@ final class Loop: @unchecked Sendable {
             if let easy = transfer.easy, running[easy] != nil {
                 end(transfer, abruptly: true) { .failure(transfer.cancelled) }
             }
+        case .close(let interface, let waiting):
+            connections.reset(interface: interface)
+            for transfer in Array(running.values) where transfer.request.interface == interface {
+                end(transfer, abruptly: true) {
+                    .failure(transfer.error(.interface, 0, "the interface `\(interface)` may not be used any more"))
+                }
+            }
+            // Nobody uses it any more: the connections that it keeps go with it.
+            if let pool = pools.removeValue(forKey: interface) { curl_share_cleanup(pool) }
+            waiting.resume()
         }
     }
 
@@ -211,6 +242,21 @@ final class Loop: @unchecked Sendable {
         for throttle in transfer.request.throttles { throttle.forget(self) }
         transfer.finish(outcome())
         Memory.stir()
+    }
+
+    /// Where connections over `interface` are kept, and no other ones; `nil` without memory.
+    ///
+    /// libcurl's matching of connections knows nothing of a socket that we have bound. Its share handle is documented for
+    /// this: connections are looked for in that of the easy handle (CURLSHOPT_SHARE(3), CURL_LOCK_DATA_CONNECT).
+    func pool(of interface: String) -> UnsafeMutableRawPointer? {
+        if let pool = pools[interface] { return pool }
+        guard let pool = curl_share_init() else { return nil }
+        guard sluice_share_connections(pool) == CURLSHE_OK else {
+            curl_share_cleanup(pool)
+            return nil
+        }
+        pools[interface] = pool
+        return pool
     }
 
     // Called by libcurl.

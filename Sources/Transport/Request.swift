@@ -33,7 +33,8 @@ package struct Request: Sendable {
     package var throttles: [Throttle]
     /// Connects here, whatever the address says; the address gives the path and the `Host` header.
     package var unixSocket: FilePath?
-    /// The network interface to leave by; without it the request fails.
+    /// The network interface to leave by: its name, as `ip link` shows it. Without it the request fails (`.interface`), and a connection
+    /// that is kept serves requests of the same interface alone. Name look-ups may leave by another one.
     package var interface: String?
     /// Bytes of the body that the socket has taken so far. Called from the transport's thread: must be cheap.
     package var onSent: (@Sendable (Int64) -> Void)?

@@ -78,6 +78,22 @@ final class Transfer: @unchecked Sendable {
 
     // What happens on the way; called by the callbacks.
 
+    /// Holds a fresh socket to the interface that the request asks for.
+    ///
+    /// - Returns: `false` when it cannot be held, and so must not be used. (libcurl's own option goes on without.)
+    func pin(_ socket: CInt) -> Bool {
+        guard let interface = request.interface, request.unixSocket == nil else { return true }
+        do throws(SystemError) { try Sockets.bind(socket, to: interface) } catch {
+            objection = (
+                .interface, "the interface `\(interface)` cannot be used (\(error.reason)), and no other one may"
+            )
+            return false
+        }
+        // An address before this one may have failed.
+        if objection?.kind == .interface { objection = nil }
+        return true
+    }
+
     /// The request is about to leave.
     ///
     /// - Returns: `false` to stop it: libcurl sends a request again by itself when a kept connection turns out to be
@@ -208,7 +224,7 @@ final class Transfer: @unchecked Sendable {
     private func kind(of code: CURLcode) -> TransportError.Kind {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: return .resolve
-        case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: return .connect
+        case CURLE_COULDNT_CONNECT: return .connect
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
             CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_NOTFOUND:
             return .tls
@@ -227,6 +243,10 @@ final class Transfer: @unchecked Sendable {
         guard let easy = curl_easy_init() else { throw error(.other, 0, "libcurl: out of memory") }
         self.easy = easy
         sluice_set_pointer(easy, CURLOPT_ERRORBUFFER, message)
+        if let interface = request.interface {
+            guard let pool = loop.pool(of: interface) else { throw error(.other, 0, "libcurl: out of memory") }
+            sluice_set_pointer(easy, CURLOPT_SHARE, pool)
+        }
         try setAddress(easy)
         try setHeaders(easy)
         try setBody(easy)
@@ -250,7 +270,6 @@ final class Transfer: @unchecked Sendable {
         sluice_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(request.limits.connect.inMilliseconds) + 1000)
         sluice_set_long(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000)
         if let file = request.caFile { _ = file.withCString { sluice_set_string(easy, CURLOPT_CAINFO, $0) } }
-        if let name = request.interface { try set(easy, CURLOPT_INTERFACE, "if!\(name)") }
         if let socket = request.unixSocket {
             _ = socket.withCString { sluice_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, $0) }
         }

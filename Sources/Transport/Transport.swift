@@ -27,6 +27,12 @@ package final class Transport: Transporting {
         return try result.get()
     }
 
+    /// Ends what runs over `interface` (`.interface`, abortively) and closes its kept connections. When this returns nothing
+    /// leaves there any more; requests that are sent later may use it again.
+    package func close(interface: String) async {
+        await withCheckedContinuation { continuation in loop.close(interface: interface, continuation) }
+    }
+
     /// Ends what runs (`.cancelled`, abortively) and gives everything back. Requests sent later are cancelled at once.
     package func stop() async { await withCheckedContinuation { continuation in loop.stop(continuation) } }
 }

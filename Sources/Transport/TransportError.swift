@@ -3,8 +3,10 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
     package enum Kind: String, Hashable, Sendable {
         /// The name has no address.
         case resolve
-        /// Nobody answers there, or the interface is gone.
+        /// Nobody answers there.
         case connect
+        /// The interface that the request is bound to cannot be used, or may not be used any more.
+        case interface
         /// No trust: certificate, protocol version.
         case tls
         /// Nothing moved for as long as ``Limits`` allow.

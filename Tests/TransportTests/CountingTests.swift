@@ -1,4 +1,5 @@
 import Core
+import Dispatch
 import Glibc
 import Linux
 import Synchronization
@@ -68,10 +69,10 @@ struct CountingTests {
         }
         #expect(server.connectionCount == 1)
         #expect(charged.reduce(0, +) == witness.last?.onWire(isSecure: false))
-        #expect(charged[1] >= 200_000 && charged[1] < 210_000)
+        #expect(charged[1] >= 200_000)
         // The first has paid for the connection.
         #expect(charged[2] > 0 && charged[2] < charged[0])
-        #expect(charged[3] >= 1000 && charged[3] < 2500)
+        #expect(charged[3] >= 1000 && charged[3] < charged[1])
     }
 
     @Test("many at once are charged with all of it together")
@@ -95,7 +96,8 @@ struct CountingTests {
         }
         let sum = received.withLock { $0.reduce(0, +) }
         #expect(charged >= sum)
-        #expect(Double(charged) <= 1.02 * Double(sum) + 20 * 1000)
+        // What a full receiver threw away was sent again.
+        #expect(charged <= 2 * sum + 20 * 1000)
     }
 
     @Test("what failed has been sent all the same", arguments: ["cut", "reset", "cancelled"])
@@ -176,7 +178,12 @@ struct StoppingTests {
         let arrived = Mutex<Int64>(0)
         let end = Mutex<Int64?>(nil)
         let isCancelled = Mutex(false)
+        let socket = Mutex<CInt>(-1)
+        // Until then the socket stays open.
+        let looked = DispatchSemaphore(value: 0)
+        defer { looked.signal() }
         let server = try FakeServer { exchange in
+            socket.withLock { $0 = exchange.connection }
             // Either as fast as it comes, or not at all until the cancel, so that every buffer on the way is full.
             while isRead || !isCancelled.withLock({ $0 }) {
                 if isRead, exchange.piece(256 << 10).isEmpty { break }
@@ -185,15 +192,16 @@ struct StoppingTests {
             }
             while !exchange.piece(256 << 10).isEmpty {}
             end.withLock { $0 = exchange.counts?.received ?? 0 }
-            #expect(exchange.wasReset)
+            looked.wait()
+            if isRead { #expect(exchange.wasReset) }
         }
-        let path = try folder.write("video", noise(64 << 20))
+        // More than anybody reads before the cancel, and nothing on the disk.
+        let path = try folder.write("video", [])
+        let size: Int64 = 1 << 40
+        #expect(path.withCString { truncate($0, off_t(size)) } == 0)
         let task = Task { [transport] in
-            while true {
-                _ = try await transport.send(
-                    Request(
-                        "PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: 64 << 20)))
-            }
+            try await transport.send(
+                Request("PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: size)))
         }
         try await eventually("it runs") { arrived.withLock { $0 > (isRead ? 1 << 20 : 1000) } }
         var last: Int64 = -1
@@ -206,10 +214,10 @@ struct StoppingTests {
         task.cancel()
         let error = await #expect(throws: TransportError.self) { try await task.value }
         #expect(error?.kind == .cancelled)
-        let before = arrived.withLock { $0 }
+        let before = try #require(Sockets.counts(socket.withLock { $0 })).received
         isCancelled.withLock { $0 = true }
         let after = try await eventually("the server sees the end") { end.withLock { $0 } }
-        // TCP_NOTSENT_LOWAT is 128 KiB. Bytes that were read since `arrived` was noted had come before the end.
-        #expect(after - before <= (128 << 10) + (isRead ? 256 << 10 : 0))
+        // An ending in order would deliver what waits in our buffer: 128 KiB and more (TCP_NOTSENT_LOWAT).
+        #expect(after - before <= (isRead ? 128 << 10 : 0))
     }
 }

@@ -241,7 +241,7 @@ struct FaultTests {
     @Test("a missing interface fails the request instead of leaving by another")
     func interface() async throws {
         let server = try FakeServer { $0.reply(200) }
-        #expect(await failure(Request("GET", server.url, interface: "nope0"))?.kind == .connect)
+        #expect(await failure(Request("GET", server.url, interface: "nope0"))?.kind == .interface)
         #expect(server.seen.isEmpty)
         #expect(try await transport.send(Request("GET", server.url, interface: "lo")).status == 200)
     }

@@ -117,7 +117,7 @@ struct Asking: Sendable {
         let host = WebAddress(request.url).authority ?? ""
         let what = "\(request.method) to \(host): \(error.detail)"
         switch error.kind {
-        case .resolve, .connect:
+        case .resolve, .connect, .interface:
             return UploadError(
                 failure(.transient, "unreachable", what, retryable: true), remedy: .holdDestination(after: nil))
         case .tls:

@@ -1,0 +1,252 @@
+import Core
+import Dispatch
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Transport
+
+@Suite("Pinning", .timeLimit(.minutes(Patience.minutes(1))))
+struct PinningTests {
+    let transport = Transport()
+    let folder = TemporaryFolder()
+
+    private func failure(_ request: Request) async -> TransportError? {
+        await #expect(throws: TransportError.self) { try await transport.send(request) }
+    }
+
+    @Test(
+        "an interface that cannot be used fails the request and sends nothing; no name means another one",
+        arguments: ["nope0", "", "lo0123456789abcdefghij", "LO"])
+    func missing(_ name: String) async throws {
+        let server = try FakeServer { $0.reply(200) }
+        let error = await failure(Request("GET", server.url, interface: name))
+        #expect(error?.kind == .interface)
+        #expect(error?.detail.contains("`\(name)`") == true)
+        #expect(error?.bytesOnWire == 0)
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test("a kept connection serves requests of the same interface, and no others")
+    func pools() async throws {
+        let server = try FakeServer { $0.reply(200) }
+        for interface in [nil, "lo", nil, "lo", nil, "lo"] {
+            _ = try await transport.send(Request("GET", server.url, interface: interface))
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    @Test("closing an interface ends what runs over it and what is kept of it, and nothing else")
+    func closes() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let wasReset = Mutex<Bool?>(nil)
+        let server = try FakeServer { exchange in
+            guard exchange.target == "/long" else { return exchange.reply(200) }
+            _ = exchange.piece(1000)
+            gate.wait()
+            while !exchange.piece(256 << 10).isEmpty {}
+            if exchange.wasReset { wasReset.withLock { $0 = true } } else { exchange.reply(204) }
+        }
+        let path = try folder.write("video", noise(32 << 20))
+        func long(_ interface: String?) -> Task<Result<Response, TransportError>, Never> {
+            let request = Request(
+                "PATCH", server.url + "/long", headers: [("Expect", "")], body: .file(path, offset: 0, count: 32 << 20),
+                interface: interface)
+            return Task { [transport] in
+                do throws(TransportError) { return .success(try await transport.send(request)) } catch {
+                    return .failure(error)
+                }
+            }
+        }
+        // One kept connection of each, and an upload over each.
+        async let first = transport.send(Request("GET", server.url, interface: "lo"))
+        async let second = transport.send(Request("GET", server.url))
+        _ = try await (first, second)
+        let (pinned, free) = (long("lo"), long(nil))
+        try await eventually("both uploads run") { server.seen.filter { $0 == "PATCH /long" }.count == 2 }
+        for interface in [nil, "lo"] { _ = try await transport.send(Request("GET", server.url, interface: interface)) }
+        #expect(server.connectionCount == 4)
+
+        await transport.close(interface: "lo")
+        guard case .failure(let error) = await pinned.value else {
+            Issue.record("it went on")
+            return
+        }
+        #expect(error.kind == .interface && error.bytesOnWire > 0)
+        for _ in 0..<2 { gate.signal() }
+        #expect(try await free.value.get().status == 204)
+        #expect(try await eventually("the server sees the end") { wasReset.withLock { $0 } })
+        // The common ones are still there, and of this interface a new one is made.
+        _ = try await transport.send(Request("GET", server.url))
+        #expect(server.connectionCount == 4)
+        #expect(try await transport.send(Request("GET", server.url, interface: "lo")).status == 200)
+        #expect(server.connectionCount == 5)
+    }
+
+    @Test("closing what was never used, and after the end, is nothing")
+    func closesNothing() async throws {
+        await transport.close(interface: "lo")
+        let server = try FakeServer { $0.reply(200) }
+        _ = try await transport.send(Request("GET", server.url, interface: "lo"))
+        await transport.close(interface: "eth9")
+        await transport.stop()
+        await transport.close(interface: "lo")
+        #expect(await failure(Request("GET", server.url, interface: "lo"))?.kind == .cancelled)
+    }
+
+    @Test("requests and closings in any order end, each once", arguments: 0..<5)
+    func storm(_ seed: UInt64) async throws {
+        let server = try FakeServer {
+            _ = $0.body()
+            $0.reply(200)
+        }
+        var dice = Dice(seed: seed)
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<60 {
+                let interface = ["lo", nil, "nope0"].randomElement(using: &dice) ?? nil
+                let size = Int.random(in: 0...300_000, using: &dice)
+                group.addTask { [transport] in
+                    if index % 10 == 9 { return await transport.close(interface: "lo") }
+                    do throws(TransportError) {
+                        let response = try await transport.send(
+                            Request("PATCH", server.url, body: .bytes(noise(size)), interface: interface))
+                        #expect(response.bytesSent == Int64(size) && interface != "nope0")
+                    } catch { #expect(error.kind == .interface && interface != nil) }
+                }
+            }
+        }
+        await transport.stop()
+    }
+
+    @Test(
+        "bytes leave by the interface that was asked for, though another one leads there",
+        .enabled(if: OtherNetwork.isPossible, "a network of its own needs root and ip(8)"))
+    func otherInterface() async throws {
+        try await OtherNetwork().run {
+            let server = try FakeServer { $0.reply(200) }
+            let transport = Transport()
+            _ = try await transport.send(Request("GET", server.url, interface: "lo"))
+            _ = try await transport.send(Request("GET", server.url))
+            #expect(server.connectionCount == 2)
+            let before = try OtherNetwork.sent(by: "lo")
+            let error = await #expect(throws: TransportError.self) {
+                try await transport.send(
+                    Request("GET", server.url, limits: Limits(connect: .seconds(1)), interface: "sluice0"))
+            }
+            #expect(error?.kind == .connect)
+            #expect(server.connectionCount == 2)
+            #expect(try OtherNetwork.sent(by: "lo") == before, "no packet on the interface that leads there")
+        }
+    }
+
+    @Test(
+        "what is charged is never below what the interface has carried, and not far above it",
+        .enabled(if: OtherNetwork.isPossible, "a network of its own needs root and ip(8)"))
+    func againstInterface() async throws {
+        try await OtherNetwork().run {
+            let ofServer = Mutex<[Int: SocketCounts]>([:])
+            let server = try FakeServer { exchange in
+                _ = exchange.body()
+                exchange.reply(204)
+                let port = Int(exchange.header("x-number") ?? "") ?? 0
+                ofServer.withLock { $0[port] = exchange.counts }
+            }
+            let transport = Transport()
+            let before = try OtherNetwork.sent(by: "lo")
+            var charged: Int64 = 0
+            for number in 0..<5 {
+                charged += try await transport.send(
+                    Request("PATCH", server.url, headers: [("X-Number", "\(number)")], body: .bytes(noise(300_000)))
+                ).bytesOnWire
+            }
+            await transport.stop()
+            #expect(server.connectionCount == 1)
+            // Both directions pass the same interface: the server's part is known by its own end.
+            let back = ofServer.withLock { $0[4] }.map { $0.sent + $0.segments * $0.header } ?? 0
+            let carried = try OtherNetwork.sent(by: "lo") - before
+            #expect(charged + back >= carried - 4 * 60, "but for the server's last acknowledgements")
+            #expect(Double(charged) <= 1.02 * Double(carried - back) + 300)
+        }
+    }
+}
+
+/// A network that belongs to one thread, and to those started on it: `lo`, and `sluice0`, which leads nowhere. It is gone with the
+/// last thread and socket in it.
+private final class OtherNetwork: TaskExecutor {
+    private struct State {
+        var isThere: Bool?
+        var isOver = false
+        var jobs: [UnownedJob] = []
+    }
+
+    private let state = Mutex(State())
+    private let news = DispatchSemaphore(value: 0)
+
+    struct Impossible: Error {}
+
+    static let isPossible: Bool = {
+        guard let network = try? OtherNetwork() else { return false }
+        network.end()
+        return true
+    }()
+
+    init() throws {
+        let ready = DispatchSemaphore(value: 0)
+        try startThread("other-network") {
+            let isThere = Self.leave()
+            self.state.withLock { $0.isThere = isThere }
+            ready.signal()
+            if isThere { self.serve() }
+        }
+        ready.wait()
+        guard state.withLock({ $0.isThere }) == true else { throw Impossible() }
+    }
+
+    /// Runs `body`, its children and every thread that they start in this network.
+    func run(_ body: @escaping @Sendable () async throws -> Void) async throws {
+        defer { end() }
+        try await Task(executorPreference: self, operation: body).value
+    }
+
+    /// Bytes of IP packets that an interface of the calling thread's network has sent.
+    static func sent(by interface: String) throws -> Int64 {
+        // `/proc/net` would be that of the process.
+        let text = String(decoding: try Files.read("/proc/thread-self/net/dev", limit: 64 << 10), as: UTF8.self)
+        let line = try #require(text.split(separator: "\n").first { $0.drop { $0 == " " }.hasPrefix(interface + ":") })
+        let fields = line.drop { $0 != ":" }.dropFirst().split(separator: " ").compactMap { Int64($0) }
+        // Each packet counts with 14 bytes of Ethernet header, on `lo` too.
+        return fields[8] - 14 * fields[9]
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        state.withLock { $0.jobs.append(job) }
+        news.signal()
+    }
+
+    private func end() {
+        state.withLock { $0.isOver = true }
+        news.signal()
+    }
+
+    private func serve() {
+        while true {
+            news.wait()
+            let (job, isOver) = state.withLock { ($0.jobs.isEmpty ? nil : $0.jobs.removeFirst(), $0.isOver) }
+            if let job { job.runSynchronously(on: asUnownedTaskExecutor()) } else if isOver { return }
+        }
+    }
+
+    /// Takes the calling thread into a network of its own. unshare(2) needs _GNU_SOURCE, which Swift's Glibc module is built without.
+    private static func leave() -> Bool {
+        typealias Unshare = @convention(c) (CInt) -> CInt
+        guard let symbol = dlsym(nil, "unshare") else { return false }
+        let network: CInt = 0x4000_0000  // CLONE_NEWNET
+        guard unsafeBitCast(symbol, to: Unshare.self)(network) == 0 else { return false }
+        return system(
+            "(ip link set lo up && ip link add sluice0 type veth peer name sluice1 && ip addr add 10.98.76.1/24 dev sluice0 "
+                + "&& ip link set sluice0 up && ip link set sluice1 up) >/dev/null 2>&1") == 0
+    }
+}
