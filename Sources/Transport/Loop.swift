@@ -8,10 +8,9 @@ typealias Outcome = Result<Response, TransportError>
 
 /// The thread that carries all transfers.
 ///
-/// `@unchecked Sendable`: `multi`, `running`, `connections`, `pools` and
-/// `turns` are touched by that thread alone (curl's callbacks run on it
-/// too); the rest is the inbox behind its lock. `curl_multi_wakeup`, the only call that libcurl allows from elsewhere,
-/// is made under that lock and never after `isOver`, which is set before the handle goes.
+/// `@unchecked Sendable`: `multi`, `running`, `connections`, `pools` and `turns` are touched by that thread alone (curl's
+/// callbacks run on it too); the rest is the inbox behind its lock. `curl_multi_wakeup`, the only call that libcurl allows
+/// from elsewhere, is made under that lock and never after `isOver`, which is set before the handle goes.
 final class Loop: @unchecked Sendable {
     private struct Inbox {
         var commands: [Command] = []
