@@ -63,6 +63,12 @@ final class Listening: Sendable {
         }
     }
 
+    /// Returns when the task that it ran in was cancelled, and it has ended.
+    func cancel() async throws {
+        task.cancel()
+        try await task.value
+    }
+
     /// Returns when it has ended.
     func stop() async throws {
         news.stop()

@@ -47,7 +47,8 @@ struct BusStream {
                 if input.count > Self.longestLine { throw BusError("what came over it is not D-Bus") }
                 return []
             }
-            let line = String(decoding: input[..<end], as: UTF8.self)
+            // Its first word is what counts, and the rest is for a person.
+            let line = String(decoding: input[..<end].prefix(200), as: UTF8.self)
             input.removeSubrange(...end)
             try greet(line)
         }

@@ -217,10 +217,12 @@ final class NetworkListener {
             guard message.sender == mirrors[index].owner || message.sender == "org.freedesktop.DBus" else { return }
         }
         pending[serial] = nil
-        let failure = message.kind == .failure ? message.failure ?? "an error without a name" : nil
+        // A name has at most 255 bytes, if the bus is one.
+        let name = (message.failure ?? "an error without a name").prefix(255)
+        let failure = message.kind == .failure ? printable(String(name)) : nil
         switch purpose {
         case .greeting:
-            if let failure { throw BusError("it refuses to tell its news: \(printable(failure))") }
+            if let failure { throw BusError("it refuses to tell its news: \(failure)") }
         case .owner(let index):
             // What was asked before it went well.
             report.trouble = nil
@@ -228,7 +230,7 @@ final class NetworkListener {
             change(index, owner: failure == nil ? message.values?.first?.string : nil)
         case .question(let index, let question):
             if let failure {
-                mirrors[index].take(.refused("it answers \(printable(failure))"), to: question)
+                mirrors[index].take(.refused("it answers \(failure)"), to: question)
             } else if let value = message.values?.first, value.byName != nil || value.byObject != nil {
                 mirrors[index].take(.value(value), to: question)
             } else {
