@@ -4,7 +4,7 @@ import Testing
 
 @testable import Linux
 
-@Suite("What ModemManager says", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("What ModemManager says", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
 struct ModemManagerTests {
     private static var isPossible: ConditionTrait {
         .enabled("\(PrivateBus.need)") { await PrivateBus.isPossible.value }

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Linux
 
-@Suite("What NetworkManager says", .timeLimit(.minutes(Patience.minutes(2))))
+// One after another: each starts programs, and other tests have clocks to keep.
+@Suite("What NetworkManager says", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
 struct NetworkManagerTests {
     private static var isPossible: ConditionTrait {
         .enabled("\(PrivateBus.need)") { await PrivateBus.isPossible.value }

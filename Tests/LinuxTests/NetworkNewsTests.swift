@@ -5,7 +5,7 @@ import Testing
 
 @testable import Linux
 
-@Suite("A bus that comes and goes", .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("A bus that comes and goes", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
 struct NetworkNewsTests {
     private static var isPossible: ConditionTrait {
         .enabled("\(PrivateBus.need)") { await PrivateBus.isPossible.value }
