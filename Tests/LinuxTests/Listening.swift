@@ -6,9 +6,9 @@ import Testing
 
 @testable import Linux
 
-/// A ``NetworkNews`` that listens, and what it has told.
+/// A ``ManagerNews`` that listens, and what it has told.
 final class Listening: Sendable {
-    let news: NetworkNews
+    let news: ManagerNews
     private let heard = Heard()
     private let task: Task<Void, any Error>
 
@@ -21,7 +21,7 @@ final class Listening: Sendable {
         _ address: String, backoff: Backoff = Backoff(first: .milliseconds(20), ceiling: .milliseconds(200)),
         patience: Duration = .seconds(60)
     ) throws {
-        let (news, heard) = (try NetworkNews(address: address, backoff: backoff, patience: patience), heard)
+        let (news, heard) = (try ManagerNews(address: address, backoff: backoff, patience: patience), heard)
         self.news = news
         task = Task {
             try await news.run { report in

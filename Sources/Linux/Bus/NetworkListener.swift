@@ -1,7 +1,7 @@
 internal import Core
 internal import Glibc
 
-/// The listening thread of ``NetworkNews``: keeps a connection to the bus, and two services mirrored over it.
+/// The listening thread of ``ManagerNews``: keeps a connection to the bus, and two services mirrored over it.
 ///
 /// A final class, not `Sendable`: that thread owns it.
 final class NetworkListener {
@@ -53,7 +53,7 @@ final class NetworkListener {
     }
 
     /// Returns when it must stop.
-    func listen(_ bell: Bell, orders: () -> NetworkNews.Orders) {
+    func listen(_ bell: Bell, orders: () -> ManagerNews.Orders) {
         if addresses.isEmpty {
             lose(BusError("$DBUS_SYSTEM_BUS_ADDRESS names no Unix socket: \(printable(named))"))
             retry = nil

@@ -6,7 +6,7 @@ import Testing
 @testable import Linux
 
 @Suite("A bus that comes and goes", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
-struct NetworkNewsTests {
+struct ManagerNewsTests {
     private static var isPossible: ConditionTrait {
         .enabled("\(PrivateBus.need)") { await PrivateBus.isPossible.value }
     }

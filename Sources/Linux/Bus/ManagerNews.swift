@@ -5,7 +5,7 @@ internal import Synchronization
 ///
 /// One thread and one connection, only while ``run(_:)`` is under way. It sleeps in the kernel until a signal comes that
 /// matters, and where there is no bus until there is one. Nothing is started by being asked (`NO_AUTO_START`).
-package final class NetworkNews: Sendable {
+package final class ManagerNews: Sendable {
     /// Where the bus is when nobody says: `$DBUS_SYSTEM_BUS_ADDRESS`, else `/run/dbus/system_bus_socket`.
     package static var systemBus: String { BusAddress.ofSystem }
 
@@ -26,7 +26,7 @@ package final class NetworkNews: Sendable {
     ///     there is no socket, there are no attempts until there is one.
     ///   - patience: How long an answer may take.
     package init(
-        address: String = NetworkNews.systemBus,
+        address: String = ManagerNews.systemBus,
         backoff: Backoff = Backoff(first: .milliseconds(250), ceiling: .seconds(600)), patience: Duration = .seconds(10)
     ) throws(SystemError) {
         self.address = address
