@@ -25,8 +25,10 @@ RECORDS ?=
 # No warning stays, and no room imports what Package.swift does not say.
 STRICT := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 # The Swift runtime goes into the program, which then needs only Debian's C libraries; -s leaves the symbols out, nothing is
-# exported that nobody loads, and functions that are the same stand there once.
-RELEASE := -c release --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=safe $(STRICT)
+# exported that nobody loads, and functions that are the same stand there once. lld comes with Swift and packs the million bytes of
+# relocations, which glibc knows since 2.36 (Debian 12).
+RELEASE := -c release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker -s \
+	-Xlinker --no-export-dynamic -Xlinker --icf=safe $(STRICT)
 # Optimized, a round of fuzzing or a million rows take a tenth of the time, and traps are the same. The tests reach inside all the same.
 OPTIMIZED := -c release -Xswiftc -enable-testing --scratch-path .build-fuzz
 # Two runs: the processes of the end-to-end tests would take the cores from tests that wait for a socket or a lock.

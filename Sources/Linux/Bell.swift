@@ -22,22 +22,26 @@ package final class Bell: Sendable {
     /// - Returns: Whether mounts changed since the last wait.
     @discardableResult
     package func wait(orNewsOf inotify: Inotify?, mounts: MountNews? = nil, longest: Duration?) -> Bool {
+        let news = pollfd(fd: inotify?.withNumber { $0 } ?? -1, events: Int16(POLLIN), revents: 0)
+        let table = pollfd(fd: mounts?.withNumber { $0 } ?? -1, events: Int16(POLLPRI), revents: 0)
+        return wait(or: [news, table], longest: longest)[1].revents != 0
+    }
+
+    /// The same for whatever poll(2) can wait for.
+    ///
+    /// - Parameter others: They are polled, and not read: what is ready stays ready.
+    /// - Returns: `others`, and what came of each.
+    func wait(or others: [pollfd], longest: Duration?) -> [pollfd] {
         let milliseconds = longest.map { CInt(clamping: max(0, ($0.inNanoseconds + 999_999) / 1_000_000)) } ?? -1
         return descriptor.withNumber { bell in
-            let other = inotify?.withNumber { $0 } ?? -1
-            let table = mounts?.withNumber { $0 } ?? -1
-            var watched = [
-                pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: other, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: table, events: Int16(POLLPRI), revents: 0),
-            ]
+            var watched = others + [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)]
             // An interrupted wait is a wake-up like any other: the caller looks around and waits again.
-            guard poll(&watched, 3, milliseconds) > 0 else { return false }
-            if watched[0].revents != 0 {
+            guard poll(&watched, nfds_t(watched.count), milliseconds) > 0 else { return others }
+            if let rung = watched.popLast(), rung.revents != 0 {
                 var count: UInt64 = 0
                 _ = read(bell, &count, 8)
             }
-            return watched[2].revents != 0
+            return watched
         }
     }
 

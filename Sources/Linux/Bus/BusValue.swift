@@ -1,0 +1,68 @@
+/// A value as D-Bus has it, with the letter of its type. What is asked for with the wrong type is not there.
+///
+/// The kinds and their letters are those of the D-Bus specification, "Type system".
+enum BusValue: Hashable, Sendable {
+    /// `y`, `b`, `n`, `q`, `i`, `u`, `x`, `t`, `d` or `h`, in as many bits as the type has.
+    case number(UInt8, UInt64)
+    /// `s`, `o` or `g`.
+    case text(UInt8, String)
+    /// `ay`.
+    case bytes([UInt8])
+    /// Any other array, or the fields of a structure.
+    case list([BusValue])
+    case dictionary([Entry])
+    indirect case variant(BusValue)
+
+    struct Entry: Hashable, Sendable {
+        let key: BusValue
+        let value: BusValue
+    }
+
+    var unsigned: UInt32? {
+        if case .number(UInt8(ascii: "u"), let bits) = self { UInt32(truncatingIfNeeded: bits) } else { nil }
+    }
+
+    var truth: Bool? {
+        if case .number(UInt8(ascii: "b"), let bits) = self { bits != 0 } else { nil }
+    }
+
+    var string: String? {
+        if case .text(UInt8(ascii: "s"), let text) = self { text } else { nil }
+    }
+
+    /// `nil` also for `/`, by which services say that there is no such object.
+    var object: String? {
+        if case .text(UInt8(ascii: "o"), let path) = self, path != "/" { path } else { nil }
+    }
+
+    /// The paths of an `ao`; what is no path is left out.
+    var objects: [String]? {
+        if case .list(let values) = self { values.compactMap(\.object) } else { nil }
+    }
+
+    /// An `a{s…}`, its variants unwrapped.
+    var byName: [String: BusValue]? { keyed { $0.string } }
+
+    /// An `a{o…}`.
+    var byObject: [String: BusValue]? { keyed { $0.object } }
+
+    private func keyed(by name: (BusValue) -> String?) -> [String: BusValue]? {
+        guard case .dictionary(let entries) = self else { return nil }
+        var found: [String: BusValue] = [:]
+        for entry in entries {
+            guard let key = name(entry.key) else { return nil }
+            if case .variant(let inner) = entry.value { found[key] = inner } else { found[key] = entry.value }
+        }
+        return found
+    }
+
+    /// Without what stands in dictionaries under other names than these.
+    func keeping(_ names: Set<String>) -> BusValue {
+        guard case .dictionary(let entries) = self else { return self }
+        return .dictionary(
+            entries.compactMap { entry in
+                if let name = entry.key.string, !names.contains(name) { return nil }
+                return Entry(key: entry.key, value: entry.value.keeping(names))
+            })
+    }
+}

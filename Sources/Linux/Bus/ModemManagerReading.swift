@@ -1,0 +1,60 @@
+/// ModemManager as it is seen over D-Bus (its reference manual, "D-Bus API Reference").
+extension BusService {
+    private static let modems = "/org/freedesktop/ModemManager1"
+    private static let modem = "org.freedesktop.ModemManager1.Modem"
+    private static let mobile = "org.freedesktop.ModemManager1.Modem.Modem3gpp"
+    private static let bearer = "org.freedesktop.ModemManager1.Bearer"
+
+    /// A modem's properties are not listened to, since the strength of its signal is one of them, and neither are a
+    /// bearer's, which count seconds and bytes: a bearer connects and disconnects with the state of its modem.
+    static let modemManager = BusService(
+        name: "org.freedesktop.ModemManager1", root: BusQuestion(path: modems, interface: nil),
+        news: [
+            "path='\(modems)',interface='org.freedesktop.DBus.ObjectManager'",
+            "interface='\(modem)',member='StateChanged'",
+            "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',arg0='\(mobile)'",
+        ],
+        questions: { known in
+            interfaces(known).flatMap { bearers($0) }.map { BusQuestion(path: $0, interface: bearer) }
+        }, isOneWhole: true,
+        names: [
+            modem, mobile, "Bearers", "RegistrationState", "OperatorCode", "Connected", "Interface",
+        ])
+
+    /// The interfaces of each modem, with their properties.
+    private static func interfaces(_ known: Known) -> [[String: BusValue]] {
+        guard case .value(let value) = known[modemManager.root] else { return [] }
+        return (value.byObject ?? [:]).values.compactMap(\.byName)
+    }
+
+    private static func bearers(_ modem: [String: BusValue]) -> [String] {
+        modem[Self.modem]?.byName?["Bearers"]?.objects ?? []
+    }
+
+    static func readModemManager(_ mirror: ServiceMirror) -> NetworkReport.ModemManager {
+        var report = NetworkReport.ModemManager(isRunning: true)
+        for modem in interfaces(mirror.known) {
+            let network = modem[mobile]?.byName ?? [:]
+            let found = NetworkReport.Bearer(
+                isRoaming: network["RegistrationState"]?.unsigned.flatMap(isRoaming),
+                operatorCode: network["OperatorCode"]?.string.flatMap { $0.isEmpty ? nil : $0 })
+            for path in bearers(modem) {
+                let properties = mirror.known.properties(path, bearer)
+                guard properties["Connected"]?.truth == true, let name = properties["Interface"]?.string, !name.isEmpty
+                else { continue }
+                // Of two with one interface the one that costs more.
+                if report.bearers[name]?.isRoaming != true { report.bearers[name] = found }
+            }
+        }
+        return report
+    }
+
+    /// `MMModem3gppRegistrationState`: in the network for everything, for messages alone, or for all but falling back to calls.
+    private static func isRoaming(_ state: UInt32) -> Bool? {
+        switch state {
+        case 1, 6, 9: false
+        case 5, 7, 10: true
+        default: nil  // not registered, searching, denied, emergency calls only, unknown
+        }
+    }
+}

@@ -1,0 +1,316 @@
+internal import Core
+internal import Glibc
+
+/// The listening thread of ``ManagerNews``: keeps a connection to the bus, and two services mirrored over it.
+///
+/// A final class, not `Sendable`: that thread owns it.
+final class NetworkListener {
+    private let addresses: [BusAddress]
+    private let named: String
+    private let backoff: Backoff
+    private let patience: Duration
+    private let changed: (NetworkReport) -> Void
+    private let clocks = SystemClocks()
+
+    private var connection: BusConnection?
+    /// Where there is no connection: what tells that there may be one.
+    private var watches: [SocketWatch] = []
+    /// When to try the bus again; `nil` for not before a watch tells.
+    private var retry: MonotonicTime?
+    private var failures = 0
+    private var connected: MonotonicTime?
+
+    private enum Purpose {
+        /// What must go well for anything to be heard of.
+        case greeting
+        case owner(Int)
+        case question(Int, BusQuestion)
+    }
+    private var pending: [UInt32: (purpose: Purpose, due: MonotonicTime)] = [:]
+
+    private var mirrors = [ServiceMirror(.networkManager), ServiceMirror(.modemManager)]
+    /// A service that runs and gives no answer that is one: who it is, when to ask again, and how often it was in vain.
+    private struct Silence {
+        var owner: String?
+        var again: MonotonicTime?
+        var failures = 0
+    }
+    private var silences = [Silence(), Silence()]
+    /// Each service was heard of, or found not to be there.
+    private var heard: Set<Int> = []
+    private var report = NetworkReport()
+    private var told: NetworkReport?
+
+    init(
+        addresses: [BusAddress], named: String, backoff: Backoff, patience: Duration,
+        changed: @escaping (NetworkReport) -> Void
+    ) {
+        self.addresses = addresses
+        self.named = named
+        self.backoff = backoff
+        self.patience = patience
+        self.changed = changed
+    }
+
+    /// Returns when it must stop.
+    func listen(_ bell: Bell, orders: () -> ManagerNews.Orders) {
+        if addresses.isEmpty {
+            lose(BusError("$DBUS_SYSTEM_BUS_ADDRESS names no Unix socket: \(printable(named))"))
+            retry = nil
+        } else {
+            connect()
+        }
+        while true {
+            let order = orders()
+            if order.mustStop { return }
+            if order.looksAgain {
+                for index in mirrors.indices {
+                    mirrors[index].askAll()
+                    askAgain(index)
+                }
+            }
+            ask()
+            tell()
+            wait(bell)
+            giveUp()
+        }
+    }
+
+    // MARK: The bus
+
+    private func connect() {
+        retry = nil
+        do throws(BusError) {
+            do throws(BusError) { connection = try open() } catch {
+                // Watched first, and tried once more, or what comes in between would be missed.
+                watch()
+                connection = try open()
+            }
+        } catch {
+            lose(error)
+            return
+        }
+        watches = []
+        connected = clocks.monotonic()
+        send("Hello", [], for: .greeting)
+        for (index, mirror) in mirrors.enumerated() {
+            let name = mirror.service.name
+            let owner = "sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged'"
+            for rule in ["\(owner),arg0='\(name)'"] + mirror.service.news.map({ "sender='\(name)',\($0)" }) {
+                send("AddMatch", ["type='signal',\(rule)"], for: .greeting)
+            }
+            send("GetNameOwner", [name], for: .owner(index))
+        }
+    }
+
+    /// The first of the addresses that works.
+    private func open() throws(BusError) -> BusConnection {
+        var failure: BusError?
+        for address in addresses {
+            do throws(BusError) { return try BusConnection(to: address) } catch {
+                if failure == nil || !error.isMissing { failure = error }
+            }
+        }
+        throw failure ?? BusError("no address")
+    }
+
+    private func watch() {
+        watches = addresses.compactMap { address in
+            // Without a watch there are attempts instead.
+            address.path.flatMap { try? SocketWatch($0) }
+        }
+    }
+
+    /// There is no bus, or none any more.
+    private func lose(_ error: BusError) {
+        if let connected, clocks.monotonic().since(connected) > backoff.ceiling { failures = 0 }
+        (connection, connected, pending) = (nil, nil, [:])
+        for index in mirrors.indices {
+            mirrors[index].forget()
+            silences[index] = Silence()
+            goAway(index)
+        }
+        report.trouble = "D-Bus: \(error)"
+        failures += 1
+        if watches.isEmpty { watch() }
+        if !error.isMissing || watches.count < addresses.count {
+            retry = clocks.monotonic().advanced(by: backoff.wait(afterFailures: failures, luck: Chance.luck()))
+        }
+    }
+
+    private func send(_ member: String, _ arguments: [String], for purpose: Purpose) {
+        let bus = "org.freedesktop.DBus"
+        send(
+            .init(
+                destination: bus, path: "/org/freedesktop/DBus", interface: bus, member: member, arguments: arguments),
+            for: purpose)
+    }
+
+    private func send(_ call: BusMessage.Call, for purpose: Purpose) {
+        guard let connection else { return }
+        pending[connection.send(call)] = (purpose, clocks.monotonic().advanced(by: patience))
+    }
+
+    // MARK: Waiting
+
+    private func wait(_ bell: Bell) {
+        let sockets = connection.map { [$0.waited] } ?? []
+        let due = [retry, pending.values.map(\.due).min()] + silences.map(\.again)
+        let longest = due.compactMap { $0 }.min().map { max(.zero, $0.since(clocks.monotonic())) }
+        let ready = bell.wait(or: sockets + watches.map(\.waited), longest: longest).map { $0.revents != 0 }
+        if let connection {
+            if ready.first == true { hear(connection) }
+        } else if zip(watches, ready).contains(where: { $1 && hasCome($0) }) || isOver(retry) {
+            watches = []
+            connect()
+        }
+    }
+
+    private func hasCome(_ watch: SocketWatch) -> Bool {
+        // A watch that cannot be read is no use: look without it.
+        (try? watch.hasCome()) ?? true
+    }
+
+    private func isOver(_ time: MonotonicTime?) -> Bool { time.map { $0 <= clocks.monotonic() } ?? false }
+
+    /// Ends what has taken too long.
+    private func giveUp() {
+        for (serial, waiting) in pending where isOver(waiting.due) {
+            pending[serial] = nil
+            guard case .question(let index, _) = waiting.purpose else { return lose(BusError("it does not answer")) }
+            leaveAlone(index, because: "it does not answer")
+        }
+        for index in mirrors.indices where isOver(silences[index].again) { askAgain(index) }
+    }
+
+    // MARK: What is said
+
+    private func hear(_ connection: BusConnection) {
+        do throws(BusError) {
+            for message in try connection.work() { try hear(message) }
+        } catch { lose(error) }
+    }
+
+    private func hear(_ message: BusMessage) throws(BusError) {
+        switch message.kind {
+        case .reply, .failure:
+            guard let serial = message.replyTo, let waiting = pending[serial] else { return }
+            try take(message, for: waiting.purpose, serial: serial)
+        case .signal:
+            if message.sender == "org.freedesktop.DBus" {
+                if message.member == "NameOwnerChanged" { changeOwner(message) }
+                return
+            }
+            guard let path = message.path else { return }
+            for index in mirrors.indices where mirrors[index].owner == message.sender {
+                mirrors[index].hear(about: path)
+            }
+        case .call: break  // there is nothing here to be called
+        }
+    }
+
+    private func take(_ message: BusMessage, for purpose: Purpose, serial: UInt32) throws(BusError) {
+        switch purpose {
+        case .greeting, .owner:
+            guard message.sender == "org.freedesktop.DBus" else { return }
+        case .question(let index, _):
+            guard message.sender == mirrors[index].owner || message.sender == "org.freedesktop.DBus" else { return }
+        }
+        pending[serial] = nil
+        // A name has at most 255 bytes, if the bus is one.
+        let name = (message.failure ?? "an error without a name").prefix(255)
+        let failure = message.kind == .failure ? printable(String(name)) : nil
+        switch purpose {
+        case .greeting:
+            if let failure { throw BusError("it refuses to tell its news: \(failure)") }
+        case .owner(let index):
+            // What was asked before it went well.
+            report.trouble = nil
+            // An error says that nobody has the name.
+            change(index, owner: failure == nil ? message.values?.first?.string : nil)
+        case .question(let index, let question):
+            if let failure {
+                mirrors[index].take(.refused("it answers \(failure)"), to: question)
+            } else if let value = message.values?.first, value.byName != nil || value.byObject != nil {
+                mirrors[index].take(.value(value), to: question)
+            } else {
+                mirrors[index].take(.refused("its answer is not of the kind that was asked for"), to: question)
+            }
+        }
+    }
+
+    private func changeOwner(_ message: BusMessage) {
+        guard let values = message.values, values.count == 3, let name = values[0].string, let new = values[2].string
+        else { return }
+        for index in mirrors.indices where mirrors[index].service.name == name {
+            change(index, owner: new.isEmpty ? nil : new)
+        }
+    }
+
+    // MARK: The services
+
+    private func change(_ index: Int, owner: String?) {
+        guard owner == nil || owner != mirrors[index].owner else { return }
+        mirrors[index].change(owner: owner)
+        silences[index] = Silence()
+        dropQuestions(index)
+        if owner == nil { goAway(index) }
+    }
+
+    private func dropQuestions(_ index: Int) {
+        pending = pending.filter { _, waiting in
+            if case .question(index, _) = waiting.purpose { false } else { true }
+        }
+    }
+
+    /// What a service said is kept, marked as what it said last.
+    private func goAway(_ index: Int, trouble: String? = nil) {
+        heard.insert(index)
+        if index == 0 { report.networkManager.goAway(trouble) } else { report.modemManager.goAway(trouble) }
+    }
+
+    /// It runs, and is of no use for now.
+    private func leaveAlone(_ index: Int, because trouble: String) {
+        silences[index].owner = mirrors[index].owner ?? silences[index].owner
+        silences[index].failures += 1
+        let wait = backoff.wait(afterFailures: silences[index].failures, luck: Chance.luck())
+        silences[index].again = clocks.monotonic().advanced(by: wait)
+        mirrors[index].forget()
+        dropQuestions(index)
+        goAway(index, trouble: trouble)
+    }
+
+    private func askAgain(_ index: Int) {
+        guard silences[index].again != nil, let owner = silences[index].owner else { return }
+        silences[index].again = nil
+        mirrors[index].change(owner: owner)
+    }
+
+    private func ask() {
+        for index in mirrors.indices {
+            for question in mirrors[index].takeQuestions() {
+                guard let owner = mirrors[index].owner else { break }
+                send(question.call(to: owner), for: .question(index, question))
+            }
+            let mirror = mirrors[index]
+            if mirror.isKnown { heard.insert(index) }
+            guard mirror.isKnown, mirror.owner != nil else { continue }
+            if let trouble = mirror.trouble {
+                leaveAlone(index, because: trouble)
+                continue
+            }
+            silences[index] = Silence()
+            if index == 0 {
+                report.networkManager = BusService.readNetworkManager(mirror).completed(by: report.networkManager)
+            } else {
+                report.modemManager = BusService.readModemManager(mirror)
+            }
+        }
+    }
+
+    private func tell() {
+        guard heard.count == mirrors.count, told != report else { return }
+        told = report
+        changed(report)
+    }
+}

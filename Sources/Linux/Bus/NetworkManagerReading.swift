@@ -1,0 +1,82 @@
+/// NetworkManager as it is seen over D-Bus (its reference manual, "D-Bus API Reference").
+extension BusService {
+    private static let manager = "org.freedesktop.NetworkManager"
+    private static let managerPath = "/org/freedesktop/NetworkManager"
+    private static let device = "org.freedesktop.NetworkManager.Device"
+    private static let wireless = "org.freedesktop.NetworkManager.Device.Wireless"
+    private static let accessPoint = "org.freedesktop.NetworkManager.AccessPoint"
+    private static let connection = "org.freedesktop.NetworkManager.Connection.Active"
+    private static let wifi: UInt32 = 2  // NM_DEVICE_TYPE_WIFI
+
+    /// Devices come and go with the manager's property `Devices`. News of the wireless half of a device are not
+    /// listened to, since its bit rate changes every few seconds: another network is another state of the device.
+    static let networkManager = BusService(
+        name: manager, root: BusQuestion(path: managerPath, interface: manager),
+        news: [manager, device, connection].map {
+            "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',arg0='\($0)'"
+        },
+        questions: { known in
+            devices(known).flatMap { path -> [BusQuestion] in
+                let properties = known.properties(path, device)
+                var questions = [BusQuestion(path: path, interface: device)]
+                if let active = properties["ActiveConnection"]?.object {
+                    questions.append(BusQuestion(path: active, interface: connection))
+                }
+                if properties["DeviceType"]?.unsigned == wifi {
+                    questions.append(BusQuestion(path: path, interface: wireless))
+                    if let point = known.properties(path, wireless)["ActiveAccessPoint"]?.object {
+                        questions.append(BusQuestion(path: point, interface: accessPoint))
+                    }
+                }
+                return questions
+            }
+        }, isOneWhole: false,
+        names: [
+            "Devices", "Connectivity", "Startup", "Interface", "IpInterface", "Metered", "DeviceType",
+            "ActiveConnection", "Id",
+            "Uuid", "ActiveAccessPoint", "Ssid",
+        ])
+
+    private static func devices(_ known: Known) -> [String] {
+        known.properties(managerPath, manager)["Devices"]?.objects ?? []
+    }
+
+    static func readNetworkManager(_ mirror: ServiceMirror) -> NetworkReport.NetworkManager {
+        let known = mirror.known
+        let general = known.properties(managerPath, manager)
+        var report = NetworkReport.NetworkManager(isRunning: true)
+        report.isStarting = general["Startup"]?.truth ?? false
+        report.connectivity = general["Connectivity"]?.unsigned.flatMap { .init(rawValue: $0) } ?? .unknown
+        for path in devices(known) {
+            let properties = known.properties(path, device)
+            // A modem's control device has another name than the interface that it brings up.
+            let names = [properties["IpInterface"]?.string, properties["Interface"]?.string]
+            guard let name = names.compactMap({ $0 }).first(where: { !$0.isEmpty }) else { continue }
+            var found = NetworkReport.Device()
+            found.metered = properties["Metered"]?.unsigned.flatMap { .init(rawValue: $0) } ?? .unknown
+            if let active = properties["ActiveConnection"]?.object {
+                let profile = known.properties(active, connection)
+                if let id = profile["Id"]?.string, let uuid = profile["Uuid"]?.string {
+                    found.connection = .init(id: id, uuid: uuid)
+                }
+            }
+            if let point = known.properties(path, wireless)["ActiveAccessPoint"]?.object,
+                case .bytes(let ssid) = known.properties(point, accessPoint)["Ssid"], !ssid.isEmpty
+            {
+                found.ssid = ssid
+            }
+            report.devices[name] = report.devices[name].map { stricter($0, found) } ?? found
+        }
+        return report
+    }
+
+    /// Several devices may share an interface's name: an Open vSwitch bridge and its port. Who says that it costs is believed first.
+    private static func stricter(_ a: NetworkReport.Device, _ b: NetworkReport.Device) -> NetworkReport.Device {
+        let order: [NetworkReport.Metered] = [.yes, .guessedYes, .no, .guessedNo, .unknown]
+        for metered in order {
+            if a.metered == metered { return a }
+            if b.metered == metered { return b }
+        }
+        return a
+    }
+}

@@ -1,0 +1,147 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// A message bus of a test's own, and services on it that python-dbusmock plays (`Tests/Fixtures/network_mock.py`).
+///
+/// Debian's packages, unpacked under `.build/tools`; nothing of the machine's own bus is touched.
+package final class PrivateBus {
+    /// What a test that needs it says when it is skipped.
+    package static let need =
+        "Debian 12, /usr/bin/python3 and Debian's packages within reach: apt-get update && scripts/install-deps --tests && make test"
+
+    /// Whether this machine can have one.
+    package static let isPossible = Task { () -> Bool in
+        do {
+            let bus = try await PrivateBus()
+            try await bus.start()
+            try await bus.play(.networkManager).end()
+            return true
+        } catch { return false }
+    }
+
+    /// `unix:path=…`; the same after the bus was stopped and started again.
+    package var address: String { "unix:path=\(socket.display)" }
+    /// Not there before the bus was first started, and neither is its folder.
+    package let socket: FilePath
+    /// Where the bus looks for services that it may start, as files of D-Bus's own.
+    package let services: FilePath
+
+    private let folder = TemporaryFolder()
+    private let tools: FilePath
+    private var daemon: Child?
+    private var played = 0
+
+    package init() async throws {
+        tools = try await blocking {
+            try Tools.debian([
+                "python3-dbusmock", "python3-dbus", "python3-gi", "gir1.2-glib-2.0", "libgirepository-1.0-1",
+                "libglib2.0-0", "libffi8", "dbus-daemon", "libdbus-1-3", "libapparmor1", "libaudit1", "libcap-ng0",
+                "libexpat1", "libselinux1",
+            ])
+        }
+        socket = folder.path.appending("run/bus")
+        services = folder.path.appending("services")
+        try Files.makeFolders(services)
+    }
+
+    deinit { stop() }
+
+    /// Starts it, and returns when it takes connections.
+    package func start() async throws {
+        let configuration = """
+            <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+             "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+            <busconfig>
+              <type>session</type>
+              <listen>\(address)</listen>
+              <auth>EXTERNAL</auth>
+              <servicedir>\(services.display)</servicedir>
+              <policy context="default">
+                <allow send_destination="*" eavesdrop="true"/>
+                <allow eavesdrop="true"/>
+                <allow own="*"/>
+              </policy>
+            </busconfig>
+            """
+        let file = try folder.write("bus.conf", Array(configuration.utf8))
+        try Files.makeFolders(socket.parent)
+        let output = folder.path.appending("bus.out")
+        try Files.removeIfPresent(output)
+        daemon = try Child(
+            tools.appending("usr/bin/dbus-daemon"),
+            ["--config-file=\(file.display)", "--nofork", "--nopidfile", "--nosyslog", "--print-address=1"],
+            environment: environment, output: output, errors: folder.path.appending("bus.err"))
+        _ = try await daemon?.line(after: "unix:")
+    }
+
+    /// Ends it and all that is connected to it, and takes its socket away, as the end of a machine's own bus does.
+    package func stop() {
+        daemon?.end(with: SIGKILL)
+        daemon = nil
+        try? Files.removeIfPresent(socket)  // the folder goes in any case
+    }
+
+    /// Starts a service, and returns when it has its name.
+    package func play(_ kind: MockService.Kind) async throws -> MockService {
+        played += 1
+        let place = folder.path.appending(FilePath("mock \(played)"))
+        try Files.makeFolders(place)
+        let pipe = place.appending("pipe")
+        try systemCall("mkfifo", on: pipe.display) { pipe.withCString { mkfifo($0, 0o600) } }
+        let child = try Child(
+            "/usr/bin/python3", ["Tests/Fixtures/network_mock.py", address, kind.rawValue, pipe.display],
+            environment: environment, output: place.appending("out"), errors: place.appending("err"))
+        _ = try await child.line(after: "ready")
+        return MockService(child: child, pipe: pipe)
+    }
+
+    private var environment: [String: String] {
+        let machines = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
+        let libraries = machines.flatMap { ["usr/lib/\($0)", "lib/\($0)"] }
+        func places(_ all: [String]) -> String {
+            all.map { tools.appending(FilePath($0)).display }.joined(separator: ":")
+        }
+        return [
+            "LD_LIBRARY_PATH": places(libraries), "PYTHONPATH": places(["usr/lib/python3/dist-packages"]),
+            "GI_TYPELIB_PATH": places(machines.map { "usr/lib/\($0)/girepository-1.0" }),
+            "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin",
+        ]
+    }
+}
+
+/// A service on a ``PrivateBus``.
+package final class MockService {
+    package enum Kind: String, Sendable {
+        case networkManager = "networkmanager", modemManager = "modemmanager", nonsense
+    }
+
+    private let child: Child
+    private let pipe: FilePath
+    private var told = 0
+
+    fileprivate init(child: Child, pipe: FilePath) {
+        self.child = child
+        self.pipe = pipe
+    }
+
+    /// Has it run a line of Python, with what `network_mock.py` offers, and returns when it has.
+    package func tell(_ line: String) async throws {
+        told += 1
+        let order = Array("\(told) \(line)\n".utf8)
+        let file = try Descriptor.open(pipe, for: .updating)
+        try file.write(order, named: pipe)
+        let answer = try await eventually("the mock has run “\(line)”") { () -> String? in
+            try child.mustRun()
+            return try child.printed().split(separator: "\n").last {
+                $0 == "done \(told)" || $0.hasPrefix("failed \(told) ")
+            }.map(String.init)
+        }
+        guard answer == "done \(told)" else { throw Refused(description: answer) }
+    }
+
+    /// It is gone, as after a crash.
+    package func end() { child.end(with: SIGKILL) }
+
+    package struct Refused: Error, CustomStringConvertible { package let description: String }
+}

@@ -1,0 +1,77 @@
+import Core
+import Glibc
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Linux
+
+/// A ``ManagerNews`` that listens, and what it has told.
+final class Listening: Sendable {
+    let news: ManagerNews
+    private let heard = Heard()
+    private let task: Task<Void, any Error>
+
+    private final class Heard: Sendable {
+        let reports = Mutex<[NetworkReport]>([])
+        let thread = Atomic<Int32>(0)
+    }
+
+    init(
+        _ address: String, backoff: Backoff = Backoff(first: .milliseconds(20), ceiling: .milliseconds(200)),
+        patience: Duration = .seconds(60)
+    ) throws {
+        let (news, heard) = (try ManagerNews(address: address, backoff: backoff, patience: patience), heard)
+        self.news = news
+        task = Task {
+            try await news.run { report in
+                heard.thread.store(Self.current, ordering: .relaxed)
+                heard.reports.withLock { $0.append(report) }
+            }
+        }
+    }
+
+    /// The number of the thread that asks, from `PID/task/NUMBER`.
+    private static var current: Int32 {
+        Files.linkTarget("/proc/thread-self").flatMap { Int32($0.name.display) } ?? 0
+    }
+
+    deinit { news.stop() }
+
+    /// The last report.
+    var report: NetworkReport? { heard.reports.withLock { $0.last } }
+    var count: Int { heard.reports.withLock { $0.count } }
+    /// The listening thread, once it has told something.
+    var thread: Int32 { heard.thread.load(ordering: .relaxed) }
+
+    /// Waits until the last report is such a one.
+    @discardableResult
+    func until(_ what: String, _ holds: @escaping (NetworkReport) -> Bool) async throws -> NetworkReport {
+        do {
+            return try await eventually(what) { self.report.flatMap { holds($0) ? $0 : nil } }
+        } catch {
+            Issue.record("the last report: \(String(describing: report))")
+            throw error
+        }
+    }
+
+    /// Waits until NetworkManager says this of an interface.
+    @discardableResult
+    func until(_ interface: String, is metered: NetworkReport.Metered) async throws -> NetworkReport {
+        try await until("\(interface) is \(metered)") {
+            $0.networkManager.isRunning && $0.networkManager.devices[interface]?.metered == metered
+        }
+    }
+
+    /// Returns when the task that it ran in was cancelled, and it has ended.
+    func cancel() async throws {
+        task.cancel()
+        try await task.value
+    }
+
+    /// Returns when it has ended.
+    func stop() async throws {
+        news.stop()
+        try await task.value
+    }
+}

@@ -1,0 +1,80 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Linux
+
+@Suite("What ModemManager says", .serialized, .timeLimit(.minutes(Patience.minutes(2))))
+struct ModemManagerTests {
+    private static var isPossible: ConditionTrait {
+        .enabled("\(PrivateBus.need)") { await PrivateBus.isPossible.value }
+    }
+
+    @Test("which interface a connected modem carries, and whether it roams, is told with each change", isPossible)
+    func roaming() async throws {
+        let bus = try await PrivateBus()
+        try await bus.start()
+        let modems = try await bus.play(.modemManager)
+        let listening = try Listening(bus.address)
+        try await listening.until("it runs") { $0.modemManager.isRunning && $0.modemManager.bearers.isEmpty }
+        try await modems.tell("add_modem(0, 'wwan0', 1)")
+        let home = try await listening.until("a modem") { $0.modemManager.bearers["wwan0"] != nil }
+        #expect(home.bearer("wwan0") == NetworkReport.Bearer(isRoaming: false, operatorCode: "26201"))
+        #expect(home.bearer("eth0") == nil)
+        let states: [(Int, Bool?)] = [
+            (5, true), (6, false), (7, true), (9, false), (10, true), (2, nil), (8, nil), (5, true),
+        ]
+        for (state, isRoaming) in states {
+            try await modems.tell("registration(0, \(state))")
+            try await listening.until("\(state)") { $0.modemManager.bearers["wwan0"]?.isRoaming == isRoaming }
+        }
+        try await modems.tell("bearer_connected(0, False)")
+        try await listening.until("it is not connected") { $0.modemManager.bearers.isEmpty }
+        try await modems.tell("bearer_connected(0, True)")
+        try await listening.until("it is connected") { $0.modemManager.bearers["wwan0"]?.isRoaming == true }
+        try await modems.tell("add_modem(1, 'wwan1', 1)")
+        try await listening.until("two modems") { $0.modemManager.bearers.keys.sorted() == ["wwan0", "wwan1"] }
+        try await modems.tell("remove_modem(0)")
+        try await listening.until("one modem") { $0.modemManager.bearers.keys.sorted() == ["wwan1"] }
+        try await listening.stop()
+    }
+
+    @Test("when it goes, roaming stays a warning and home is no permission", isPossible)
+    func vanishing() async throws {
+        let bus = try await PrivateBus()
+        try await bus.start()
+        let modems = try await bus.play(.modemManager)
+        try await modems.tell("add_modem(0, 'wwan0', 5); add_modem(1, 'wwan1', 1)")
+        let listening = try Listening(bus.address)
+        try await listening.until("two modems") { $0.modemManager.bearers.count == 2 }
+        modems.end()
+        let gone = try await listening.until("it is gone") { !$0.modemManager.isRunning }
+        #expect(gone.bearer("wwan0")?.isRoaming == true)
+        #expect(gone.bearer("wwan1") == NetworkReport.Bearer(isRoaming: nil, operatorCode: "26201"))
+        let again = try await bus.play(.modemManager)
+        try await listening.until("it is back") { $0.modemManager.isRunning && $0.modemManager.bearers.isEmpty }
+        try await listening.stop()
+        withExtendedLifetime(again) {}
+    }
+
+    @Test("values of the wrong type are no values, and what it does not tell is told when somebody asks", isPossible)
+    func wrongTypes() async throws {
+        let bus = try await PrivateBus()
+        try await bus.start()
+        let modems = try await bus.play(.modemManager)
+        try await modems.tell("add_modem(0, 'wwan0', 1); add_modem(1, 'wwan1', 1)")
+        let listening = try Listening(bus.address)
+        try await listening.until("two modems") { $0.modemManager.bearers.count == 2 }
+        let first = "MODEMS + '/Modem/0'"
+        try await modems.tell("change(\(first), MOBILE, RegistrationState=String('home'), OperatorCode=UInt32(1))")
+        try await listening.until("nobody knows") { $0.modemManager.bearers["wwan0"] == NetworkReport.Bearer() }
+        // The bearers are among what it tells together with the strength of the signal, which is not listened to.
+        try await modems.tell("change(\(first), MODEM, Bearers=Paths(['/', '/nowhere']))")
+        listening.news.lookAgain()
+        try await listening.until("one modem") { $0.modemManager.bearers.keys.sorted() == ["wwan1"] }
+        try await modems.tell("change(MODEMS + '/Bearer/1', BEARER, Connected=String('yes'))")
+        listening.news.lookAgain()
+        try await listening.until("no modem") { $0.modemManager.bearers.isEmpty }
+        try await listening.stop()
+    }
+}
