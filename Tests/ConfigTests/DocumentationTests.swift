@@ -81,7 +81,7 @@ struct DocumentationTests {
         "each example loads without a warning",
         arguments: [
             "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
-            "without-copies.yaml",
+            "without-copies.yaml", "by-the-clock.yaml",
         ])
     func examples(_ name: String) throws {
         let loaded = try Settings.load(
@@ -94,7 +94,8 @@ struct DocumentationTests {
     func allExamples() throws {
         #expect(
             try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }.sorted() == [
-                "cameras.yaml", "move-after-upload.yaml", "nas-folder.yaml", "sluice.yaml", "two-destinations.yaml",
+                "by-the-clock.yaml", "cameras.yaml", "move-after-upload.yaml", "nas-folder.yaml", "sluice.yaml",
+                "two-destinations.yaml",
                 "without-copies.yaml",
             ])
     }
