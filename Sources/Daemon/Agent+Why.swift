@@ -16,7 +16,7 @@ package struct WhyAnswer: Codable, Sendable, Hashable {
     package var folder: String?
     package var path: String
     /// As ``UploadView/state``; for a file that is no upload `settling`, `gathering`, `expected`, `left_alone`, `known`,
-    /// `outside`.
+    /// `outside`, `unknown`.
     package var state: String
     /// One sentence.
     package var text: String
@@ -93,20 +93,34 @@ extension Agent {
         }
         let rules = house.settings.folders.map(\.watch)
         let now = house.clocks.wall()
-        switch try await blocking({ Standing.of(path, rules: rules, now: now) }) {
+        let (standing, found): (Standing, Found?)
+        do {
+            // A folder on a server that is gone may never answer, and is asked by nobody who counts.
+            (standing, found) = try await SlowDisk(patience: .seconds(3)).run { _ in
+                let standing = Standing.of(path, rules: rules, now: now)
+                guard case .taken(let folder) = standing, let rule = rules.first(where: { $0.name == folder }),
+                    let relative = Standing.relative(of: path, in: rule), let look = try FileLook.ifPresent(at: path)
+                else { return (standing, nil) }
+                return (standing, Found(relative: relative, look: look))
+            }
+        } catch is SlowDisk.Silent { return told("unknown", nil, "its disk does not answer") }
+        switch standing {
         case .outside: return told("outside", nil, "it lies in no folder that is watched")
         case .leftAlone(let folder, let reason): return told("left_alone", folder, "it \(reason)")
         case .taken(let folder):
-            guard let rule = rules.first(where: { $0.name == folder }),
-                let relative = try await blocking({ Standing.relative(of: path, in: rule) }),
-                let look = try await blocking({ try FileLook.ifPresent(at: path) })
-            else { return told("expected", folder, "it is not there any more") }
-            if look.size == 0, house.folder(folder)?.empty == .skip {
+            guard let found else { return told("expected", folder, "it is not there any more") }
+            if found.look.size == 0, house.folder(folder)?.empty == .skip {
                 return told(
                     "left_alone", folder, "it is empty, and folder \(folder) leaves such files alone (empty: skip)")
             }
-            return told(try await state(folder, relative), folder, try await fate(folder, relative, look))
+            return told(
+                try await state(folder, found.relative), folder, try await fate(folder, found.relative, found.look))
         }
+    }
+
+    private struct Found: Sendable {
+        let relative: FilePath
+        let look: FileLook
     }
 
     private func state(_ folder: String, _ relative: FilePath) async throws -> String {
