@@ -26,7 +26,7 @@ struct Section: Sendable {
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
             "retry", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging", "export",
-            "removable", "windows", "bandwidth",
+            "removable", "windows", "bandwidth", "quotas",
         ],
         later: laterPolicy,
         elsewhere: [
@@ -46,15 +46,22 @@ struct Section: Sendable {
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
-        path: "destinations.*", keys: ["type", "concurrency", "retry", "windows", "bandwidth"],
+        path: "destinations.*", keys: ["type", "concurrency", "retry", "windows", "bandwidth", "quotas"],
         later: ["taken"] + laterPolicy)
     static let destinationRetry = Section(path: "destinations.*.retry", keys: retryKeys)
     static let policy = Section(
-        path: "policy", keys: ["concurrency", "order", "retry", "windows", "bandwidth"], later: laterPolicy)
+        path: "policy", keys: ["concurrency", "order", "retry", "windows", "bandwidth", "quotas"], later: laterPolicy)
     /// An item of any `windows`.
     static let window = Section(path: "windows[]", keys: ["between", "except"])
     /// An item of any `bandwidth`.
     static let rate = Section(path: "bandwidth[]", keys: ["limit", "between", "except"])
+    /// An item of any `quotas`.
+    static let quota = Section(
+        path: "quotas[]", keys: ["per", "starts_on", "bytes", "files", "network"],
+        elsewhere: [
+            "between": "a quota counts whole hours, days, weeks or months; the time of the day stands under `windows`",
+            "limit": "a quota has `bytes`, `files` or both; a rate stands under `bandwidth`",
+        ])
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: retryKeys)
     static let control = Section(path: "control", keys: ["socket"], later: ["web"])
@@ -62,11 +69,11 @@ struct Section: Sendable {
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
     private static let retryKeys = ["first", "max", "attempts"]
-    private static let laterPolicy = ["metered", "networks", "quotas", "limit", "power"]
+    private static let laterPolicy = ["metered", "networks", "limit", "power"]
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, window, rate,
+        destinationRetry, policy, concurrency, window, rate, quota,
         retry, control, secret,
     ]
 

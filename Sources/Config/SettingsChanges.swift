@@ -51,6 +51,7 @@ package struct SettingsChanges: Hashable, Sendable {
                     ), ("order", old.policy.order != new.policy.order), ("retry", old.policy.retry != new.policy.retry),
                     ("windows", old.policy.rules.windows != new.policy.rules.windows),
                     ("bandwidth", old.policy.rules.bandwidth != new.policy.rules.bandwidth),
+                    ("quotas", old.policy.rules.quotas != new.policy.rules.quotas),
                 ]
             ),
         ]
@@ -129,6 +130,7 @@ package struct SettingsChanges: Hashable, Sendable {
         (old.concurrency != new.concurrency ? ["concurrency"] : []) + (old.retry != new.retry ? ["retry"] : [])
             + (old.rules.windows != new.rules.windows ? ["windows"] : [])
             + (old.rules.bandwidth != new.rules.bandwidth ? ["bandwidth"] : [])
+            + (old.rules.quotas != new.rules.quotas ? ["quotas"] : [])
     }
 }
 

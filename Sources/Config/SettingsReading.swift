@@ -67,7 +67,7 @@ struct SettingsReading {
 
     /// What stands under the same names in `policy`, a destination and a folder.
     func rules(_ fields: Fields) -> PolicyRules {
-        PolicyRules(windows: windows(fields), bandwidth: bandwidth(fields))
+        PolicyRules(windows: windows(fields), bandwidth: bandwidth(fields), quotas: quotas(fields))
     }
 
     /// - Parameter otherwise: For what the section does not set.

@@ -106,6 +106,19 @@ struct Canonical {
         }
         return (windows.isEmpty ? [] : ["windows: [\(windows.joined(separator: ", "))]"])
             + (rates.isEmpty ? [] : ["bandwidth: [\(rates.joined(separator: ", "))]"])
+            + (rules.quotas.isEmpty ? [] : ["quotas: [\(rules.quotas.map(quota).joined(separator: ", "))]"])
+    }
+
+    private static func quota(_ quota: Quota) -> String {
+        let period =
+            switch quota.period {
+            case .hour: "hour"
+            case .day: "day"
+            case .week(let first): "week, starts_on: \(first.rawValue)"
+            case .month(let first): "month, starts_on: \(first)"
+            }
+        return "{per: \(period)" + (quota.bytes.map { ", bytes: \(amount($0))" } ?? "")
+            + (quota.files.map { ", files: \($0)" } ?? "") + ", network: \(quota.network.rawValue)}"
     }
 
     private static func window(_ window: Window) -> String {
