@@ -67,7 +67,12 @@ struct Backlog: Sendable {
                 let remote = RemoteObject(id: nil, url: nil, verifiedBy: "offset")
                 try await store.finish(
                     claim.upload.id, .verified(remote),
-                    spending: .init(bytes: claim.upload.size, network: "any", day: LocalTime(clocks.wall()).date))
+                    payments: [
+                        Payment(
+                            SpendingAccount(
+                                destination: claim.upload.destination, folder: claim.upload.folder, network: .any),
+                            Spending(bytes: claim.upload.size, files: 1))
+                    ])
                 if let staging { try Files.removeIfPresent(staging.appending(claim.asset.stagedName)) }
                 try await store.finishRelease(claim.asset.id, .kept)
             }

@@ -60,6 +60,13 @@ struct Section: Sendable {
     /// An item of any `networks`.
     static let network = Section(
         path: "networks[]", keys: ["interface", "ssid", "gateway", "subnet", "roaming", "metered", "allowed"])
+    /// An item of any `quotas`.
+    static let quota = Section(
+        path: "quotas[]", keys: ["per", "starts_on", "bytes", "files", "network"],
+        elsewhere: [
+            "between": "a quota counts whole hours, days, weeks or months; the time of the day stands under `windows`",
+            "limit": "a quota has `bytes`, `files` or both; a rate stands under `bandwidth`",
+        ])
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: retryKeys)
     static let control = Section(path: "control", keys: ["socket"], later: ["web"])
@@ -68,12 +75,12 @@ struct Section: Sendable {
 
     private static let retryKeys = ["first", "max", "attempts"]
     /// What `policy`, each destination and each folder may say.
-    private static let rules = ["windows", "bandwidth", "metered", "metered_unknown", "networks"]
-    private static let laterPolicy = ["quotas", "limit", "power"]
+    private static let rules = ["windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas"]
+    private static let laterPolicy = ["limit", "power"]
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, window, rate, metered, network, retry, control, secret,
+        destinationRetry, policy, concurrency, window, rate, metered, network, quota, retry, control, secret,
     ]
 
     /// What to say about a key that the section does not have.

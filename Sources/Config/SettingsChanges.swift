@@ -133,7 +133,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("windows", old.windows != new.windows), ("bandwidth", old.bandwidth != new.bandwidth),
             ("metered", old.metered != new.metered),
             ("metered_unknown", old.meteredUnknown != new.meteredUnknown),
-            ("networks", old.networks != new.networks),
+            ("networks", old.networks != new.networks), ("quotas", old.quotas != new.quotas),
         ]
     }
 }

@@ -69,7 +69,8 @@ struct SettingsReading {
     func rules(_ fields: Fields) -> PolicyRules {
         PolicyRules(
             windows: windows(fields), bandwidth: bandwidth(fields), metered: metered(fields),
-            meteredUnknown: fields.take("metered_unknown", as: .choice)?.value, networks: networks(fields))
+            meteredUnknown: fields.take("metered_unknown", as: .choice)?.value, networks: networks(fields),
+            quotas: quotas(fields))
     }
 
     /// - Parameter otherwise: For what the section does not set.

@@ -10,16 +10,19 @@ package struct PolicyRules: Hashable, Sendable {
     package var meteredUnknown: UnknownNetwork?
     /// The first that says something of a network counts, and the strictest of the three places.
     package var networks: [NetworkRule]
+    /// Nothing goes of which one of them is used up; ``QuotaBook`` counts.
+    package var quotas: [Quota]
 
     package init(
         windows: [Window] = [], bandwidth: [RateRule] = [], metered: MeteredRule? = nil,
-        meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = []
+        meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = [], quotas: [Quota] = []
     ) {
         self.windows = windows
         self.bandwidth = bandwidth
         self.metered = metered
         self.meteredUnknown = meteredUnknown
         self.networks = networks
+        self.quotas = quotas
     }
 
     /// How fast bytes may go, always or while a window is open.
@@ -36,7 +39,9 @@ package struct PolicyRules: Hashable, Sendable {
     }
 
     /// Nothing of it depends on what the clock on the wall shows.
-    package var isTimeless: Bool { windows.isEmpty && bandwidth.allSatisfy { $0.window == nil } }
+    package var isTimeless: Bool {
+        windows.isEmpty && bandwidth.allSatisfy { $0.window == nil } && quotas.isEmpty
+    }
 
     private var opening: Timetable<Bool> { Timetable(anyOf: windows) }
 
@@ -56,8 +61,11 @@ package struct PolicyRules: Hashable, Sendable {
 
     /// - Parameter place: Where it stands, for people: `policy`, `destinations.nas`, `folder door`.
     func holds(_ place: String, in world: Admission.World) -> [Hold] {
-        [closed(place, world), still(place, world)].compactMap { $0 }
+        [closed(place, world), still(place, world), uncounted(world)].compactMap { $0 }
     }
+
+    /// Nobody knows in which stretch of the calendar bytes would count.
+    private func uncounted(_ world: Admission.World) -> Hold? { quotas.isEmpty ? nil : world.clockTrouble }
 
     private func closed(_ place: String, _ world: Admission.World) -> Hold? {
         if windows.isEmpty { return nil }

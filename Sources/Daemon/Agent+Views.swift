@@ -250,7 +250,7 @@ extension Agent {
     }
 
     private func destinationViews(_ tallies: [Tally]) async throws -> [DestinationView] {
-        let day = LocalTime(house.clocks.wall()).date
+        let today = Period.day.interval(around: house.clocks.wall(), in: .local).lowerBound
         var views: [DestinationView] = []
         for destination in house.settings.destinations {
             let hold = await dispatcher.hold(of: destination.name)
@@ -262,7 +262,7 @@ extension Agent {
                     name: destination.name, type: destination.type, state: hold?.text ?? "up",
                     hold: hold.map(HoldView.init), running: await dispatcher.running(to: destination.name),
                     waiting: waiting.reduce(0) { $0 + $1.uploads },
-                    sentToday: try await house.store.spent(destination: destination.name, day: day),
+                    sentToday: try await house.store.spent(since: today, destination: destination.name).bytes,
                     limit: house.lanes.rate(ofDestination: destination.name)))
         }
         return views

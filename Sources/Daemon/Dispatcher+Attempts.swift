@@ -76,17 +76,21 @@ extension Dispatcher {
                 }
                 verdicts.append(verdict)
             }
-            let day = LocalTime(house.clocks.wall()).date
             let states = try await house.store.finish(
                 zip(ends, verdicts).map { end, verdict in
-                    Store.Ending(
-                        end.claim.upload.id, verdict.outcome,
-                        spending: .init(bytes: verdict.spent, network: "any", day: day))
+                    Store.Ending(end.claim.upload.id, verdict.outcome, payments: [payment(end.claim.upload, verdict)])
                 })
             for ((end, verdict), state) in zip(zip(ends, verdicts), states) { ended(end.claim, verdict, state) }
         } catch {
             await unrecorded(ends.map(\.claim), error)
         }
+    }
+
+    private func payment(_ upload: UploadRecord, _ verdict: UploadRun.Verdict) -> Payment {
+        let isDone = if case .verified = verdict.outcome { true } else { false }
+        return Payment(
+            SpendingAccount(destination: upload.destination, folder: upload.folder, network: .any),
+            Spending(bytes: verdict.spent, files: isDone ? 1 : 0))
     }
 
     private func ended(_ claim: Claim, _ verdict: UploadRun.Verdict, _ state: UploadState?) {

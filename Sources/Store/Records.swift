@@ -159,6 +159,8 @@ package struct Claim: Sendable, Hashable {
     package var upload: UploadRecord
     package var asset: AssetRecord
     package var checkpoint: Checkpoint?
+    /// What may be sent for it first, where that was reserved.
+    package var step: ReservedStep?
 }
 
 package struct EventRecord: Sendable, Hashable {

@@ -155,15 +155,30 @@ enum Schema {
         ) STRICT;
         CREATE INDEX failure_upload ON failure (upload, id);
 
-        -- What was sent, retransmissions included.
+        -- What was sent, retransmissions included: a row for an hour, and for a whole day of what is long ago.
         CREATE TABLE usage (
+            hour INTEGER NOT NULL,                 -- when it began, by the clock on the wall, ms since 1970
+            ends INTEGER NOT NULL,                 -- and when it ended
             destination TEXT NOT NULL,
-            network TEXT NOT NULL,                 -- network class
-            day TEXT NOT NULL,                     -- local day, YYYY-MM-DD
+            folder TEXT NOT NULL,                  -- empty: for no file
+            network TEXT NOT NULL,                 -- NetworkClass
             bytes INTEGER NOT NULL,
             files INTEGER NOT NULL,
-            PRIMARY KEY (destination, network, day)
+            counted INTEGER,                       -- another hour in which it counts: its own was still to come then
+            PRIMARY KEY (hour, destination, folder, network)
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX usage_counted ON usage (counted) WHERE counted IS NOT NULL;
+
+        -- What transfers that run may send, and perhaps have: sent, for all that is known after a crash.
+        CREATE TABLE usage_step (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            hour INTEGER NOT NULL,
+            destination TEXT NOT NULL,
+            folder TEXT NOT NULL,
+            network TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            files INTEGER NOT NULL
+        ) STRICT;
 
         -- What stops a file from being picked up again: one row a path, of the version seen last.
         CREATE TABLE tombstone (

@@ -23,9 +23,12 @@ extension Store {
     }
 
     /// As ``claim(_:passingOver:skippingDuplicatesOf:onRepeat:)``, for as many as there is room for: one transaction.
+    ///
+    /// - Parameter reserving: What each of them may send first, in the same transaction; `nil` for nothing.
     package func claim(
         filling room: TransferRoom, _ destination: String, passingOver folders: [String],
-        skippingDuplicatesOf alike: [String] = [], onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
+        skippingDuplicatesOf alike: [String] = [], reserving: @Sendable (Claim) -> Reservation? = { _ in nil },
+        onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> [Claim] {
         let now = clocks.monotonic().nanoseconds
         // Asked outside a transaction first, so that an idle dispatcher writes nothing.
@@ -49,8 +52,9 @@ extension Store {
                     "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
                     [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
                 try self.move(upload, by: .claimed)
-                claims.append(
-                    Claim(upload: try self.upload(upload.id) ?? upload, asset: asset, checkpoint: checkpoint))
+                var claim = Claim(upload: try self.upload(upload.id) ?? upload, asset: asset, checkpoint: checkpoint)
+                claim.step = try reserving(claim).map { try self.open($0) }
+                claims.append(claim)
             }
             return (claims, repeats)
         }
@@ -152,12 +156,13 @@ extension Store {
     package struct Ending: Sendable {
         package var id: String
         package var outcome: AttemptOutcome
-        package var spending: Spending?
+        /// Entered in the same transaction.
+        package var payments: [Payment]
 
-        package init(_ id: String, _ outcome: AttemptOutcome, spending: Spending? = nil) {
+        package init(_ id: String, _ outcome: AttemptOutcome, payments: [Payment] = []) {
             self.id = id
             self.outcome = outcome
-            self.spending = spending
+            self.payments = payments
         }
     }
 
@@ -167,14 +172,14 @@ extension Store {
     ///   same.
     @discardableResult
     package func finish(
-        _ id: String, _ outcome: AttemptOutcome, spending: Spending? = nil
+        _ id: String, _ outcome: AttemptOutcome, payments: [Payment] = []
     ) async throws -> UploadState? {
-        try await change { _ in try self.end(Ending(id, outcome, spending: spending)) }
+        try await change { _ in try self.end(Ending(id, outcome, payments: payments)) }
     }
 
     /// Ends attempts that went together, in one transaction.
     ///
-    /// - Returns: As of ``finish(_:_:spending:)``, for each.
+    /// - Returns: As of ``finish(_:_:payments:)``, for each.
     @discardableResult
     package func finish(_ endings: [Ending]) async throws -> [UploadState?] {
         try await change { _ in try endings.map { try self.end($0) } }
@@ -182,13 +187,9 @@ extension Store {
 
     private func end(_ ending: Ending) throws -> UploadState? {
         let id = ending.id
+        for payment in ending.payments { try enter(payment) }
         guard let upload = try upload(id) else { return nil }
-        let isHeld = upload.state == .uploading
-        if let spending = ending.spending {
-            let isDone = if case .verified = ending.outcome { isHeld } else { false }
-            try enter(spending, upload.destination, files: isDone ? 1 : 0)
-        }
-        guard isHeld else {
+        guard upload.state == .uploading else {
             if case .verified = ending.outcome { try noteFinished(upload) }
             return nil
         }
@@ -281,41 +282,6 @@ extension Store {
                 [.text(deletion.upload), .text(result)])
             try self.note("remote_delete", deletion.upload, ["result": result])
         }
-    }
-
-    // MARK: The ledger
-
-    /// What an attempt has sent, for the ledger: retransmissions included.
-    package struct Spending: Sendable, Hashable {
-        package var bytes: Int64
-        /// The network class.
-        package var network: String
-        /// The local day, `YYYY-MM-DD`.
-        package var day: String
-
-        package init(bytes: Int64, network: String, day: String) {
-            self.bytes = bytes
-            self.network = network
-            self.day = day
-        }
-    }
-
-    private func enter(_ spending: Spending, _ destination: String, files: Int) throws {
-        try connection.run(
-            """
-            INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5)
-            ON CONFLICT DO UPDATE SET bytes = bytes + ?4, files = files + ?5
-            """,
-            [
-                .text(destination), .text(spending.network), .text(spending.day), .integer(spending.bytes),
-                .integer(Int64(files)),
-            ])
-    }
-
-    package func spent(destination: String, day: String) throws -> Int64 {
-        try connection.first(
-            "SELECT sum(bytes) FROM usage WHERE destination = ?1 AND day = ?2", [.text(destination), .text(day)]
-        ) { $0.integer(0) } ?? 0
     }
 
     // MARK: Inside a transaction

@@ -23,6 +23,8 @@ package actor Store {
     /// The database.
     package nonisolated var path: FilePath { folder.appending(name) }
     let clocks: any Clocks
+    /// By which the ledger keeps its hours and days.
+    let zone: Zone
     /// Names this run in leases: claims of an earlier run are void, since the state folder has one daemon at a time.
     package nonisolated let owner: String
     /// What the files showed since they were opened.
@@ -60,13 +62,15 @@ package actor Store {
 
     /// Opens or makes the database in `folder`, takes the lock on the folder, and brings the form up to date.
     ///
-    /// - Parameter copies: Counts the whole copies in the staging folder: with any, a database that is not there was lost.
+    /// - Parameters:
+    ///   - zone: By which the ledger keeps its hours and days.
+    ///   - copies: Counts the whole copies in the staging folder: with any, a database that is not there was lost.
     /// - Throws: ``StateLocked`` when another process has the folder; ``StateUnusable``; `SystemError`.
     package static func open(
-        _ folder: FilePath, clocks: any Clocks, sorting: UploadSort,
+        _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, zone: Zone = .local,
         copies: @escaping @Sendable () throws -> Int = { 0 }
     ) async throws -> Store {
-        try await open(folder, StateFiles.database, clocks, sorting) { lock in
+        try await open(folder, StateFiles.database, clocks, sorting, zone) { lock in
             try StateFiles.look(at: folder, wasUsed: lock.wasUsed, copies: copies)
             return try !lock.wasUsed && copies() == 0
         }
@@ -79,14 +83,14 @@ package actor Store {
         _ folder: FilePath, clocks: any Clocks, sorting: UploadSort, isTrial: Bool
     ) async throws -> Store {
         let name = isTrial ? StateFiles.trial : StateFiles.rebuilt
-        return try await open(folder, name, clocks, sorting) { _ in
+        return try await open(folder, name, clocks, sorting, .local) { _ in
             try StateFiles.remove(name, in: folder)
             return true
         }
     }
 
     private static func open(
-        _ folder: FilePath, _ name: FilePath, _ clocks: any Clocks, _ sorting: UploadSort,
+        _ folder: FilePath, _ name: FilePath, _ clocks: any Clocks, _ sorting: UploadSort, _ zone: Zone,
         mayBegin: @escaping @Sendable (InstanceLock) throws -> Bool
     ) async throws -> Store {
         let thread = OwnThread(name: "store")
@@ -101,7 +105,8 @@ package actor Store {
                 if name == StateFiles.database { try lock.noteUse() }
                 return Opened(lock: lock, writer: writer, reader: try Self.connect(path))
             }
-            let store = Store(opened, folder: folder, name: name, thread: thread, clocks: clocks, sorting: sorting)
+            let store = Store(
+                opened, folder: folder, name: name, thread: thread, clocks: clocks, sorting: sorting, zone: zone)
             try await store.prepare()
             return store
         } catch let error as StoreError {
@@ -118,7 +123,8 @@ package actor Store {
     }
 
     private init(
-        _ opened: Opened, folder: FilePath, name: FilePath, thread: OwnThread, clocks: any Clocks, sorting: UploadSort
+        _ opened: Opened, folder: FilePath, name: FilePath, thread: OwnThread, clocks: any Clocks, sorting: UploadSort,
+        zone: Zone
     ) {
         let damage = Damage()
         writer = opened.writer
@@ -132,6 +138,7 @@ package actor Store {
         self.thread = thread
         self.clocks = clocks
         self.sorting = sorting
+        self.zone = zone
         owner = "\(getpid())-" + hexadecimal(Chance.bytes(8))
     }
 
@@ -164,6 +171,8 @@ package actor Store {
                 UploadRecord($0, 0)
             }
             for upload in left { try move(upload, by: .yielded) }
+            try closeLeftSteps()
+            try countWhatIsToCome()
         }
         if let error = commit() { throw error }
         try await sortWaiting()

@@ -109,6 +109,7 @@ struct Canonical {
             + (rules.metered.map { ["metered: \(metered($0))"] } ?? [])
             + (rules.meteredUnknown.map { ["metered_unknown: \($0.rawValue)"] } ?? [])
             + (rules.networks.isEmpty ? [] : ["networks: [\(rules.networks.map(\.yaml).joined(separator: ", "))]"])
+            + (rules.quotas.isEmpty ? [] : ["quotas: [\(rules.quotas.map(quota).joined(separator: ", "))]"])
     }
 
     private static func metered(_ rule: MeteredRule) -> String {
@@ -117,6 +118,18 @@ struct Canonical {
         case .pause: "pause"
         case .limit(let rate): "{limit: \(amount(rate))/s}"
         }
+    }
+
+    private static func quota(_ quota: Quota) -> String {
+        let period =
+            switch quota.period {
+            case .hour: "hour"
+            case .day: "day"
+            case .week(let first): "week, starts_on: \(first.rawValue)"
+            case .month(let first): "month, starts_on: \(first)"
+            }
+        return "{per: \(period)" + (quota.bytes.map { ", bytes: \(amount($0))" } ?? "")
+            + (quota.files.map { ", files: \($0)" } ?? "") + ", network: \(quota.network.rawValue)}"
     }
 
     private static func window(_ window: Window) -> String {

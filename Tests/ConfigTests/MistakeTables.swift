@@ -137,11 +137,11 @@ extension MistakeTests {
                   |           ^
             """),
         Mistake(
-            "version: 1\npolicy: {quotas: []}",
+            "version: 1\nhooks: []",
             """
-            a.yaml:2:10: policy.quotas: `quotas` is not supported by this version
-                2 | policy: {quotas: []}
-                  |          ^
+            a.yaml:2:1: hooks: `hooks` is not supported by this version
+                2 | hooks: []
+                  | ^
             """),
         Mistake(
             "version: 1\nversion: 1",

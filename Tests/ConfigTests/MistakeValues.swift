@@ -199,6 +199,63 @@ extension MistakeTests {
             "policy: {windows: [{between: 08:00-09:00, until: 3}]}",
             "43: policy.windows[0].until: no setting is called `until` here; here are allowed: between, except"),
         Mistake(
+            "policy: {quotas: 20 GB}",
+            "18: policy.quotas: takes a list of quotas, like `[{per: day, bytes: 20 GB}]`, not a single value"),
+        Mistake(
+            "policy: {quotas: [20 GB]}",
+            "19: policy.quotas[0]: takes a quota, like `{per: day, bytes: 20 GB}`, not a single value"),
+        Mistake(
+            "policy: {quotas: [{bytes: 20 GB}]}",
+            "19: policy.quotas[0].per: `per` is missing; say how long it counts: `hour`, `day`, `week` or `month`"),
+        Mistake(
+            "policy: {quotas: [{per: days, bytes: 20 GB}]}",
+            "25: policy.quotas[0].per: takes one of hour, day, week, month, not `days`; did you mean `day`?"),
+        Mistake(
+            "policy: {quotas: [{per: day}]}",
+            "19: policy.quotas[0]: limits nothing; add `bytes`, like `bytes: 20 GB`, or `files`, like `files: 500`"),
+        Mistake(
+            "policy: {quotas: [{per: day, bytes: 20}]}",
+            "37: policy.quotas[0].bytes: takes an amount with its unit, like `20 GB` or `8 MiB`, not a bare number: 20 of what?"
+        ),
+        Mistake(
+            "policy: {quotas: [{per: day, files: 1.5}]}",
+            "37: policy.quotas[0].files: takes a whole number from 0 to 1000000000, not `1.5`"),
+        Mistake(
+            "policy: {quotas: [{per: day, starts_on: 3, files: 1}]}",
+            "41: policy.quotas[0].starts_on: belongs to `per: week` and `per: month`; a day begins at midnight"),
+        Mistake(
+            "policy: {quotas: [{per: hour, starts_on: 3, files: 1}]}",
+            "42: policy.quotas[0].starts_on: belongs to `per: week` and `per: month`; an hour begins when the clock shows one"
+        ),
+        Mistake(
+            "policy: {quotas: [{per: month, starts_on: 32, files: 1}]}",
+            "43: policy.quotas[0].starts_on: takes a day of the month from 1 to 31, not `32`"),
+        Mistake(
+            "policy: {quotas: [{per: month, starts_on: mon, files: 1}]}",
+            "43: policy.quotas[0].starts_on: takes a day of the month from 1 to 31, not `mon`; days of the week belong to `per: week`"
+        ),
+        Mistake(
+            "policy: {quotas: [{per: week, starts_on: 15, files: 1}]}",
+            "42: policy.quotas[0].starts_on: takes one of mon, tue, wed, thu, fri, sat, sun, not `15`; days of the month belong to `per: month`"
+        ),
+        Mistake(
+            "policy: {quotas: [{per: week, starts_on: monday, files: 1}]}",
+            "42: policy.quotas[0].starts_on: takes one of mon, tue, wed, thu, fri, sat, sun, not `monday`; did you mean `mon`?"
+        ),
+        Mistake(
+            "policy: {quotas: [{per: day, files: 1, network: meterd}]}",
+            "49: policy.quotas[0].network: takes `any` or `metered`, not `meterd`; did you mean `metered`?"),
+        Mistake(
+            "policy: {quotas: [{per: day, bytes: 1 GB}, {per: day, files: 9, bytes: 2 GB}]}",
+            "72: policy.quotas[1].bytes: is counted by quotas[0] already, over the same time and networks; keep the smaller one"
+        ),
+        Mistake(
+            "policy: {quotas: [{per: month, files: 9}, {per: month, starts_on: 1, files: 10}]}",
+            "77: policy.quotas[1].files: is counted by quotas[0] already"),
+        Mistake(
+            "policy: {quotas: [{per: day, bytes: 1 GB, between: 08:00-09:00}]}",
+            "43: policy.quotas[0].between: a quota counts whole hours, days, weeks or months"),
+        Mistake(
             "policy: {bandwidth: 5}",
             "21: policy.bandwidth: takes a rate, like `2 MB/s`, `8 Mbit/s` or `unlimited`, not `5`"),
         Mistake(

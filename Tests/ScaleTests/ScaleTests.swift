@@ -30,7 +30,7 @@ private struct Scene {
             _ = try await store.classes()
             _ = try await store.stagedBytes()
             _ = try await store.pauses()
-            _ = try await store.spent(destination: destination, day: "2026-11-20")
+            _ = try await store.spent(since: WallTime(milliseconds: 1_795_100_000_000), destination: destination)
             _ = try await store.nextBackoff(after: MonotonicTime(nanoseconds: 0))
         }
         try await part("lists") { try await lists(folder, destination) }

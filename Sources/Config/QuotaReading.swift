@@ -1,0 +1,94 @@
+internal import Core
+
+/// Reads `quotas`, wherever they may stand.
+extension SettingsReading {
+    func quotas(_ fields: Fields) -> [Quota] {
+        let items = fields.items("quotas", expected: "a list of quotas, like `[{per: day, bytes: 20 GB}]`") ?? []
+        var read: [(index: Int, quota: Quota)] = []
+        for (index, item) in items.enumerated() {
+            let key = "\(fields.path(of: "quotas"))[\(index)]"
+            guard case .mapping = item.content else {
+                findings.error(
+                    "takes a quota, like `{per: day, bytes: 20 GB}`, not \(item.kindName)", at: item.start, key: key)
+                continue
+            }
+            let rule = Fields(item, .quota, path: key, start: item.start, findings: findings)
+            guard let quota = quota(rule) else { continue }
+            for (earlier, other) in read where other.period == quota.period && other.network == quota.network {
+                let twice = [("bytes", other.bytes, quota.bytes), ("files", other.files, quota.files)]
+                for (name, one, another) in twice where one != nil && another != nil {
+                    rule.error(
+                        "is counted by quotas[\(earlier)] already, over the same time and networks; keep the smaller one",
+                        name)
+                }
+            }
+            read.append((index, quota))
+        }
+        return read.map(\.quota)
+    }
+
+    private enum Span: String, CaseIterable { case hour, day, week, month }
+
+    private func quota(_ fields: Fields) -> Quota? {
+        fields.require("per", "say how long it counts: `hour`, `day`, `week` or `month`")
+        let period = period(fields)
+        let bytes = fields.take("bytes", as: .bytes)
+        let files = fields.take("files", as: .whole(0...1_000_000_000))
+        let network = fields.take("network", as: Reader<Quota.Network>.choice)
+        if !fields.has("bytes"), !fields.has("files") {
+            fields.findings.error(
+                "limits nothing; add `bytes`, like `bytes: 20 GB`, or `files`, like `files: 500`", at: fields.start,
+                key: fields.path)
+        }
+        guard let period, bytes != nil || files != nil else { return nil }
+        return Quota(
+            period: period, bytes: bytes?.value, files: files.map { Int64($0.value) }, network: network?.value ?? .any)
+    }
+
+    private func period(_ fields: Fields) -> Period? {
+        guard let span = fields.take("per", as: Reader<Span>.choice)?.value else { return nil }
+        switch span {
+        case .hour, .day:
+            if fields.has("starts_on") {
+                fields.error(
+                    "belongs to `per: week` and `per: month`; "
+                        + (span == .day ? "a day begins at midnight" : "an hour begins when the clock shows one"),
+                    "starts_on")
+            }
+            return span == .day ? .day : .hour
+        case .week:
+            return .week(startsOn: fields.take("starts_on", as: Reader<Weekday>.firstOfWeek)?.value ?? .mon)
+        case .month:
+            return .month(startsOn: fields.take("starts_on", as: Reader<Int>.firstOfMonth)?.value ?? 1)
+        }
+    }
+}
+
+extension Reader where Value == Weekday {
+    fileprivate static var firstOfWeek: Reader {
+        let expected = "one of \(Weekday.allCases.map(\.rawValue).joined(separator: ", "))"
+        return Reader(expected: expected) { text throws(Complaint) in
+            if let day = Weekday(rawValue: text) { return day }
+            if Int(text) != nil {
+                throw Complaint("takes \(expected), not \(quoted(text)); days of the month belong to `per: month`")
+            }
+            // `monday`, `Mon`.
+            let short = Weekday(rawValue: String(text.lowercased().prefix(3)))
+            throw Complaint(
+                "takes \(expected), not \(quoted(text))" + (short.map { "; did you mean `\($0.rawValue)`?" } ?? ""))
+        }
+    }
+}
+
+extension Reader where Value == Int {
+    fileprivate static var firstOfMonth: Reader {
+        let expected = "a day of the month from 1 to 31"
+        return Reader(expected: expected, isPlain: true) { text throws(Complaint) in
+            if let day = Int(text), String(day) == text, (1...31).contains(day) { return day }
+            let isWeekday = Weekday(rawValue: String(text.lowercased().prefix(3))) != nil
+            throw Complaint(
+                "takes \(expected), not \(quoted(text))" + (isWeekday ? "; days of the week belong to `per: week`" : "")
+            )
+        }
+    }
+}

@@ -1,0 +1,274 @@
+/// What was spent of every quota in the stretch of the calendar that it counts now, and so what may still go.
+///
+/// A value without a clock or a file: the ledger on disk is the truth, and this is what was read from it, kept up to date.
+/// What is not read yet counts as used up. Nothing is ever counted below what was spent: what is reserved for a transfer
+/// (``open(_:_:for:at:)``) counts until it is settled, also over the end of a stretch.
+package struct QuotaBook: Hashable, Sendable {
+    /// Where a quota stands.
+    package enum Place: Hashable, Sendable {
+        case policy
+        case destination(String)
+        case folder(String)
+
+        /// As holds name it: `destinations.nas`.
+        package var words: String {
+            switch self {
+            case .policy: "policy"
+            case .destination(let name): "destinations.\(name)"
+            case .folder(let name): "folder \(name)"
+            }
+        }
+    }
+
+    /// What is to be sent: where, for which folder, and over what.
+    package struct Class: Hashable, Sendable {
+        package var destination: String
+        /// `nil`: for no file, such as a look at whether the destination is there.
+        package var folder: String?
+        /// Whether the network counts as metered.
+        package var isMetered: Bool
+
+        package init(_ destination: String, from folder: String?, isMetered: Bool) {
+            self.destination = destination
+            self.folder = folder
+            self.isMetered = isMetered
+        }
+    }
+
+    /// One quota and how it stands.
+    package struct Line: Hashable, Sendable {
+        package let place: Place
+        package let quota: Quota
+        /// `nil` before the first look at the clock.
+        package fileprivate(set) var stretch: Range<WallTime>?
+        /// In this stretch, without what is reserved; `nil` until it is read from the ledger.
+        package fileprivate(set) var spent: Spending?
+        /// For what is under way.
+        package fileprivate(set) var reserved = Spending.none
+        fileprivate var bytesUsedUp: WallTime?
+        fileprivate var filesUsedUp: WallTime?
+    }
+
+    /// What is to be read from the ledger, and handed to ``recount(_:spent:at:)``.
+    package struct Recount: Hashable, Sendable {
+        fileprivate var line: Int
+        /// The sum of all that was sent since then.
+        package var since: WallTime
+        /// Only what went there; `nil` for everything.
+        package var destination: String?
+        /// Only what came from there; `nil` for everything.
+        package var folder: String?
+        /// Only what went over metered networks.
+        package var isMetered: Bool
+    }
+
+    /// What may still be sent.
+    package struct Room: Hashable, Sendable {
+        /// `nil`: no quota counts bytes.
+        package var bytes: Int64?
+        /// To be begun; `nil`: no quota counts files.
+        package var files: Int64?
+        /// The quota that leaves the fewest bytes.
+        package var binding: Line?
+    }
+
+    package private(set) var lines: [Line]
+    private var steps: [Int64: Step] = [:]
+
+    private struct Step: Hashable, Sendable {
+        var spending: Spending
+        var kind: Class
+    }
+
+    /// - Parameter earlier: The book that this one takes the place of, after a reload: what is counted already need not be
+    ///   read again, and what is under way stays reserved.
+    package init(
+        policy: PolicyRules, destinations: [(name: String, rules: PolicyRules)] = [],
+        folders: [(name: String, rules: PolicyRules)] = [], after earlier: QuotaBook? = nil
+    ) {
+        let places: [(Place, PolicyRules)] =
+            [(.policy, policy)] + destinations.map { (.destination($0.name), $0.rules) }
+            + folders.map { (.folder($0.name), $0.rules) }
+        lines = places.flatMap { place, rules in rules.quotas.map { Line(place: place, quota: $0) } }
+        guard let earlier else { return }
+        steps = earlier.steps
+        for number in lines.indices {
+            let line = lines[number]
+            if let same = earlier.lines.first(where: { $0.place == line.place && $0.quota == line.quota }) {
+                lines[number] = same
+            } else {
+                lines[number].reserved = steps.values.filter { line.counts($0.kind) }.map(\.spending).reduce(.none, +)
+            }
+        }
+    }
+
+    // MARK: Time
+
+    /// Looks at the clock. A stretch that ended makes way for the next one, in which nothing is spent yet.
+    ///
+    /// - Returns: What has to be read: all at first, and whatever a clock that was set back put into an earlier stretch.
+    package mutating func advance(to now: WallTime, in zone: Zone) -> [Recount] {
+        for number in lines.indices {
+            let stretch = lines[number].stretch
+            if let stretch, stretch.contains(now) {
+                lines[number].note(at: now)
+                continue
+            }
+            let next = lines[number].quota.period.interval(around: now, in: zone)
+            lines[number].begin(next, isNext: stretch.map { $0.upperBound <= next.lowerBound } ?? false, at: now)
+        }
+        return lines.indices.compactMap { number in
+            let line = lines[number]
+            guard line.spent == nil, let since = line.stretch?.lowerBound else { return nil }
+            var recount = Recount(line: number, since: since, isMetered: line.quota.network == .metered)
+            switch line.place {
+            case .policy: break
+            case .destination(let name): recount.destination = name
+            case .folder(let name): recount.folder = name
+            }
+            return recount
+        }
+    }
+
+    /// - Parameter spent: As the ledger has it, without what is reserved.
+    package mutating func recount(_ recount: Recount, spent: Spending, at now: WallTime) {
+        // Asked of another book, or before the clock was set once more: the answer is to another question.
+        guard lines.indices.contains(recount.line), lines[recount.line].stretch?.lowerBound == recount.since else {
+            return
+        }
+        lines[recount.line].spent = spent
+        lines[recount.line].note(at: now)
+    }
+
+    /// When the first hold ends by itself.
+    package var nextChange: WallTime? {
+        lines.flatMap { $0.holds(isStarting: true) }.compactMap(\.until).min()
+    }
+
+    // MARK: Spending
+
+    /// Counts what was sent without being reserved.
+    package mutating func spend(_ spending: Spending, for kind: Class, at now: WallTime) {
+        change(kind, at: now) { $0.spent? += spending }
+    }
+
+    /// Counts what a transfer may send next as if it were sent.
+    ///
+    /// - Parameter step: Its number in the ledger.
+    package mutating func open(_ step: Int64, _ spending: Spending, for kind: Class, at now: WallTime) {
+        guard steps.updateValue(Step(spending: spending, kind: kind), forKey: step) == nil else { return }
+        change(kind, at: now) { $0.reserved += spending }
+    }
+
+    /// In place of what was reserved, counts what was sent: in the stretch of today, whenever that was.
+    package mutating func settle(_ step: Int64, _ actual: Spending, at now: WallTime) {
+        guard let open = steps.removeValue(forKey: step) else { return }
+        change(open.kind, at: now) { line in
+            line.reserved.bytes -= open.spending.bytes
+            line.reserved.files -= open.spending.files
+            line.spent? += actual
+        }
+    }
+
+    private mutating func change(_ kind: Class, at now: WallTime, _ body: (inout Line) -> Void) {
+        for number in lines.indices where lines[number].counts(kind) {
+            body(&lines[number])
+            lines[number].note(at: now)
+        }
+    }
+
+    // MARK: Answers
+
+    /// The quotas that are used up, as of the last look at the clock.
+    ///
+    /// - Parameter isStarting: Whether a file may be begun. What is under way goes on with what it has reserved, and past a
+    ///   quota of files.
+    package func holds(for kind: Class, isStarting: Bool = true) -> [Hold] {
+        lines.filter { $0.counts(kind) }.flatMap { $0.holds(isStarting: isStarting) }
+    }
+
+    /// What may be reserved now: as much as the tightest of the quotas leaves.
+    package func room(for kind: Class) -> Room {
+        var room = Room()
+        for line in lines where line.counts(kind) {
+            if let left = line.bytesLeft, room.bytes.map({ left < $0 }) ?? true {
+                room.bytes = left
+                room.binding = line
+            }
+            if let left = line.filesLeft { room.files = min(left, room.files ?? .max) }
+        }
+        return room
+    }
+}
+
+extension QuotaBook.Line {
+    /// Without what is reserved; `nil`: bytes are not counted.
+    package var bytesLeft: Int64? { left(quota.bytes, spent?.bytes, reserved.bytes) }
+    /// To be begun; `nil`: files are not counted.
+    package var filesLeft: Int64? { left(quota.files, spent?.files, reserved.files) }
+
+    private func left(_ limit: Int64?, _ spent: Int64?, _ reserved: Int64) -> Int64? {
+        guard let limit else { return nil }
+        guard let spent else { return 0 }
+        return max(0, limit - min(limit, spent) - max(0, reserved))
+    }
+
+    func counts(_ kind: QuotaBook.Class) -> Bool {
+        guard quota.counts(isMetered: kind.isMetered) else { return false }
+        return switch place {
+        case .policy: true
+        case .destination(let name): name == kind.destination
+        case .folder(let name): name == kind.folder
+        }
+    }
+
+    /// - Parameter isNext: It follows upon the one that was counted.
+    fileprivate mutating func begin(_ stretch: Range<WallTime>, isNext: Bool, at now: WallTime) {
+        self.stretch = stretch
+        // What was never read may have been spent in this one.
+        spent = isNext && spent != nil ? Spending.none : nil
+        if quota.bytes != 0 { bytesUsedUp = nil }
+        if quota.files != 0 { filesUsedUp = nil }
+        note(at: now)
+    }
+
+    /// Keeps since when it is used up: not since a moment that is yet to come, where the clock was set back.
+    fileprivate mutating func note(at now: WallTime) {
+        bytesUsedUp = bytesLeft == 0 ? min(bytesUsedUp ?? now, now) : nil
+        filesUsedUp = filesLeft == 0 ? min(filesUsedUp ?? now, now) : nil
+    }
+
+    func holds(isStarting: Bool) -> [Hold] {
+        guard let spent else {
+            return [
+                Hold(
+                    .quota, since: bytesUsedUp ?? filesUsedUp ?? WallTime(milliseconds: 0),
+                    text: "what was spent of the quota of \(place.words) has not been read yet")
+            ]
+        }
+        var holds: [Hold] = []
+        // A quota of nothing is one of nothing tomorrow, too.
+        if let limit = quota.bytes, let words = quota.byteWords,
+            isStarting ? bytesLeft == 0 : spent.bytes >= limit, let since = bytesUsedUp
+        {
+            holds.append(
+                hold(
+                    since, limit, words, shownBytes(spent.bytes), reserved.bytes > 0 ? shownBytes(reserved.bytes) : nil)
+            )
+        }
+        if isStarting, let limit = quota.files, let words = quota.fileWords, filesLeft == 0, let since = filesUsedUp {
+            holds.append(hold(since, limit, words, "\(spent.files)", reserved.files > 0 ? "\(reserved.files)" : nil))
+        }
+        return holds
+    }
+
+    private func hold(_ since: WallTime, _ limit: Int64, _ words: String, _ spent: String, _ reserved: String?) -> Hold
+    {
+        let text =
+            limit == 0
+            ? "the quota of \(place.words) allows nothing: \(words)"
+            : "the quota of \(place.words) is used up: \(words), \(spent) sent"
+                + (reserved.map { ", \($0) under way" } ?? "")
+        return Hold(.quota, since: since, until: limit == 0 ? nil : stretch?.upperBound, text: text)
+    }
+}

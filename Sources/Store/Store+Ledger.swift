@@ -1,0 +1,295 @@
+package import Core
+internal import Linux
+
+// The ledger: what was sent, in whose name, over what, and when.
+//
+// Two rules keep it from ever saying less than was sent. What a transfer is about to send is reserved before it leaves, in a
+// row of its own; a row that is still there when the database is opened was sent, for all that anybody knows. And what is
+// settled counts in the hour of its end: the stretch in which bytes may still be spent has them.
+
+/// What is to be reserved.
+package struct Reservation: Sendable, Hashable {
+    package var account: SpendingAccount
+    package var spending: Spending
+
+    package init(_ account: SpendingAccount, _ spending: Spending) {
+        self.account = account
+        self.spending = spending
+    }
+}
+
+/// What was reserved, and is to be settled.
+package struct ReservedStep: Sendable, Hashable {
+    /// Never used again.
+    package let id: Int64
+    package let account: SpendingAccount
+    package let spending: Spending
+}
+
+/// What was sent, to be entered.
+package struct Payment: Sendable, Hashable {
+    /// `nil`: nothing was reserved for it.
+    package let step: ReservedStep?
+    package let account: SpendingAccount
+    package let spending: Spending
+
+    /// What was sent without a reservation.
+    package init(_ account: SpendingAccount, _ spending: Spending) {
+        step = nil
+        self.account = account
+        self.spending = spending
+    }
+
+    /// In place of what was reserved, what was sent: less, or more.
+    package init(settling step: ReservedStep, _ actual: Spending) {
+        self.step = step
+        account = step.account
+        spending = actual
+    }
+}
+
+extension Store {
+    // MARK: Paying
+
+    /// Enters what was sent, and reserves what is to be sent next: one transaction. Durable when it returns.
+    ///
+    /// - Returns: A step for each reservation.
+    @discardableResult
+    package func pay(_ payments: [Payment], reserving reservations: [Reservation] = []) async throws -> [ReservedStep] {
+        if payments.isEmpty && reservations.isEmpty { return [] }
+        return try await change { _ in
+            for payment in payments { try self.enter(payment) }
+            return try reservations.map { try self.open($0) }
+        }
+    }
+
+    /// Counts `reservation` as sent until it is settled. Durable when it returns: then the first of its bytes may leave.
+    package func reserve(_ reservation: Reservation) async throws -> ReservedStep {
+        try await change { _ in try self.open(reservation) }
+    }
+
+    /// Gives back what was not sent of a step, or counts what went beyond it.
+    package func settle(_ step: ReservedStep, _ actual: Spending) async throws {
+        try await pay([Payment(settling: step, actual)])
+    }
+
+    /// Inside a transaction: see ``reserve(_:)``.
+    func open(_ reservation: Reservation) throws -> ReservedStep {
+        let (account, spending) = (reservation.account, reservation.spending)
+        try connection.run(
+            """
+            INSERT INTO usage_step (hour, destination, folder, network, bytes, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            """,
+            [
+                .integer(hour.lowerBound.milliseconds), .text(account.destination), .text(account.folder ?? ""),
+                .text(account.network.rawValue), .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
+            ])
+        return ReservedStep(id: connection.lastRow, account: account, spending: spending)
+    }
+
+    /// Inside a transaction: enters a payment. One that settles a step which is settled already is entered no second time.
+    func enter(_ payment: Payment) throws {
+        if let step = payment.step {
+            let isOpen = try connection.first("DELETE FROM usage_step WHERE id = ?1 RETURNING id", [.integer(step.id)])
+            {
+                _ in true
+            }
+            guard isOpen == true else { return }
+        }
+        try enter(payment.spending, payment.account, hour)
+    }
+
+    private func enter(_ spending: Spending, _ account: SpendingAccount, _ hour: Range<WallTime>) throws {
+        guard spending.bytes > 0 || spending.files > 0 else { return }
+        try connection.run(
+            """
+            INSERT INTO usage (hour, ends, destination, folder, network, bytes, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            ON CONFLICT DO UPDATE SET bytes = bytes + ?6, files = files + ?7
+            """,
+            [
+                .integer(hour.lowerBound.milliseconds), .integer(hour.upperBound.milliseconds),
+                .text(account.destination), .text(account.folder ?? ""), .text(account.network.rawValue),
+                .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
+            ])
+    }
+
+    /// The hour that it is.
+    private var hour: Range<WallTime> { Period.hour.interval(around: clocks.wall(), in: zone) }
+
+    /// Inside a transaction: what an earlier run has reserved and not settled was sent.
+    func closeLeftSteps() throws {
+        let left = try connection.all(
+            "SELECT hour, destination, folder, network, bytes, files FROM usage_step"
+        ) { row in
+            (
+                hour: WallTime(milliseconds: row.integer(0)),
+                account: SpendingAccount(
+                    destination: row.text(1), folder: row.text(2).isEmpty ? nil : row.text(2),
+                    network: NetworkClass(rawValue: row.text(3)) ?? .unknown),
+                spending: Spending(bytes: row.integer(4), files: row.integer(5))
+            )
+        }
+        for step in left {
+            // It may have been sent until a moment ago; but a clock that is not set yet says nothing of that.
+            let time = max(step.hour, clocks.wall())
+            try enter(step.spending, step.account, Period.hour.interval(around: time, in: zone))
+        }
+        if !left.isEmpty { try connection.run("DELETE FROM usage_step") }
+    }
+
+    // MARK: Asking
+
+    /// What was sent since then, and is settled. What is dated later than now counts as well: the clock was set back, and that
+    /// grants nothing a second time.
+    ///
+    /// - Parameters:
+    ///   - destination: Only what went there; `nil` for all.
+    ///   - folder: Only what came from there; `nil` for all.
+    ///   - networks: Only what went over these; `nil` for all.
+    package func spent(
+        since: WallTime, destination: String? = nil, folder: String? = nil, networks: Set<NetworkClass>? = nil
+    ) throws -> Spending {
+        // A row counts when one of its two hours is past and not before then, or when both are yet to come. Nothing is longer
+        // than a day of 25 hours.
+        try connection.first(
+            """
+            SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER) FROM (
+                SELECT bytes, files, destination, folder, network FROM usage
+                WHERE hour > ?1 - 90000000 AND ends > ?1 AND (hour <= ?2 OR counted IS NULL OR counted > ?2)
+                UNION ALL
+                SELECT bytes, files, destination, folder, network FROM usage INDEXED BY usage_counted
+                WHERE counted > ?1 - 3600000 AND counted <= ?2 AND hour > ?2
+            ) WHERE (?3 IS NULL OR destination = ?3) AND (?4 IS NULL OR folder = ?4)
+            AND (?5 = 1 OR network IN (?6, ?7, ?8, ?9))
+            """,
+            [.integer(since.milliseconds), .integer(clocks.wall().milliseconds)]
+                + Self.filter(destination, folder, networks)
+        ) { Spending(bytes: $0.integer(0), files: $0.integer(1)) } ?? .none
+    }
+
+    /// What is reserved now.
+    package func reserved(
+        destination: String? = nil, folder: String? = nil, networks: Set<NetworkClass>? = nil
+    ) throws -> Spending {
+        try connection.first(
+            """
+            SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER) FROM usage_step
+            WHERE (?1 IS NULL OR destination = ?1) AND (?2 IS NULL OR folder = ?2)
+            AND (?3 = 1 OR network IN (?4, ?5, ?6, ?7))
+            """, Self.filter(destination, folder, networks)
+        ) { Spending(bytes: $0.integer(0), files: $0.integer(1)) } ?? .none
+    }
+
+    private static func filter(
+        _ destination: String?, _ folder: String?, _ networks: Set<NetworkClass>?
+    ) -> [Connection.Value] {
+        [.init(destination), .init(folder), .integer(networks == nil ? 1 : 0)]
+            + NetworkClass.allCases.map { .text(networks?.contains($0) == true ? $0.rawValue : "") }
+    }
+
+    /// What was sent in one hour, or in one day of what is long ago.
+    package struct UsageRow: Sendable, Hashable {
+        /// When that began.
+        package var at: WallTime
+        package var account: SpendingAccount
+        package var spending: Spending
+    }
+
+    /// What was sent since then and is settled, the oldest first. What is dated later than now stands where it was counted.
+    package func usage(since: WallTime) throws -> [UsageRow] {
+        try connection.all(
+            """
+            SELECT CASE WHEN hour <= ?2 THEN hour ELSE min(coalesce(counted, ?2), ?2) END AS at,
+            destination, folder, network, bytes, files FROM usage
+            WHERE hour > ?1 - 90000000 AND at >= ?1 ORDER BY at
+            """, [.integer(since.milliseconds), .integer(clocks.wall().milliseconds)]
+        ) { row in
+            UsageRow(
+                at: WallTime(milliseconds: row.integer(0)),
+                account: SpendingAccount(
+                    destination: row.text(1), folder: row.text(2).isEmpty ? nil : row.text(2),
+                    network: NetworkClass(rawValue: row.text(3)) ?? .unknown),
+                spending: Spending(bytes: row.integer(4), files: row.integer(5)))
+        }
+    }
+
+    // MARK: Upkeep
+
+    /// Hours are kept for so long; then they are one row for their day.
+    private static let daysByHour: Int64 = 40
+    /// Days with anything in them that are kept beyond that.
+    private static let keptDays: Int64 = 360
+
+    /// Makes days of hours that are long ago, forgets what is older than anybody asks for, and dates anew what is dated later
+    /// than now. One day a transaction.
+    ///
+    /// - Returns: How many days were made.
+    @discardableResult
+    package func tendLedger() async throws -> Int {
+        let now = clocks.wall()
+        let cutoff = Period.day.interval(around: now, in: zone).lowerBound.milliseconds - Self.daysByHour * 86_400_000
+        var made = 0
+        while let hour = try oldestHour(before: cutoff) {
+            try await change { _ in try self.makeDay(of: hour) }
+            made += 1
+        }
+        // By their number and not by their age: a clock that shows the year 2099 for a moment must not take away what
+        // counts today.
+        let last = try connection.first(
+            "SELECT DISTINCT hour FROM usage WHERE hour < ?1 ORDER BY hour DESC LIMIT 1 OFFSET ?2",
+            [.integer(cutoff), .integer(Self.keptDays)]
+        ) { $0.integer(0) }
+        let isAhead = try connection.first("SELECT 1 FROM usage WHERE hour > ?1 LIMIT 1", [.integer(now.milliseconds)])
+        {
+            _ in true
+        }
+        guard last != nil || isAhead == true else { return made }
+        try await change { connection in
+            if let last { try connection.run("DELETE FROM usage WHERE hour <= ?1", [.integer(last)]) }
+            try self.countWhatIsToCome()
+        }
+        return made
+    }
+
+    private func oldestHour(before cutoff: Int64) throws -> WallTime? {
+        try connection.first(
+            "SELECT hour FROM usage WHERE hour < ?1 AND ends - hour <= 3600000 ORDER BY hour LIMIT 1",
+            [.integer(cutoff)]
+        ) { WallTime(milliseconds: $0.integer(0)) }
+    }
+
+    private func makeDay(of hour: WallTime) throws {
+        let day = Period.day.interval(around: hour, in: zone)
+        let range: [Connection.Value] = [.integer(day.lowerBound.milliseconds), .integer(day.upperBound.milliseconds)]
+        let sums = try connection.all(
+            """
+            SELECT max(ends), destination, folder, network, CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER)
+            FROM usage WHERE hour >= ?1 AND hour < ?2 GROUP BY destination, folder, network
+            """, range
+        ) { row in
+            (
+                ends: row.integer(0),
+                key: [row.text(1), row.text(2), row.text(3)].map { Connection.Value.text($0) },
+                sums: [row.integer(4), row.integer(5)].map { Connection.Value.integer($0) }
+            )
+        }
+        try connection.run("DELETE FROM usage WHERE hour >= ?1 AND hour < ?2", range)
+        for row in sums {
+            try connection.run(
+                """
+                INSERT INTO usage (hour, ends, destination, folder, network, bytes, files)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                """,
+                [range[0], .integer(max(row.ends, day.upperBound.milliseconds))] + row.key + row.sums)
+        }
+    }
+
+    /// Inside a transaction: what is dated later than now counts in this hour from now on, and is past when this is. It keeps
+    /// its own hour as well: should that one be the right one after all, it counts then.
+    func countWhatIsToCome() throws {
+        let now = clocks.wall().milliseconds
+        try connection.run(
+            "UPDATE usage SET counted = ?1 WHERE hour > ?2 AND (counted IS NULL OR counted > ?2)",
+            [.integer(hour.lowerBound.milliseconds), .integer(now)])
+    }
+}

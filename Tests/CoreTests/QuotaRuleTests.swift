@@ -1,0 +1,224 @@
+import TestKit
+import Testing
+
+@testable import Core
+
+/// Rules that have to hold whatever quotas are configured, whatever is sent, and whatever the clock does. A failure names
+/// its seed.
+@Suite("Quotas, whatever is configured")
+struct QuotaRuleTests {
+    /// A ledger that remembers everything, and the book that is to agree with it.
+    private struct Play {
+        struct Sent {
+            var at: WallTime
+            var spending: Spending
+            var kind: QuotaBook.Class
+        }
+
+        var dice: Dice
+        let zone: TestZone
+        var now: WallTime
+        var book: QuotaBook
+        var sent: [Sent] = []
+        var open: [Int64: Sent] = [:]
+        private var lastStep: Int64 = 0
+
+        init(seed: UInt64) {
+            dice = Dice(seed: seed)
+            zone = TestZone.all[Int.random(in: 0..<TestZone.all.count, using: &dice)]
+            // Where clocks are set, where a month has no 29th to 31st, and on a leap day.
+            let near = zone.changes + ["2026-02-28T12:00:00", "2028-02-29T12:00:00", "2026-12-31T23:00:00"].map(utc)
+            let place = near[Int.random(in: 0..<near.count, using: &dice)]
+            now = place.advanced(by: .seconds(Int64.random(in: -200_000...200_000, using: &dice)))
+            var dice = dice
+            func rules() -> PolicyRules {
+                PolicyRules(quotas: (0..<Int.random(in: 0...2, using: &dice)).map { _ in Self.quota(&dice) })
+            }
+            book = QuotaBook(
+                policy: rules(), destinations: [("nas", rules()), ("cloud", rules())],
+                folders: [("door", rules()), ("yard", rules())])
+            self.dice = dice
+            look()
+        }
+
+        private static func quota(_ dice: inout Dice) -> Quota {
+            let weekday = Weekday.allCases[Int.random(in: 0..<7, using: &dice)]
+            let periods: [Period] = [
+                .hour, .day, .week(startsOn: weekday), .month(startsOn: Int.random(in: 1...31, using: &dice)),
+                .month(startsOn: Int.random(in: 29...31, using: &dice)),
+            ]
+            let limits = (Int64.random(in: 0...300, using: &dice), Int64.random(in: 0...6, using: &dice))
+            let which = Int.random(in: 0...2, using: &dice)
+            return Quota(
+                period: periods[Int.random(in: 0..<periods.count, using: &dice)], bytes: which == 0 ? nil : limits.0,
+                files: which == 1 ? nil : limits.1, network: Bool.random(using: &dice) ? .any : .metered)
+        }
+
+        mutating func kind() -> QuotaBook.Class {
+            QuotaBook.Class(
+                Bool.random(using: &dice) ? "nas" : "cloud",
+                from: [nil, "door", "yard"][Int.random(in: 0...2, using: &dice)], isMetered: Bool.random(using: &dice))
+        }
+
+        static let kinds = ["nas", "cloud"].flatMap { destination in
+            [nil, "door", "yard"].flatMap { folder in
+                [false, true].map { QuotaBook.Class(destination, from: folder, isMetered: $0) }
+            }
+        }
+
+        /// As the ledger answers: whatever is dated later than now counts as well.
+        func sum(_ line: QuotaBook.Line, since: WallTime) -> Spending {
+            sent.filter { line.counts($0.kind) && $0.at >= since }.map(\.spending).reduce(.none, +)
+        }
+
+        mutating func look() {
+            for recount in book.advance(to: now, in: zone.zone) {
+                let all = sent.filter {
+                    $0.at >= recount.since
+                        && (recount.destination == nil || recount.destination == $0.kind.destination)
+                        && (recount.folder == nil || recount.folder == $0.kind.folder)
+                        && (!recount.isMetered || $0.kind.isMetered)
+                }
+                book.recount(recount, spent: all.map(\.spending).reduce(.none, +), at: now)
+            }
+        }
+
+        mutating func step(mayGoBack: Bool) {
+            let spending = Spending(
+                bytes: Int64.random(in: 0...40, using: &dice), files: Int64.random(in: 0...1, using: &dice))
+            switch Int.random(in: 0...9, using: &dice) {
+            case 0...2:
+                now = now.advanced(by: .seconds(Int64.random(in: 1...7200, using: &dice)))
+                look()
+            case 3:
+                now = now.advanced(by: .seconds(Int64.random(in: 1...2_000_000, using: &dice)))
+                look()
+            case 4 where mayGoBack:
+                now = now.advanced(by: .seconds(-Int64.random(in: 1...400_000, using: &dice)))
+                look()
+            case 4, 5, 6:
+                let kind = kind()
+                lastStep += 1
+                book.open(lastStep, spending, for: kind, at: now)
+                open[lastStep] = Sent(at: now, spending: spending, kind: kind)
+            case 7, 8:
+                guard let step = open.keys.sorted().randomElement(using: &dice), let was = open[step] else { return }
+                open[step] = nil
+                let actual = Spending(
+                    bytes: Int64.random(in: 0...was.spending.bytes + 5, using: &dice), files: was.spending.files)
+                sent.append(Sent(at: now, spending: actual, kind: was.kind))
+                book.settle(step, actual, at: now)
+            default:
+                let kind = kind()
+                sent.append(Sent(at: now, spending: spending, kind: kind))
+                book.spend(spending, for: kind, at: now)
+            }
+        }
+    }
+
+    @Test("with a clock that goes on, what is counted is what was spent, to the byte")
+    func counted() {
+        for seed in 1...300 {
+            var play = Play(seed: UInt64(seed))
+            for count in 0..<60 {
+                play.step(mayGoBack: false)
+                for line in play.book.lines {
+                    let stretch = line.quota.period.interval(around: play.now, in: play.zone.zone)
+                    #expect(line.stretch == stretch, "seed \(seed), step \(count)")
+                    #expect(line.spent == play.sum(line, since: stretch.lowerBound), "seed \(seed), step \(count)")
+                    let reserved = play.open.values.filter { line.counts($0.kind) }.map(\.spending).reduce(.none, +)
+                    #expect(line.reserved == reserved, "seed \(seed), step \(count)")
+                }
+            }
+        }
+    }
+
+    @Test(
+        "a clock that jumps back grants nothing a second time: all counts that was spent since the last stretch began")
+    func neverTwice() {
+        for seed in 1...300 {
+            var play = Play(seed: UInt64(seed))
+            // How much had been sent when the stretch began that is counted, or the one before which the clock went back.
+            var began = play.book.lines.map { _ in 0 }
+            for count in 0..<80 {
+                let before = play.book.lines.map(\.stretch)
+                play.step(mayGoBack: true)
+                for (number, line) in play.book.lines.enumerated() {
+                    guard let stretch = line.stretch, let last = before[number], let spent = line.spent else {
+                        Issue.record("seed \(seed), step \(count): not counted")
+                        return
+                    }
+                    if stretch.lowerBound >= last.upperBound { began[number] = play.sent.count }
+                    let least = play.sent[began[number]...].filter { line.counts($0.kind) }.map(\.spending)
+                        .reduce(.none, +)
+                    #expect(spent.bytes >= least.bytes && spent.files >= least.files, "seed \(seed), step \(count)")
+                    #expect(stretch.contains(play.now), "seed \(seed), step \(count)")
+                }
+            }
+        }
+    }
+
+    @Test("the strictest wins: there is a hold for each quota that is used up, and room for what the tightest leaves")
+    func strictest() {
+        for seed in 1...300 {
+            var play = Play(seed: UInt64(seed))
+            for _ in 0..<25 { play.step(mayGoBack: true) }
+            for kind in Play.kinds {
+                let lines = play.book.lines.filter { $0.counts(kind) }
+                var bytes: [Int64] = []
+                var files: [Int64] = []
+                var under = 0
+                for line in lines {
+                    let spent = line.spent ?? .none
+                    if let limit = line.quota.bytes { bytes.append(max(0, limit - spent.bytes - line.reserved.bytes)) }
+                    if let limit = line.quota.files { files.append(max(0, limit - spent.files - line.reserved.files)) }
+                    if let limit = line.quota.bytes, spent.bytes >= limit { under += 1 }
+                }
+                let room = play.book.room(for: kind)
+                #expect(room.bytes == bytes.min(), "seed \(seed)")
+                #expect(room.files == files.min(), "seed \(seed)")
+                #expect(room.binding?.bytesLeft == room.bytes, "seed \(seed)")
+                let holds = play.book.holds(for: kind)
+                #expect(holds.count == (bytes + files).count { $0 == 0 }, "seed \(seed)")
+                #expect(play.book.holds(for: kind, isStarting: false).count == under, "seed \(seed)")
+                #expect(holds.allSatisfy { $0.kind == .quota && $0.since <= play.now }, "seed \(seed)")
+            }
+        }
+    }
+
+    @Test("a hold stands until the moment that it names, and no longer: before it nothing changes by itself")
+    func until() {
+        for seed in 1...400 {
+            var play = Play(seed: UInt64(seed))
+            for _ in 0..<30 { play.step(mayGoBack: false) }
+            // What is under way goes on counting whatever the calendar says.
+            for step in play.open.keys { play.book.settle(step, .none, at: play.now) }
+            let next = play.book.nextChange
+            for kind in Play.kinds {
+                let holds = play.book.holds(for: kind)
+                for hold in holds {
+                    guard let until = hold.until else {
+                        #expect(hold.text.contains("allows nothing"), "seed \(seed)")
+                        continue
+                    }
+                    #expect(next.map { $0 <= until } ?? false, "seed \(seed)")
+                    var (before, then) = (play.book, play.book)
+                    _ = before.advance(to: WallTime(milliseconds: until.milliseconds - 1), in: play.zone.zone)
+                    #expect(
+                        before.holds(for: kind).contains { $0.text == hold.text && $0.until == until }, "seed \(seed)")
+                    _ = then.advance(to: until, in: play.zone.zone)
+                    #expect(
+                        !then.holds(for: kind).contains { $0.text == hold.text && $0.until == until }, "seed \(seed)")
+                }
+                guard let next else { continue }
+                var before = play.book
+                _ = before.advance(to: WallTime(milliseconds: next.milliseconds - 1), in: play.zone.zone)
+                #expect(before.holds(for: kind).map(\.text) == holds.map(\.text), "seed \(seed)")
+            }
+            guard let next else { continue }
+            var then = play.book
+            _ = then.advance(to: next, in: play.zone.zone)
+            #expect(Play.kinds.contains { then.holds(for: $0) != play.book.holds(for: $0) }, "seed \(seed)")
+        }
+    }
+}

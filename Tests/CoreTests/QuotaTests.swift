@@ -1,0 +1,192 @@
+import TestKit
+import Testing
+
+@testable import Core
+
+@Suite("Quotas")
+struct QuotaTests {
+    private static let daily = Quota(period: .day, bytes: 20_000_000_000)
+    private static let now = utc("2026-11-20T10:00:00")
+    private static let nas = QuotaBook.Class("nas", from: "door", isMetered: false)
+
+    /// With everything read: nothing was spent so far.
+    private static func book(
+        policy: [Quota] = [], nas: [Quota] = [], door: [Quota] = [], at now: WallTime = now, in zone: Zone = .utc
+    ) -> QuotaBook {
+        var book = QuotaBook(
+            policy: PolicyRules(quotas: policy), destinations: [("nas", PolicyRules(quotas: nas))],
+            folders: [("door", PolicyRules(quotas: door))])
+        for recount in book.advance(to: now, in: zone) { book.recount(recount, spent: .none, at: now) }
+        return book
+    }
+
+    @Test("what is used up is a hold with its place, its amounts and its end, and is none in the next stretch")
+    func usedUp() throws {
+        var book = Self.book(nas: [Self.daily])
+        #expect(book.holds(for: Self.nas).isEmpty)
+        #expect(book.nextChange == nil)
+        book.spend(Spending(bytes: 20_000_000_000), for: Self.nas, at: utc("2026-11-20T14:02:00"))
+        #expect(
+            book.holds(for: Self.nas) == [
+                Hold(
+                    .quota, since: utc("2026-11-20T14:02:00"), until: utc("2026-11-21T00:00:00"),
+                    text: "the quota of destinations.nas is used up: 20 GB a day, 20.0 GB sent")
+            ])
+        #expect(book.holds(for: .init("other", from: "door", isMetered: false)).isEmpty)
+        #expect(book.nextChange == utc("2026-11-21T00:00:00"))
+        #expect(book.advance(to: utc("2026-11-21T00:00:00"), in: .utc).isEmpty)
+        #expect(book.holds(for: Self.nas).isEmpty)
+        #expect(book.room(for: Self.nas).bytes == 20_000_000_000)
+    }
+
+    @Test("what is reserved counts until it is settled, and what was not sent of it is there again")
+    func reserved() throws {
+        var book = Self.book(policy: [Quota(period: .hour, bytes: 100)])
+        book.open(1, Spending(bytes: 100), for: Self.nas, at: Self.now)
+        #expect(
+            book.holds(for: Self.nas).first?.text
+                == "the quota of policy is used up: 100 B an hour, 0 B sent, 100 B under way")
+        #expect(book.holds(for: Self.nas, isStarting: false).isEmpty)
+        book.settle(1, Spending(bytes: 30), at: Self.now)
+        #expect(book.room(for: Self.nas).bytes == 70)
+        book.settle(1, Spending(bytes: 30), at: Self.now)
+        #expect(book.room(for: Self.nas).bytes == 70)
+        // More than was reserved counts as well.
+        book.open(2, Spending(bytes: 10), for: Self.nas, at: Self.now)
+        book.settle(2, Spending(bytes: 75), at: Self.now)
+        #expect(book.room(for: Self.nas).bytes == 0)
+        #expect(book.holds(for: Self.nas, isStarting: false).count == 1)
+    }
+
+    @Test("what is under way over the end of a stretch counts in the next one")
+    func overTheEnd() throws {
+        var book = Self.book(policy: [Quota(period: .hour, bytes: 100)])
+        book.spend(Spending(bytes: 60), for: Self.nas, at: Self.now)
+        book.open(1, Spending(bytes: 40), for: Self.nas, at: Self.now)
+        let next = utc("2026-11-20T11:00:00")
+        #expect(book.advance(to: next, in: .utc).isEmpty)
+        #expect(book.room(for: Self.nas).bytes == 60)
+        book.settle(1, Spending(bytes: 40), at: next)
+        #expect(book.room(for: Self.nas).bytes == 60)
+    }
+
+    @Test("a quota of files holds what is to begin, and nothing that is under way")
+    func files() throws {
+        var book = Self.book(door: [Quota(period: .week(startsOn: .mon), files: 2)])
+        book.open(1, Spending(bytes: 500, files: 1), for: Self.nas, at: Self.now)
+        #expect(book.room(for: Self.nas).files == 1)
+        #expect(book.room(for: Self.nas).bytes == nil)
+        book.settle(1, Spending(bytes: 500, files: 1), at: Self.now)
+        book.open(2, Spending(bytes: 500, files: 1), for: Self.nas, at: Self.now)
+        let hold = try #require(book.holds(for: Self.nas).first)
+        #expect(hold.text == "the quota of folder door is used up: 2 files a week, 1 sent, 1 under way")
+        #expect(hold.until == utc("2026-11-23T00:00:00"))
+        #expect(book.holds(for: Self.nas, isStarting: false).isEmpty)
+        #expect(book.holds(for: .init("nas", from: nil, isMetered: false)).isEmpty)
+    }
+
+    @Test("a quota of metered networks counts and holds nothing else")
+    func metered() {
+        var book = Self.book(policy: [Quota(period: .month(startsOn: 15), bytes: 100, network: .metered)])
+        let metered = QuotaBook.Class("nas", from: "door", isMetered: true)
+        book.spend(Spending(bytes: 1_000), for: Self.nas, at: Self.now)
+        #expect(book.room(for: Self.nas) == QuotaBook.Room())
+        #expect(book.room(for: metered).bytes == 100)
+        book.spend(Spending(bytes: 100), for: metered, at: Self.now)
+        #expect(
+            book.holds(for: metered).first?.text
+                == "the quota of policy is used up: 100 B a month over metered networks, 100 B sent")
+        #expect(book.holds(for: metered).first?.until == utc("2026-12-15T00:00:00"))
+        #expect(book.holds(for: Self.nas).isEmpty)
+    }
+
+    @Test("a quota of nothing holds always, and no change of the calendar ends it")
+    func nothing() throws {
+        var book = Self.book(nas: [Quota(period: .day, bytes: 0)])
+        let hold = try #require(book.holds(for: Self.nas).first)
+        #expect(hold.text == "the quota of destinations.nas allows nothing: 0 B a day")
+        #expect(hold.until == nil)
+        #expect(book.nextChange == nil)
+        #expect(book.holds(for: Self.nas, isStarting: false) == [hold])
+        #expect(book.advance(to: utc("2026-11-22T00:00:00"), in: .utc).isEmpty)
+        #expect(book.holds(for: Self.nas) == [hold])
+    }
+
+    @Test("what has not been read counts as used up")
+    func unread() throws {
+        var book = QuotaBook(policy: PolicyRules(quotas: [Self.daily]))
+        #expect(book.room(for: Self.nas).bytes == 0)
+        #expect(book.holds(for: Self.nas).count == 1)
+        let first = try #require(book.advance(to: Self.now, in: .utc).first)
+        #expect(first.since == utc("2026-11-20T00:00:00"))
+        #expect(book.advance(to: Self.now, in: .utc) == [first])
+        #expect(
+            book.holds(for: Self.nas).first?.text == "what was spent of the quota of policy has not been read yet")
+        // The clock was set once more before the answer came: it is the answer to another question.
+        let second = try #require(book.advance(to: utc("2026-11-18T00:00:00"), in: .utc).first)
+        book.recount(first, spent: .none, at: Self.now)
+        #expect(book.room(for: Self.nas).bytes == 0)
+        book.recount(second, spent: Spending(bytes: 5), at: Self.now)
+        #expect(book.room(for: Self.nas).bytes == 19_999_999_995)
+    }
+
+    @Test("a clock that goes back within the stretch changes nothing; one that goes back before it has that read again")
+    func clockGoesBack() {
+        var book = Self.book(policy: [Quota(period: .hour, bytes: 50), Self.daily])
+        book.spend(Spending(bytes: 50), for: Self.nas, at: Self.now)
+        #expect(book.advance(to: utc("2026-11-20T10:00:00"), in: .utc).isEmpty)
+        let again = book.advance(to: utc("2026-11-20T09:59:59"), in: .utc)
+        #expect(again.map(\.since) == [utc("2026-11-20T09:00:00")])
+        #expect(book.room(for: Self.nas).bytes == 0)
+        // The ledger counts what is dated later than now.
+        for recount in again { book.recount(recount, spent: Spending(bytes: 50), at: Self.now) }
+        #expect(book.room(for: Self.nas).bytes == 0)
+    }
+
+    @Test("after a reload the same quota goes on as it was, another is read, and what is under way stays reserved")
+    func reload() {
+        var book = Self.book(policy: [Self.daily], door: [Quota(period: .hour, bytes: 10)])
+        book.spend(Spending(bytes: 5), for: Self.nas, at: Self.now)
+        book.open(7, Spending(bytes: 3), for: Self.nas, at: Self.now)
+        var next = QuotaBook(
+            policy: PolicyRules(quotas: [Self.daily]), destinations: [("nas", PolicyRules(quotas: [Self.daily]))],
+            folders: [("door", PolicyRules(quotas: [Quota(period: .hour, bytes: 20)]))], after: book)
+        let recounts = next.advance(to: Self.now, in: .utc)
+        #expect(recounts.map(\.destination) == ["nas", nil])
+        #expect(recounts.map(\.folder) == [nil, "door"])
+        for recount in recounts { next.recount(recount, spent: Spending(bytes: 5), at: Self.now) }
+        #expect(next.lines.map(\.reserved.bytes) == [3, 3, 3])
+        #expect(next.room(for: Self.nas).bytes == 12)
+        next.settle(7, Spending(bytes: 1), at: Self.now)
+        #expect(next.lines.map { $0.spent?.bytes } == [6, 6, 6])
+    }
+
+    @Test("the tightest binds, and is named")
+    func tightest() {
+        let month = Quota(period: .month(startsOn: 1), bytes: 100)
+        let book = Self.book(policy: [month], nas: [Self.daily], door: [Quota(period: .day, files: 9)])
+        #expect(book.room(for: Self.nas).bytes == 100)
+        #expect(book.room(for: Self.nas).binding?.place == .policy)
+        #expect(book.room(for: Self.nas).binding?.quota == month)
+        #expect(book.room(for: Self.nas).files == 9)
+        #expect(book.room(for: Self.nas).binding?.quota.words == "100 B a month")
+        #expect(
+            Quota(period: .day, bytes: 20_000_000_000, files: 1, network: .metered).words
+                == "20 GB a day over metered networks, 1 file a day over metered networks")
+    }
+
+    @Test("rules with a quota depend on the clock, and one that is not believed holds them")
+    func clockTrouble() {
+        let rules = PolicyRules(quotas: [Self.daily])
+        #expect(!rules.isTimeless)
+        let trouble = Hold(.clock, since: Self.now, text: "not set")
+        func world(_ trouble: Hold?) -> Admission.World {
+            Admission.World(
+                now: Self.now, monotonic: MonotonicTime(nanoseconds: 0), clockTrouble: trouble, running: 0,
+                everything: nil)
+        }
+        #expect(rules.holds("policy", in: world(trouble)) == [trouble])
+        #expect(rules.holds("policy", in: world(nil)).isEmpty)
+        #expect(rules.nextChange(in: world(nil)) == nil)
+    }
+}
