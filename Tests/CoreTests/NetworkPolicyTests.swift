@@ -119,7 +119,10 @@ struct WayTests {
         #expect(way([], policy: pause, reach: .mount(.unknown, text: "x")).hold?.kind == .metered)
         #expect(way([], policy: pause, reach: .mount(.unmetered, text: "x")).passage?.interface == nil)
         #expect(way([], policy: pause, reach: .mount(.metered, text: "x")).hold != nil)
-        #expect(way([], reach: .mount(.metered, text: "x")).passage?.cost == .metered)
+        #expect(way([], reach: .mount(.metered, text: "x")).passage?.ledger == .any)
+        #expect(
+            way([], policy: PolicyRules(metered: .limit(9)), reach: .mount(.metered, text: "x")).passage?.ledger
+                == .metered)
     }
 
     /// Rules and paths of all kinds, against a judgement that is written another way.
@@ -134,7 +137,8 @@ struct WayTests {
                     meteredUnknown: [nil, nil, .allow, .metered].randomElement(using: &dice) ?? nil,
                     networks: (0..<Int.random(in: 0...2, using: &dice)).map { _ in
                         NetworkRule(
-                            interface: ["eth0", "w*", "*"].randomElement(using: &dice), isMetered: flip() ? flip() : nil,
+                            interface: ["eth0", "w*", "*"].randomElement(using: &dice),
+                            isMetered: flip() ? flip() : nil,
                             isAllowed: flip() ? flip() : nil)
                     })
             }
@@ -144,7 +148,9 @@ struct WayTests {
             let depends = places.contains { !$0.networks.isEmpty || ($0.metered ?? .allow) != .allow }
             func isOpen(_ index: Int32) -> Bool {
                 let name = ["", "", "eth0", "wlan0", "wwan0"][Int(index)]
-                let said = places.map { place in place.networks.filter { Glob($0.interface ?? "*").matches(FilePath(name)) } }
+                let said = places.map { place in
+                    place.networks.filter { Glob($0.interface ?? "*").matches(FilePath(name)) }
+                }
                 if said.contains(where: { $0.first { $0.isAllowed != nil }?.isAllowed == false }) { return false }
                 let costs = said.compactMap { $0.first { $0.isMetered != nil }?.isMetered }
                 let native: Metered = index == 2 ? .unmetered : index == 3 ? .unknown : .metered
