@@ -37,6 +37,8 @@ package final class TwoRoads: Sendable {
         for network in [box, site] { try network.ip("link", "set", "lo", "up") }
         for (name, net) in [("wan", "10.1.0"), ("lte", "10.2.0")] {
             try box.addCable("\(name)0", to: site, "\(name)1")
+            // Packets as they would be on a wire, each with its headers, and not bundles of them.
+            try box.ip("link", "set", "\(name)0", "gso_max_segs", "1")
             try box.ip("addr", "add", "\(net).2/24", "dev", "\(name)0")
             try site.ip("addr", "add", "\(net).1/24", "dev", "\(name)1")
         }
@@ -46,10 +48,12 @@ package final class TwoRoads: Sendable {
         try nft("add", "table", "inet", "witness")
         try nft("add", "chain", "inet", "witness", "out", "{ type filter hook output priority 0 ; }")
         for name in ["wan", "lte"] {
-            try nft("add", "counter", "inet", "witness", name)
-            try nft(
-                "add", "rule", "inet", "witness", "out", "oifname", "\(name)0", "meta", "l4proto", "tcp", "counter",
-                "name", name)
+            for counter in [name, "\(name)-resets"] { try nft("add", "counter", "inet", "witness", counter) }
+            for (test, counter) in [("==", "\(name)-resets"), ("!=", name)] {
+                try nft(
+                    "add", "rule", "inet", "witness", "out", "oifname", "\(name)0", "meta", "l4proto", "tcp", "tcp",
+                    "flags", "&", "(rst|syn|fin)", test, "rst", "counter", "name", counter)
+            }
         }
     }
 
@@ -65,6 +69,9 @@ package final class TwoRoads: Sendable {
     }
 
     /// Bytes of TCP, headers of IP included, that have left the box by `wan` or `lte`.
+    ///
+    /// But for resets, which are `wan-resets` and `lte-resets`: the kernel itself answers so to what comes for a socket that is
+    /// gone, by whatever way its routes have then, and no program is asked.
     package func bytes(by name: String) throws -> Int64 {
         let text = try nft("list", "counter", "inet", "witness", name)
         let words = text.split { $0 == " " || $0 == "\n" }

@@ -164,6 +164,7 @@ struct NetworkEndToEndTests {
         }
         try await scene.arrives()
         #expect(try await scene.bytes("lte") == 0)
+        #expect(try await scene.bytes("lte-resets") < 2000)
         #expect(try scene.fixture.daemon?.complained().contains("attempt failed") == false)
     }
 
@@ -272,7 +273,8 @@ struct LedgerEndToEndTests {
         try await eventually("the other waits as well") {
             try await fixture.ask("why", [fixture.drop.appending("other.mp4").display])?.contains("is used up")
         }
-        #expect(try await bytes(roads) == before)
+        // Farewells of the connections that the killed one had kept.
+        #expect(try await bytes(roads) <= before + 500)
         fixture.policyKeys = ["quotas: [{per: month, bytes: 50 MB}]"]
         try fixture.writeConfiguration()
         _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }

@@ -6,6 +6,7 @@ internal import Daemon
 internal import Destinations
 internal import Linux
 internal import Store
+internal import Synchronization
 internal import Transport
 
 extension Verb {
@@ -39,7 +40,9 @@ extension Verb {
         for folder in settings.folders where folder.retention.isLimited && !local.silent.contains(folder.watch.name) {
             findings.append(await retentionFinding(folder, settings.state))
         }
-        findings += await destinationFindings(settings)
+        let destinations = CheckedDestinations(settings)
+        findings += await networkFindings(settings, destinations.sites)
+        findings += await destinations.findings()
         if call.json {
             try call.printJSON(CheckReport(ok: !findings.contains { $0.verdict == .failed }, checks: findings))
         } else {
@@ -53,7 +56,7 @@ extension Verb {
 
 /// One thing that was looked at.
 struct Finding: Codable, Sendable, Hashable {
-    /// `config`, `folder`, `staging`, `state`, `control`, `destination`.
+    /// `config`, `folder`, `staging`, `state`, `control`, `network`, `destination`.
     let about: String
     let name: String
     let verdict: CheckResult.Verdict
@@ -98,32 +101,94 @@ private func retentionFinding(_ folder: FolderSettings, _ state: FilePath) async
     }
 }
 
-/// Asks all destinations at the same time: each may wait for a server that does not answer.
-private func destinationFindings(_ settings: Settings) async -> [Finding] {
-    let transport = Transport()
-    let findings = await withTaskGroup(of: (Int, Finding).self) { group in
-        for (number, destination) in settings.destinations.enumerated() {
-            group.addTask {
-                let result = await checkDestination(destination, transport)
-                return (number, Finding(about: "destination", name: destination.name, result))
-            }
-        }
-        return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+/// Each interface with what it costs, what decided, and what would change it; and which destinations could not be reached.
+private func networkFindings(_ settings: Settings, _ sites: [String: DestinationSite]) async -> [Finding] {
+    let survey = await NetworkSurvey.look(settings, sites)
+    var findings = survey.troubles.map { Finding(about: "network", name: "", CheckResult(.warning, $0)) }
+    for interface in survey.interfaces {
+        var words = (interface.isUsable ? "" : "down; ") + interface.reason
+        if let forbidden = interface.forbidden { words += "; " + forbidden }
+        if !interface.carries.isEmpty { words += "; " + interface.carries.joined(separator: ", ") + " by it" }
+        if let remedy = interface.remedy { words += "; `\(remedy)` under `policy.networks` would change that" }
+        findings.append(Finding(about: "network", name: interface.name, CheckResult(.ok, words)))
     }
-    await transport.stop()
     return findings
+        + survey.holds.map { destination, hold in
+            Finding(about: "network", name: destination, CheckResult(.warning, "uploads wait now: \(hold.text)"))
+        }
 }
 
-private func checkDestination(_ destination: DestinationSettings, _ transport: Transport) async -> CheckResult {
-    guard let kind = DestinationTable.builtIn.first(where: { $0.type.name == destination.type }) else {
-        return CheckResult(.failed, "no type `\(destination.type)` in this version")
+/// The destinations, each with a count of what asking it costs.
+private struct CheckedDestinations {
+    private let transport = Transport()
+    private let made:
+        [(settings: DestinationSettings, destination: Result<any Destination, CheckRefusal>, meter: Meter)]
+
+    private struct CheckRefusal: Error { let result: CheckResult }
+
+    init(_ settings: Settings) {
+        let transport = transport
+        made = settings.destinations.map { settings in
+            let meter = Meter(transport: transport)
+            return (settings, Self.make(settings, meter), meter)
+        }
     }
-    let tools = DestinationTools(
-        transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: destination.name, log: { _ in })
-    do {
-        return await (try kind.make(destination.values, tools)).check()
-    } catch {
-        return CheckResult(.failed, "\(destination.place): \(redacted(printable("\(error)")))")
+
+    private static func make(
+        _ destination: DestinationSettings, _ meter: Meter
+    ) -> Result<any Destination, CheckRefusal> {
+        guard let kind = DestinationTable.builtIn.first(where: { $0.type.name == destination.type }) else {
+            return .failure(CheckRefusal(result: CheckResult(.failed, "no type `\(destination.type)` in this version")))
+        }
+        let tools = DestinationTools(
+            transport: meter, secrets: SecretReader(), clocks: SystemClocks(), name: destination.name, log: { _ in })
+        do { return .success(try kind.make(destination.values, tools)) } catch {
+            let text = "\(destination.place): \(redacted(printable("\(error)")))"
+            return .failure(CheckRefusal(result: CheckResult(.failed, text)))
+        }
+    }
+
+    /// Where each is, by its name.
+    var sites: [String: DestinationSite] {
+        Dictionary(
+            made.compactMap { one in (try? one.destination.get()).map { (one.settings.name, $0.site) } },
+            uniquingKeysWith: { $1 })
+    }
+
+    /// Asks all at the same time: each may wait for a server that does not answer.
+    func findings() async -> [Finding] {
+        let findings = await withTaskGroup(of: (Int, Finding).self) { group in
+            for (number, one) in made.enumerated() {
+                group.addTask {
+                    var result: CheckResult
+                    switch one.destination {
+                    case .success(let destination): result = await destination.check()
+                    case .failure(let refusal): result = refusal.result
+                    }
+                    if one.meter.bytes > 0 { result.detail += "; asking it sent \(Units.bytes(one.meter.bytes))" }
+                    return (number, Finding(about: "destination", name: one.settings.name, result))
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+        await transport.stop()
+        return findings
+    }
+}
+
+/// Counts what leaves by the way, as the kernel does.
+private final class Meter: Transporting {
+    private let transport: Transport
+    private let sum = Atomic<Int>(0)
+
+    init(transport: Transport) { self.transport = transport }
+
+    var bytes: Int64 { Int64(sum.load(ordering: .relaxed)) }
+
+    func send(_ request: Request) async throws(TransportError) -> Response {
+        var request = request
+        request.onWire = { [self] in sum.add(Int($0), ordering: .relaxed) }
+        return try await transport.send(request)
     }
 }
 

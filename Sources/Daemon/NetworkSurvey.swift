@@ -1,0 +1,108 @@
+package import Config
+package import Core
+internal import Linux
+
+/// What the networks of this machine cost and who goes where, for a person who asks before anything is sent.
+package struct NetworkSurvey: Sendable {
+    package struct Interface: Hashable, Sendable {
+        package var name: String
+        /// It can carry bytes now.
+        package var isUsable: Bool
+        /// One sentence: `metered: wwan0 is a modem (DEVTYPE wwan)`.
+        package var reason: String
+        /// The line of YAML that would judge it otherwise, under `policy.networks`.
+        package var remedy: String?
+        /// The rule that forbids it.
+        package var forbidden: String?
+        /// Destinations whose bytes would leave here now.
+        package var carries: [String] = []
+    }
+
+    package var interfaces: [Interface] = []
+    /// What would hold all that goes to a destination now, by its name.
+    package var holds: [(destination: String, hold: Hold)] = []
+    /// What could not be found out.
+    package var troubles: [String] = []
+
+    /// - Parameter sites: Where each destination is, as far as it could be made.
+    package static func look(_ settings: Settings, _ sites: [String: DestinationSite]) async -> NetworkSurvey {
+        var survey = NetworkSurvey()
+        let report = await managers(&survey)
+        var addresses: [String: [IPAddress]] = [:]
+        for case .server(let host, _) in sites.values where addresses[host] == nil {
+            // Whoever is asked at this address says the same, and better.
+            addresses[host] = try? await HostNames.addresses(of: host)
+        }
+        let known = addresses
+        do {
+            let (metering, reaches) = try await blocking {
+                var look = NetworkLook(
+                    metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
+                var reaches: [String: Reach] = [:]
+                for (name, site) in sites {
+                    switch site {
+                    case .here: reaches[name] = .local
+                    case .folder(let path, let cost): reaches[name] = look.reach(folder: path, cost)
+                    case .server(let host, let port):
+                        reaches[name] =
+                            try known[host].map { try look.reach($0, port) } ?? .over(try look.waysOut())
+                    }
+                }
+                return (look.metering, reaches)
+            }
+            survey.judge(metering, reaches, settings)
+        } catch { survey.troubles.append("the networks cannot be looked at: \(error)") }
+        return survey
+    }
+
+    /// What NetworkManager and ModemManager say; nothing where they are not there.
+    private static func managers(_ survey: inout NetworkSurvey) async -> NetworkReport {
+        do {
+            let news = try ManagerNews()
+            let (reports, told) = AsyncStream<NetworkReport>.makeStream()
+            let listening = Task { try await news.run { told.yield($0) } }
+            defer { news.stop() }
+            var first = NetworkReport()
+            for await report in reports {
+                first = report
+                break
+            }
+            news.stop()
+            try await listening.value
+            return first
+        } catch {
+            survey.troubles.append("NetworkManager cannot be asked: \(error)")
+            return NetworkReport()
+        }
+    }
+
+    private mutating func judge(_ metering: Metering, _ reaches: [String: Reach], _ settings: Settings) {
+        var metering = metering
+        let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
+        var world = Admission.World(
+            now: SystemClocks().wall(), monotonic: SystemClocks().monotonic(), running: 0, everything: nil)
+        world.network = metering
+        var carries: [Int32: [String]] = [:]
+        for destination in settings.destinations {
+            guard let reach = reaches[destination.name] else { continue }
+            let remote = Admission.Remote(
+                name: destination.name, slots: 1, running: 0, pause: nil, health: DestinationHealth(),
+                rules: destination.policy.rules, reach: reach, reachSince: world.now)
+            switch admission.way(to: remote, in: world) {
+            case .closed(let found): if let hold = found.first { holds.append((destination.name, hold)) }
+            case .open(let passage):
+                guard case .over(let paths) = reach else { continue }
+                let path = paths.first { metering.links[$0.link]?.name == passage.interface } ?? paths.first
+                if let path { carries[path.link, default: []].append(destination.name) }
+            }
+        }
+        metering.rules = [settings.policy.rules.networks]
+        for link in metering.links.values.sorted(by: { $0.index < $1.index }) where link.medium != .loopback {
+            let judgement = metering.judgement(of: NetworkPath(link: link.index))
+            interfaces.append(
+                Interface(
+                    name: link.name, isUsable: link.isUsable, reason: judgement.reason, remedy: judgement.remedy,
+                    forbidden: judgement.forbidden, carries: carries[link.index] ?? []))
+        }
+    }
+}
