@@ -36,6 +36,39 @@ package struct FileLook: Hashable, Sendable {
     }
 }
 
+/// The numbers that tell one version of a file from another at the same place.
+package struct FileVersion: Hashable, Sendable {
+    /// Bytes.
+    package var size: Int64
+    /// Nanoseconds since 1970, UTC.
+    package var modified: Int64
+    /// `nil` where the file system gives out new numbers at every mount (FAT, many FUSE).
+    package var inode: UInt64?
+    package var born: Int64?
+
+    package init(size: Int64, modified: Int64, inode: UInt64?, born: Int64?) {
+        self.size = size
+        self.modified = modified
+        self.inode = inode
+        self.born = born
+    }
+
+    /// - Parameter keepsInodes: The file system gives a file the same inode number at every mount.
+    package init(_ look: FileLook, keepsInodes: Bool) {
+        self.init(
+            size: look.size, modified: look.modified, inode: keepsInodes ? look.inode : nil, born: look.born)
+    }
+
+    /// Nothing that both sides know differs.
+    ///
+    /// - Parameter areOnOneFileSystem: Inode and birth time mean something only then: a restored disk has new ones.
+    package func isSame(as other: FileVersion, areOnOneFileSystem: Bool) -> Bool {
+        func agree<T: Equatable>(_ a: T?, _ b: T?) -> Bool { a == nil || b == nil || a == b }
+        guard size == other.size, modified == other.modified else { return false }
+        return !areOnOneFileSystem || (agree(inode, other.inode) && agree(born, other.born))
+    }
+}
+
 /// Who a file is, in words that survive a reboot, another mount order and a re-plugged card.
 package struct StoredIdentity: Hashable, Sendable {
     /// The name of the configured folder.
@@ -68,14 +101,12 @@ package struct StoredIdentity: Hashable, Sendable {
     ///
     /// What one side does not know (an inode on FAT, a birth time on an old kernel) does not count against it.
     package func isSameVersion(as other: StoredIdentity) -> Bool {
-        func agree<T: Equatable>(_ a: T?, _ b: T?) -> Bool { a == nil || b == nil || a == b }
-        guard folder == other.folder, relative == other.relative, size == other.size, modified == other.modified else {
-            return false
-        }
-        // Inode and birth time mean something only within one file system: a restored disk has new ones.
-        guard let mine = fileSystem, let theirs = other.fileSystem, mine == theirs else { return true }
-        return agree(inode, other.inode) && agree(born, other.born)
+        guard folder == other.folder, relative == other.relative else { return false }
+        return version.isSame(
+            as: other.version, areOnOneFileSystem: fileSystem != nil && fileSystem == other.fileSystem)
     }
+
+    package var version: FileVersion { FileVersion(size: size, modified: modified, inode: inode, born: born) }
 }
 
 /// Why a file counted as finished: the highest rung of the ladder that it had to pass. Recorded with the asset.

@@ -181,15 +181,18 @@ actor Gathering {
         return zip(files, known).filter { !$0.1 }.map { ($0.0.relative, $0.0.look) }
     }
 
-    /// Those of them that may still settle. One that has been the same for much longer than that takes is left out by a
-    /// rule of its folder (its size, its age, an ignore file), or its marker never came: a group does not wait for it.
+    /// Those of them that may still settle: not what an ignore file leaves out. One that has been the same for much longer
+    /// than that takes is left out by another rule of its folder (its size, its age), or its marker never came: a group does
+    /// not wait for it.
     private func comes(
         _ missing: [(relative: FilePath, look: FileLook)], _ root: FilePath, _ folder: FolderSettings
     ) async -> [FilePath] {
         let now = house.clocks.monotonic()
         let patience = max(folder.watch.quietFor ?? .zero, Self.longestQuiet) * 2
         var coming: [FilePath] = []
+        let rule = folder.watch
         for (relative, look) in missing {
+            if (try? await blocking { Standing.isLeftOut(relative, by: rule) }) == true { continue }
             let path = root.appending(relative)
             guard let before = expected[path], before.look == look else {
                 expected[path] = (look, now)

@@ -65,21 +65,51 @@ struct Claimant {
         }
     }
 
-    func takes(_ name: UnsafeBufferPointer<UInt8>, in relative: FilePath, rules: [Rule]) -> Bool {
-        guard let folder = folder(relative) else { return false }
-        // Read where it stands: a rule has many parts, and a scan asks for each name.
-        return (rules[rule].settings.recursive || folder.isEmpty) && rules[rule].names.takes(name, in: folder)
+    /// What it is to the names of one directory; `nil` when that is outside.
+    ///
+    /// - Parameter relative: The directory's path below the root.
+    fileprivate func contender(in relative: FilePath, of root: Root, rules: [Rule]) -> Contender? {
+        guard let folder = folder(relative), rules[rule].settings.recursive || folder.isEmpty else { return nil }
+        return Contender(rule: rule, isOwn: root.rules.contains(rule), names: rules[rule].names, folder: folder)
     }
 }
 
-extension Array where Element == Claimant {
+/// A claimant, and one directory whose names it may take: worked out once, because a scan asks for each name. A class,
+/// because it is handed about as often.
+final class Contender {
+    let rule: Int
+    fileprivate let isOwn: Bool
+    private let names: NameRules
+    /// The directory, as the rule sees it.
+    private let folder: FilePath
+
+    fileprivate init(rule: Int, isOwn: Bool, names: NameRules, folder: FilePath) {
+        self.rule = rule
+        self.isOwn = isOwn
+        self.names = names
+        self.folder = folder
+    }
+
+    fileprivate func takes(_ name: UnsafeBufferPointer<UInt8>) -> Bool { names.takes(name, in: folder) }
+}
+
+extension [Contender] {
+    /// The first rule that takes the name, if it is one of the directory's own tree.
+    func winner(for name: UnsafeBufferPointer<UInt8>) -> Int? {
+        for contender in self where contender.takes(name) { return contender.isOwn ? contender.rule : nil }
+        return nil
+    }
+}
+
+extension [Claimant] {
     fileprivate func prefix(through index: Int) -> ArraySlice<Claimant> { self[..<(index + 1)] }
 
-    /// The first rule that takes the name, if it is one of this root's own.
+    /// Who may take names of a directory.
+    func contenders(in relative: FilePath, of root: Root, rules: [Rule]) -> [Contender] {
+        compactMap { $0.contender(in: relative, of: root, rules: rules) }
+    }
+
     func winner(for name: UnsafeBufferPointer<UInt8>, in relative: FilePath, of root: Root, rules: [Rule]) -> Int? {
-        for claimant in self where claimant.takes(name, in: relative, rules: rules) {
-            return root.rules.contains(claimant.rule) ? claimant.rule : nil
-        }
-        return nil
+        contenders(in: relative, of: root, rules: rules).winner(for: name)
     }
 }

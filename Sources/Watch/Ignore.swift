@@ -51,6 +51,8 @@ struct IgnoreChain {
 
     func ignores(_ name: UnsafeBufferPointer<UInt8>, isFolder: Bool = false) -> Bool {
         if isClosed { return true }
+        // Nearly always, and a scan asks for each name.
+        if links.isEmpty { return false }
         for (rules, below) in links {
             let verdict: Bool?
             if below.isEmpty {

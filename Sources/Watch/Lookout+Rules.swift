@@ -72,9 +72,8 @@ extension Lookout {
             moved.directory.isGone = true
         }
         moving.removeAll { isOurs($0.directory) }
-        found.removeAll { isOurs($0.directory) }
-        // The answer that is on its way goes by position.
-        asked = asked?.map { file in file.flatMap { isOurs($0.directory) ? nil : $0 } }
+        found.leaveOut(isOurs)
+        asked?.leaveOut(isOurs)
         skipped = skipped.filter { !isOurs($0.key.directory) }
         ready.removeAll { isOurs($0.place.directory) }
         awaited = awaited.filter { !isOurs($0.key.directory) }
@@ -90,15 +89,12 @@ extension Lookout {
             guard !place.directory.isGone, let folder = place.directory.relative else { return nil }
             return taker(of: place.name, in: place.directory, at: folder)
         }
-        func revised(_ file: Found) -> Found? {
+        func revised(_ file: Found) -> Int? {
             // Another folder's file is another file: the scan that the change brings finds it under its new name.
-            guard let rule = winner(file.place), rules[rule].settings.name == file.identity.folder else { return nil }
-            var file = file
-            file.rule = rule
-            return file
+            winner(file.place).flatMap { rules[$0].settings.name == file.identity.folder ? $0 : nil }
         }
-        found = found.compactMap(revised)
-        asked = asked?.map { $0.flatMap(revised) }
+        found.revise(revised)
+        asked?.revise(revised)
         skipped = skipped.filter { place, file in
             winner(place).map { rules[$0].settings.name == file.folder && rules[$0].skipsExisting } ?? false
         }

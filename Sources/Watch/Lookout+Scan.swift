@@ -1,72 +1,6 @@
 internal import Core
 internal import Linux
 
-/// A directory that is being listed, and how far. A class, because it is looked at for every name.
-final class Cursor {
-    let directory: Directory
-    let origin: Origin
-    let stream: FolderStream
-    /// The path below the root, and the state of the tree that it was computed in.
-    private(set) var relative: FilePath
-    private var moves: Int
-    /// What the ignore files above its names say.
-    let ignored: IgnoreChain
-    /// Of the directory; files nearly always share them.
-    let device: UInt64
-    let fileSystem: FileSystemIdentity?
-
-    init(
-        _ directory: Directory, _ origin: Origin, _ stream: FolderStream, relative: FilePath, moves: Int,
-        ignored: IgnoreChain, device: UInt64, fileSystem: FileSystemIdentity?
-    ) {
-        self.directory = directory
-        self.origin = origin
-        self.stream = stream
-        self.relative = relative
-        self.moves = moves
-        self.ignored = ignored
-        self.device = device
-        self.fileSystem = fileSystem
-    }
-
-    /// Directories may have moved since the last step.
-    ///
-    /// - Returns: Whether this one is still in the tree.
-    func refresh(after moves: Int) -> Bool {
-        if self.moves == moves { return true }
-        guard !directory.isGone, let relative = directory.relative else { return false }
-        self.relative = relative
-        self.moves = moves
-        return true
-    }
-
-    /// The path of a name below the root, made in one go: a scan does it a million times.
-    func relative(of name: UnsafeBufferPointer<UInt8>) -> FilePath {
-        let folder = relative.bytes
-        if folder.isEmpty { return FilePath(fromKernel: name) }
-        let whole = folder.count + 1 + name.count
-        return FilePath(
-            fromKernel: Array(unsafeUninitializedCapacity: whole) { buffer, count in
-                _ = buffer[..<folder.count].initialize(fromContentsOf: folder)
-                buffer.initializeElement(at: folder.count, to: UInt8(ascii: "/"))
-                _ = buffer[(folder.count + 1)..<whole].initialize(fromContentsOf: name)
-                count = whole
-            })
-    }
-}
-
-/// A file that a scan came across.
-struct Found {
-    let directory: Directory
-    var rule: Int
-    let look: FileLook
-    let at: MonotonicTime
-    let evidence: Settling<Place>.Evidence
-    let identity: StoredIdentity
-    /// Made when it is asked for: nearly every file is known, and nobody asks.
-    var place: Place { Place(directory: directory, name: identity.relative.name) }
-}
-
 extension Lookout {
     /// Directory entries in one turn.
     private static let slice = 2_000
@@ -126,7 +60,7 @@ extension Lookout {
             if readIgnore(directory, stream, path) { origin = max(origin, .reconcile) }
             forgetTrouble(of: directory)
             cursor = Cursor(
-                directory, origin, stream, relative: relative, moves: moves, ignored: directory.ignored,
+                directory, origin, stream, visit: generation, relative: relative, rules: rules, moves: moves,
                 device: look.device, fileSystem: fileSystems.identity(at: path, device: look.device))
         } catch {
             miss(directory, path, error)
@@ -157,8 +91,8 @@ extension Lookout {
     /// What settles in a folder that is absent is not the folder's: it is found again when that is back.
     private func forgetFiles(of root: Root) {
         for place in settling.all.keys where place.directory.root === root { settling.forget(place) }
-        found.removeAll { $0.directory.root === root }
-        asked = asked?.map { $0?.directory.root === root ? nil : $0 }
+        found.leaveOut { $0.root === root }
+        asked?.leaveOut { $0.root === root }
         ready.removeAll { $0.place.directory.root === root }
         skipped = skipped.filter { $0.key.directory.root !== root }
     }
@@ -210,7 +144,7 @@ extension Lookout {
 
     /// - Returns: How many names were read, at least 1.
     private func step(atMost most: Int) -> Int {
-        guard let cursor, cursor.refresh(after: moves) else {
+        guard let cursor, cursor.refresh(rules, after: moves) else {
             close(isWhole: false)
             return 1
         }
@@ -218,9 +152,10 @@ extension Lookout {
         do {
             // Nothing begins to settle while names are listed.
             let settles = settling.count > 0
+            let stream = cursor.stream
             while read < most {
                 read += 1
-                if try !cursor.stream.next({ name, kind in take(name, kind, cursor, settles) }) {
+                if try !stream.next({ name, kind in take(name, kind, cursor, settles) }) {
                     close(isWhole: true)
                     break
                 }
@@ -250,18 +185,19 @@ extension Lookout {
     private func take(
         _ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ cursor: Cursor, _ settles: Bool
     ) {
-        let root = cursor.directory.root
         switch kind {
         case .other: return
         case .folder: takeFolder(name, cursor)
         case .file, .unknown:
             if !awaited.isEmpty { noteMarker(FilePath(fromKernel: name), in: cursor.directory) }
-            var winner = root.claimants.winner(for: name, in: cursor.relative, of: root, rules: rules)
+            var winner = cursor.contenders.winner(for: name)
             if winner != nil, cursor.ignored.ignores(name) { winner = nil }
-            guard winner != nil || kind == .unknown else { return }
+            if winner == nil, case .file = kind { return }
             let look: FileLook?
             do { look = try cursor.stream.look(at: name) } catch {
-                notice(error, below: root, "cannot look at a file (\(error)); it is tried again with the next scan")
+                notice(
+                    error, below: cursor.directory.root,
+                    "cannot look at a file (\(error)); it is tried again with the next scan")
                 return
             }
             guard let look else { return }
@@ -295,24 +231,31 @@ extension Lookout {
         }
         // One that is still growing is found again, or heard of.
         if rules[rule].hasLimits, rules[rule].settings.limits.objection(to: look, now: clocks.wall()) != nil { return }
-        let relative = cursor.relative(of: name)
-        let fileSystem =
-            look.device == cursor.device
-            ? cursor.fileSystem
-            : fileSystems.identity(at: cursor.directory.root.path.appending(relative), device: look.device)
-        let identity = StoredIdentity(
-            look, folder: rules[rule].settings.name, relative: relative, on: fileSystem)
         if cursor.origin == .first && rules[rule].skipsExisting {
-            let place = Place(directory: cursor.directory, name: FilePath(fromKernel: name))
-            skipped[place] = SettledFile(
-                folder: identity.folder, root: rules[rule].settings.path, relative: relative, look: look,
-                identity: identity, settledBy: .quiet)
-        } else {
-            found.append(
-                Found(
-                    directory: cursor.directory, rule: rule, look: look, at: now,
-                    evidence: cursor.origin == .event ? .heard : .found, identity: identity))
+            return skip(name, look, rules[rule].settings, cursor)
         }
+        found.append(name, look, rule: rule, of: cursor, at: now) {
+            (rules[rule].settings.name, fileSystem(FilePath(fromKernel: name), look, cursor))
+        }
+    }
+
+    private func skip(
+        _ name: UnsafeBufferPointer<UInt8>, _ look: FileLook, _ rule: WatchRule, _ cursor: Cursor
+    ) {
+        let name = FilePath(fromKernel: name)
+        let relative = cursor.relative.appending(name)
+        let identity = StoredIdentity(
+            look, folder: rule.name, relative: relative, on: fileSystem(name, look, cursor))
+        skipped[Place(directory: cursor.directory, name: name)] = SettledFile(
+            folder: identity.folder, root: rule.path, relative: relative, look: look, identity: identity,
+            settledBy: .quiet)
+    }
+
+    private func fileSystem(_ name: FilePath, _ look: FileLook, _ cursor: Cursor) -> FileSystemIdentity? {
+        // Files nearly always lie where their directory does.
+        if look.device == cursor.device { return cursor.fileSystem }
+        let path = cursor.directory.root.path.appending(cursor.relative).appending(name)
+        return fileSystems.identity(at: path, device: look.device)
     }
 
     // MARK: - What the scan found
@@ -331,15 +274,22 @@ extension Lookout {
 
     /// Asks which of the files found are known, when there are enough to ask about or no more are coming.
     func askAboutFound() {
-        guard asked == nil, !found.isEmpty, found.count >= Self.question || !canScan else { return }
+        guard asked == nil else { return }
+        if found.isEmpty {
+            if !canScan { spare = Finds() }
+            return
+        }
+        guard found.count >= Self.question || !canScan else { return }
         asked = found
-        found = []
-        ask((asked ?? []).compactMap { $0?.identity })
+        ask(found.identities)
+        found = spare
+        spare = Finds()
     }
 
     func takeAnswer(_ known: [Bool]) {
-        let asked = asked ?? []
-        // Nearly all are known, and those are not even read here.
+        guard var asked else { return }
+        self.asked = nil
+        // Nearly all are known, and nothing is made of those.
         for index in asked.indices where index < known.count && !known[index] {
             guard let file = asked[index] else { continue }
             // An event may have come first, and knows more.
@@ -351,7 +301,8 @@ extension Lookout {
                 quietFor: rules[file.rule].settings.quietFor, at: file.at)
             quicken(file.directory)
         }
-        self.asked = nil
+        asked.removeAll()
+        spare = asked
     }
 
     /// Says when the first scan of a folder is over. What is said at once is written down at once: with a thousand folders,

@@ -11,7 +11,7 @@ final class Lookout {
     let clocks: any Clocks
     let mailbox: Mailbox
     let bell: Bell
-    let ask: ([StoredIdentity]) -> Void
+    let ask: (Identities) -> Void
     let deliver: (Mailbox.Delivery) -> Void
     let onRest: (() -> Void)?
     /// Called when folders do otherwise than before.
@@ -39,7 +39,8 @@ final class Lookout {
     var troubles: [ObjectIdentifier: Trouble] = [:]
     /// Directories that left one name and may turn up under another.
     var moving: [(cookie: UInt32, directory: Directory, until: MonotonicTime)] = []
-    /// Grows with every directory that moves: paths computed before are no longer to be trusted.
+    /// Grows with every directory that moves, and when claims change: paths and claims worked out before are no longer to
+    /// be trusted.
     var moves = 0
     var overflows = 0
     /// When the kernel last lost events: what follows within ``burst`` belongs to the same burst, and is said once.
@@ -52,9 +53,10 @@ final class Lookout {
     var cursor: Cursor?
     var generation = 0
     /// Files that a scan found and nobody has been asked about; and those that the question out there is about.
-    var found: [Found] = []
-    /// `nil` for one that no folder takes any more.
-    var asked: [Found?]?
+    var found = Finds()
+    var asked: Finds?
+    /// Empty, with the memory of the last question, for as long as a scan goes on.
+    var spare = Finds()
     /// Files of a first scan that are to be skipped, unless an event that is still queued tells of them.
     var skipped: [Place: SettledFile] = [:]
 
@@ -88,7 +90,7 @@ final class Lookout {
     ///   - ours: Paths of the trees that this thread watches.
     init(
         rules: [Rule], ours: Set<FilePath>, pace: WatchPace, clocks: any Clocks, mailbox: Mailbox, bell: Bell,
-        ask: @escaping ([StoredIdentity]) -> Void, deliver: @escaping (Mailbox.Delivery) -> Void,
+        ask: @escaping (Identities) -> Void, deliver: @escaping (Mailbox.Delivery) -> Void,
         onRest: (() -> Void)? = nil, onMounts: (() -> Void)? = nil, onNews: (() -> Void)? = nil,
         log: @escaping (Remark) -> Void
     ) {
@@ -133,6 +135,7 @@ final class Lookout {
     /// Asks anew who may claim files where.
     func reclaim() {
         for root in roots { root.claimants = Claimant.all(for: root, among: roots + others, rules: rules) }
+        moves += 1
     }
 
     func run() {

@@ -34,6 +34,15 @@ package enum Standing: Hashable, Sendable {
         path.relative(to: rule.path) ?? Files.real(rule.path).flatMap { path.relative(to: $0) }
     }
 
+    /// Whether what lies on its way leaves a file out: an ignore file, or a link. `false` when that cannot be told. Waits
+    /// for the disk.
+    ///
+    /// - Parameter relative: Below the rule's folder.
+    package static func isLeftOut(_ relative: FilePath, by rule: WatchRule) -> Bool {
+        // A disk that is away: whoever waits goes on waiting.
+        do { return try wayObjection(to: relative, rule) != nil } catch { return false }
+    }
+
     private static func nameObjection(to relative: FilePath, _ rule: WatchRule) -> String? {
         if !rule.recursive, !relative.parent.isEmpty { return "lies deeper, and the folder is not recursive" }
         for part in relative.parent.components where TemporaryNames.contains(part) {

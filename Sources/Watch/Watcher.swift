@@ -9,7 +9,7 @@ internal import Linux
 /// while that is busy, events are still read and scans pause.
 package final class Watcher: Sendable {
     /// Which of these are on record already, so that they need not settle again. As many answers as questions.
-    package typealias Filter = @Sendable ([StoredIdentity]) async throws -> [Bool]
+    package typealias Filter = @Sendable (Identities) async throws -> [Bool]
 
     private let pace: WatchPace
     private let clocks: any Clocks
@@ -26,7 +26,7 @@ package final class Watcher: Sendable {
 
     private struct Question: Sendable {
         let from: Mailbox
-        let identities: [StoredIdentity]
+        let identities: Identities
     }
     private struct Parcel: Sendable {
         let from: Mailbox
@@ -105,7 +105,7 @@ package final class Watcher: Sendable {
                 for await parcel in parcels {
                     switch parcel.delivery {
                     case .settled(let files):
-                        let known = try await isKnown(files.map(\.identity))
+                        let known = try await isKnown(Identities(files.lazy.map(\.identity)))
                         let new = zip(files, known).filter { !$0.1 }.map(\.0)
                         if !new.isEmpty { try await onSettled(new) }
                     case .skipped(let files): try await onSkipped(files)

@@ -252,6 +252,19 @@ struct GroupTests {
         #expect(try received(fixture) == ["clip.mp4"])
     }
 
+    @Test("a sidecar that an ignore file leaves out is not waited for")
+    func ignored() async throws {
+        let fixture = try fixture("wait: 200ms")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try Files.replace(fixture.drop.appending(".sluiceignore"), with: Array("*.json\n!kept.json\n".utf8))
+        for name in ["clip.json", "clip.mp4", "kept.json", "kept.mp4"] { try drop(name, fixture) }
+        try await eventually("the others go", within: .seconds(30), every: .milliseconds(200)) {
+            try left(fixture) == [".sluiceignore", "clip.json"]
+        }
+        #expect(try received(fixture) == ["clip.mp4", "kept.json", "kept.mp4"])
+    }
+
     @Test("a run that ends by itself waits for groups, and names what misses its video")
     func once() async throws {
         let fixture = try fixture("wait: 1s")

@@ -1,0 +1,49 @@
+internal import Core
+internal import Linux
+
+/// A directory that is being listed, and how far. A class, because it is looked at for every name.
+final class Cursor {
+    let directory: Directory
+    let origin: Origin
+    let stream: FolderStream
+    /// No other visit of any directory has it.
+    let visit: Int
+    /// The path below the root, and the state of the tree that it was computed in.
+    private(set) var relative: FilePath
+    private(set) var moves: Int
+    /// Who may take its names.
+    private(set) var contenders: [Contender]
+    /// What the ignore files above its names say.
+    let ignored: IgnoreChain
+    /// Of the directory; files nearly always share them.
+    let device: UInt64
+    let fileSystem: FileSystemIdentity?
+
+    init(
+        _ directory: Directory, _ origin: Origin, _ stream: FolderStream, visit: Int, relative: FilePath, rules: [Rule],
+        moves: Int, device: UInt64, fileSystem: FileSystemIdentity?
+    ) {
+        self.directory = directory
+        self.origin = origin
+        self.stream = stream
+        self.visit = visit
+        self.relative = relative
+        self.moves = moves
+        contenders = directory.root.claimants.contenders(in: relative, of: directory.root, rules: rules)
+        ignored = directory.ignored
+        self.device = device
+        self.fileSystem = fileSystem
+    }
+
+    /// Directories may have moved, and claims changed, since the last step.
+    ///
+    /// - Returns: Whether this one is still in the tree.
+    func refresh(_ rules: [Rule], after moves: Int) -> Bool {
+        if self.moves == moves { return true }
+        guard !directory.isGone, let relative = directory.relative else { return false }
+        self.relative = relative
+        self.moves = moves
+        contenders = directory.root.claimants.contenders(in: relative, of: directory.root, rules: rules)
+        return true
+    }
+}

@@ -1,0 +1,120 @@
+internal import Core
+internal import Linux
+
+/// A file that a scan came across.
+struct Found {
+    let directory: Directory
+    let rule: Int
+    let look: FileLook
+    let at: MonotonicTime
+    let evidence: Settling<Place>.Evidence
+    let identity: StoredIdentity
+    var place: Place { Place(directory: directory, name: identity.relative.name) }
+}
+
+/// Files that a scan came across, and that somebody is to be asked about.
+///
+/// Nearly every file is known, and then nothing of it is needed: so each is a few numbers here, and ``Found`` is made of
+/// those that are new.
+struct Finds {
+    /// Files of one directory that share their rule and their file system, listed in one go.
+    private struct Visit {
+        /// `nil` when no folder takes its files any more. A directory does not outlive its tree.
+        var directory: Directory?
+        let device: UInt64
+        let evidence: Settling<Place>.Evidence
+    }
+
+    /// What a look showed besides the version and the device.
+    private struct File {
+        let inode: UInt64
+        let changed: Int64
+        let at: MonotonicTime
+        let mode: UInt32
+        let visit: Int32
+        /// Below 0 when no folder takes it any more.
+        var rule: Int32
+    }
+
+    /// What tells one visit from the next.
+    private struct Key: Equatable {
+        let visit: Int
+        /// Its path is another one after a move.
+        let moves: Int
+        let rule: Int
+        let device: UInt64
+    }
+
+    /// In the order of the indices here.
+    private(set) var identities = Identities()
+    private var visits: [Visit] = []
+    private var files: [File] = []
+    private var last: Key?
+    private var home = 0
+    private var keepsInodes = false
+
+    var isEmpty: Bool { files.isEmpty }
+    var count: Int { files.count }
+    var indices: Range<Int> { files.indices }
+
+    /// `nil` for one that no folder takes any more.
+    subscript(index: Int) -> Found? {
+        let file = files[index]
+        let visit = visits[Int(file.visit)]
+        guard file.rule >= 0, let directory = visit.directory else { return nil }
+        let version = identities.version(at: index)
+        let look = FileLook(
+            device: visit.device, inode: file.inode, size: version.size, modified: version.modified,
+            changed: file.changed, born: version.born, mode: file.mode)
+        return Found(
+            directory: directory, rule: Int(file.rule), look: look, at: file.at, evidence: visit.evidence,
+            identity: identities[index])
+    }
+
+    /// - Parameter place: The folder's name, and what the file lies on; asked for when that is another than the last one's.
+    mutating func append(
+        _ name: UnsafeBufferPointer<UInt8>, _ look: FileLook, rule: Int, of cursor: Cursor, at now: MonotonicTime,
+        place: () -> (folder: String, fileSystem: FileSystemIdentity?)
+    ) {
+        let key = Key(visit: cursor.visit, moves: cursor.moves, rule: rule, device: look.device)
+        if key != last {
+            last = key
+            let (folder, fileSystem) = place()
+            keepsInodes = fileSystem?.keepsInodes == true
+            home = identities.add(
+                Identities.Home(folder: folder, directory: cursor.relative, fileSystem: fileSystem?.name))
+            visits.append(
+                Visit(
+                    directory: cursor.directory, device: look.device,
+                    evidence: cursor.origin == .event ? .heard : .found))
+        }
+        identities.append(name, FileVersion(look, keepsInodes: keepsInodes), in: home)
+        files.append(
+            File(
+                inode: look.inode, changed: look.changed, at: now, mode: look.mode, visit: Int32(visits.count - 1),
+                rule: Int32(rule)))
+    }
+
+    /// Empties it for the next ones, in the memory that it has.
+    mutating func removeAll() {
+        identities.removeAll()
+        visits.removeAll(keepingCapacity: true)
+        files.removeAll(keepingCapacity: true)
+        last = nil
+    }
+
+    /// Lets go of the directories that are meant. The answer that is on its way goes by position, so their files stay.
+    mutating func leaveOut(_ isMeant: (Directory) -> Bool) {
+        for index in visits.indices {
+            if let directory = visits[index].directory, isMeant(directory) { visits[index].directory = nil }
+        }
+        // The next file has another rule, or its directory is another one by then.
+        last = nil
+    }
+
+    /// Asks anew whose they are; `nil` leaves one out.
+    mutating func revise(_ rule: (Found) -> Int?) {
+        for index in indices { if let file = self[index] { files[index].rule = Int32(rule(file) ?? -1) } }
+        last = nil
+    }
+}
