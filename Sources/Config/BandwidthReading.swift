@@ -31,6 +31,9 @@ extension SettingsReading {
     }
 }
 
+/// Bytes a second of `2 MB/s`, `8 Mbit/s` or `0`, as the configuration has rates; `nil` for what is none, and for no limit.
+package func readRate(_ text: String) -> Int64? { (try? Reader<Int64?>.rate.read(text)) ?? nil }
+
 extension Reader where Value == Int64? {
     /// `2 MB/s`, `200 kB/s`, `8 Mbit/s`, `0`, `unlimited`. Bytes a second.
     static var rate: Reader {

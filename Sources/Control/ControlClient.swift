@@ -35,12 +35,15 @@ package struct ControlClient: Sendable {
     }
 
     package func add(_ request: AddRequest) async throws -> [UploadView] {
-        try await post("uploads", request).uploads
+        let reply: UploadsReply = try await post("uploads", request)
+        return reply.uploads
     }
     package func pause(_ selection: Selection) async throws -> UploadsReply { try await post("pause", selection) }
     package func resume(_ selection: Selection) async throws -> UploadsReply { try await post("resume", selection) }
     package func cancel(_ selection: Selection) async throws -> UploadsReply { try await post("cancel", selection) }
     package func retry(_ selection: Selection) async throws -> UploadsReply { try await post("retry", selection) }
+    package func allow(_ request: AllowRequest) async throws -> ExceptionsReply { try await post("allow", request) }
+    package func limit(_ request: LimitRequest) async throws -> ExceptionsReply { try await post("limit", request) }
 
     /// Events after `since`, or from now on, until the caller stops reading or the daemon goes
     /// (``ControlError/ended``). A daemon that found this reader too slow is asked again from the last event.
@@ -89,11 +92,11 @@ package struct ControlClient: Sendable {
         try await ask(Request("GET", url(path)), as: Reply.self)
     }
 
-    private func post(_ path: String, _ body: some Encodable) async throws -> UploadsReply {
+    private func post<Reply: Decodable>(_ path: String, _ body: some Encodable) async throws -> Reply {
         let headers = [("Content-Type", "application/json")]
         let request = Request("POST", url(path), headers: headers, body: .bytes(try JSON.bytes(body)))
         // To end a million uploads takes minutes. A daemon that goes closes the connection, so nobody waits for nobody.
-        return try await ask(request, as: UploadsReply.self, within: .seconds(3600))
+        return try await ask(request, as: Reply.self, within: .seconds(3600))
     }
 
     private func ask<Reply: Decodable>(

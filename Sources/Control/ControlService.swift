@@ -57,6 +57,12 @@ final class ControlService: WebService {
             return WebReply { try JSON.bytes(page) }
         case .show(let reference): return WebReply(json: try await operations.show(reference))
         case .why(let reference): return WebReply(json: try await operations.why(reference))
+        case .allow:
+            let allowed = try Self.read(AllowRequest.self, body)
+            return WebReply(json: try await operations.allow(allowed, by: Self.name(of: request.peer)))
+        case .limit:
+            let limit = try Self.read(LimitRequest.self, body)
+            return WebReply(json: try await operations.limit(limit, by: Self.name(of: request.peer)))
         case .status: return WebReply(json: try await operations.status())
         case .reload:
             let view = try await operations.reload()
@@ -77,6 +83,11 @@ final class ControlService: WebService {
             return WebReply(json: upload, status: 202)
         case .events: return try await events(request)
         }
+    }
+
+    /// Who asks, as people know each other.
+    private static func name(of peer: WebPeer) -> String {
+        peer.user.map { Accounts.name(of: $0) ?? "user \($0)" } ?? peer.address ?? "somebody"
     }
 
     private func perform(_ act: Route.Act, _ selection: Selection) async throws -> UploadsReply {

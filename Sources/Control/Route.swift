@@ -14,6 +14,8 @@ enum Route: Hashable, Sendable {
     case actOn(String, Act)
     /// On a selection in the body.
     case act(Act)
+    case allow
+    case limit
     case status
     case events
     case reload
@@ -27,7 +29,7 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .status, .events: false
-        case .add, .actOn, .act, .reload: true
+        case .add, .actOn, .act, .reload, .allow, .limit: true
         }
     }
 
@@ -43,6 +45,8 @@ enum Route: Hashable, Sendable {
         switch rest {
         case "uploads": self = method == "POST" ? .add : try only("GET", .list, also: ", POST")
         case "status": self = try only("GET", .status)
+        case "allow": self = try only("POST", .allow)
+        case "limit": self = try only("POST", .limit)
         case "reload": self = try only("POST", .reload)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("why/") && rest.count > 4: self = try only("GET", .why(String(rest.dropFirst(4))))

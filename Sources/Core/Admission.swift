@@ -88,11 +88,16 @@ package struct Admission: Hashable, Sendable {
         package var name: String
         package var pause: Pause?
         package var rules: PolicyRules
+        /// What a person lets it off, whoever says it.
+        package var excused: Set<Excuse>
 
-        package init(name: String, pause: Pause? = nil, rules: PolicyRules = PolicyRules()) {
+        package init(
+            name: String, pause: Pause? = nil, rules: PolicyRules = PolicyRules(), excused: Set<Excuse> = []
+        ) {
             self.name = name
             self.pause = pause
             self.rules = rules
+            self.excused = excused
         }
     }
 
@@ -117,11 +122,13 @@ package struct Admission: Hashable, Sendable {
     ) -> [Hold] {
         var holds = [pause(world.everything, "everything"), pause(remote.pause, "destination \(remote.name)")]
             .compactMap { $0 }
-        holds += rules.holds("policy", in: world) + remote.rules.holds("destinations.\(remote.name)", in: world)
+        let excused = folder?.excused ?? []
+        holds += rules.holds("policy", in: world, excusing: excused)
+        holds += remote.rules.holds("destinations.\(remote.name)", in: world, excusing: excused)
         if let folder { holds += bans(on: folder, in: world) }
         switch way(to: remote, from: folder, in: world) {
         case .closed(let more): holds += more
-        case .open(let passage) where passage.ledger != .local:
+        case .open(let passage) where passage.ledger != .local && !excused.contains(.quota):
             let kind = QuotaBook.Class(remote.name, from: folder?.name, isMetered: passage.countsAsMetered)
             holds += world.quotas.holds(for: kind, isStarting: !isUnderWay)
         case .open: break
@@ -132,7 +139,7 @@ package struct Admission: Hashable, Sendable {
     /// What forbids uploads from a folder, wherever they go.
     package func bans(on folder: Origin, in world: World) -> [Hold] {
         let holds = [pause(folder.pause, "folder \(folder.name)")].compactMap { $0 }
-        return world.sortedOut(holds + folder.rules.holds("folder \(folder.name)", in: world))
+        return world.sortedOut(holds + folder.rules.holds("folder \(folder.name)", in: world, excusing: folder.excused))
     }
 
     private func pause(_ pause: Pause?, _ what: String) -> Hold? {
@@ -149,8 +156,9 @@ package struct Admission: Hashable, Sendable {
         return times.min()
     }
 
-    package func verdict(for remote: Remote, in world: World) -> Verdict {
-        var holds = holds(for: remote, in: world)
+    /// - Parameter folder: For what comes from there alone, and has a word of its own.
+    package func verdict(for remote: Remote, from folder: Origin? = nil, in world: World) -> Verdict {
+        var holds = holds(for: remote, from: folder, in: world)
         // The time for a probe has come: its trouble is no longer in the way of one upload.
         if remote.health.mayProbe(at: world.monotonic) { holds.removeAll { $0 == remote.health.standing } }
         if !holds.isEmpty { return .wait(holds) }

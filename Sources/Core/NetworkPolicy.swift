@@ -100,7 +100,7 @@ extension Admission {
         case .mount(let cost, let text):
             if !depends { return .open(.any) }
             let passage = passage(nil, cost, "\(cost.rawValue): \(text)", nil, places)
-            let holds = holds(on: passage, remote, places)
+            let holds = holds(on: passage, remote, places, folder)
             return holds.isEmpty ? .open(passage) : .closed(holds)
         case .over(let paths):
             guard depends || world.network != nil else { return .open(.any) }
@@ -108,13 +108,14 @@ extension Admission {
                 return .closed([Hold(.metered, since: remote.reachSince, text: "the networks were not looked at yet")])
             }
             metering.rules = places.map(\.rules.networks)
-            return choose(among: paths, metering, remote, places, isPinned: depends)
+            return choose(among: paths, metering, remote, places, folder, isPinned: depends)
         }
     }
 
     /// The first that nothing forbids; what forbids the first of all, where there is none.
     private func choose(
-        among paths: [NetworkPath], _ metering: Metering, _ remote: Remote, _ places: [Place], isPinned: Bool
+        among paths: [NetworkPath], _ metering: Metering, _ remote: Remote, _ places: [Place], _ folder: Origin?,
+        isPinned: Bool
     ) -> Way {
         var first: [Hold]?
         for path in paths {
@@ -126,7 +127,7 @@ extension Admission {
                 isPinned && !isInside ? name : nil, judgement.metered, judgement.reason, judgement.remedy, places)
             let holds =
                 judgement.forbidden.map { [Hold(.metered, since: remote.reachSince, text: $0)] }
-                ?? holds(on: passage, remote, places)
+                ?? holds(on: passage, remote, places, folder)
             if holds.isEmpty, name != nil { return .open(passage) }
             if first == nil, !holds.isEmpty { first = holds }
         }
@@ -145,8 +146,8 @@ extension Admission {
             interface: interface, cost: cost, countsAsMetered: counts, ledger: ledger, reason: reason, remedy: remedy)
     }
 
-    private func holds(on passage: Passage, _ remote: Remote, _ places: [Place]) -> [Hold] {
-        guard passage.countsAsMetered else { return [] }
+    private func holds(on passage: Passage, _ remote: Remote, _ places: [Place], _ folder: Origin?) -> [Hold] {
+        guard passage.countsAsMetered, folder?.excused.contains(.metered) != true else { return [] }
         return places.filter { $0.rules.metered?.isPause == true }.map { place in
             let strictly = passage.cost == .unknown ? ", and what is unknown counts as metered" : ""
             let remedy = passage.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""

@@ -60,8 +60,11 @@ package struct PolicyRules: Hashable, Sendable {
     }
 
     /// - Parameter place: Where it stands, for people: `policy`, `destinations.nas`, `folder door`.
-    func holds(_ place: String, in world: Admission.World) -> [Hold] {
-        [closed(place, world), still(place, world), uncounted(world)].compactMap { $0 }
+    func holds(_ place: String, in world: Admission.World, excusing excused: Set<Excuse> = []) -> [Hold] {
+        [
+            excused.contains(.window) ? nil : closed(place, world), still(place, world),
+            excused.contains(.quota) ? nil : uncounted(world),
+        ].compactMap { $0 }
     }
 
     /// Nobody knows in which stretch of the calendar bytes would count.

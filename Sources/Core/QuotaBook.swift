@@ -72,6 +72,9 @@ package struct QuotaBook: Hashable, Sendable {
         package var files: Int64?
         /// The quota that leaves the fewest bytes.
         package var binding: Line?
+
+        /// No quota at all.
+        package init() {}
     }
 
     package private(set) var lines: [Line]

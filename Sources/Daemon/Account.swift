@@ -27,6 +27,8 @@ final class Account: Sendable {
     let kind: QuotaBook.Class
     /// Nobody reserves for it: what it sends stays on this machine.
     let isFree: Bool
+    /// A person lets it off its quotas: it counts all the same.
+    let isExcused: Bool
     /// Nothing of it goes through a socket of ours: the destination tells what it has sent.
     let countsNotes: Bool
     /// Bodies draw from it: it is open while enough is reserved.
@@ -44,13 +46,14 @@ final class Account: Sendable {
 
     /// - Parameter size: Of what is to be sent; 0 for mere questions.
     init(
-        _ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64 = 0, step: ReservedStep?, isFree: Bool,
-        countsNotes: Bool = false, in ledger: Ledger
+        _ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64 = 0, step: ReservedStep?, isExcused: Bool = false,
+        isFree: Bool, countsNotes: Bool = false, in ledger: Ledger
     ) {
         self.key = key
         self.kind = kind
         expected = Self.expected(size)
         self.isFree = isFree
+        self.isExcused = isExcused
         self.countsNotes = countsNotes
         self.ledger = ledger
         gate = Throttle(clocks: ledger.clocks)

@@ -187,7 +187,7 @@ extension Agent {
             warnings: house.troubles.all.map(\.text) + blind() + orphans(ongoing) + overdue(files),
             seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
-            limit: house.lanes.rate)
+            limit: house.lanes.rate, exceptions: await dispatcher.exceptions.map { ExceptionView($0) })
     }
 
     private static let mostSettling = 20

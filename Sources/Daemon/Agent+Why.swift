@@ -22,6 +22,8 @@ package struct WhyAnswer: Codable, Sendable, Hashable {
     package var text: String
     /// What is in the way, the strongest first.
     package var holds: [HoldView]
+    /// What persons let it off for a while.
+    package var exceptions: [ExceptionView]?
 }
 
 extension Agent {
@@ -44,7 +46,8 @@ extension Agent {
     private func answer(_ view: UploadView) async -> WhyAnswer {
         WhyAnswer(
             id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
-            text: await sentence(view), holds: view.holds)
+            text: await sentence(view), holds: view.holds,
+            exceptions: await exceptions(id: view.id, folder: view.folder))
     }
 
     private func sentence(_ view: UploadView) async -> String {

@@ -157,11 +157,17 @@ extension Dispatcher {
     }
 
     /// What the next files to a destination are reserved from.
-    func purse(for destination: String) -> Purse {
-        let folders = house.settings.folders.map(\.watch.name)
+    ///
+    /// - Parameter excuses: What a person lets this one upload off.
+    func purse(for destination: String, excusing excuses: Set<Excuse> = []) -> Purse {
+        let folders = house.settings.folders.map { folder in
+            var origin = origin(folder.watch.name)
+            origin.excused.formUnion(excuses)
+            return (folder.watch.name, origin)
+        }
         return Purse(
             destination: destination, admission: admission, world: world, remote: remote(destination),
-            origins: Dictionary(folders.map { ($0, origin($0)) }, uniquingKeysWith: { $1 }),
+            origins: Dictionary(folders, uniquingKeysWith: { $1 }),
             countsNotes: house.destinations[destination]?.site.isFolder ?? false, ledger: house.ledger)
     }
 
@@ -174,10 +180,8 @@ extension Dispatcher {
             if own.isEmpty { return false }
             remote.reach = .over(own)
         }
-        let folder = folders.count == 1 ? folders.first : nil
-        guard case .open(let passage) = admission.way(to: remote, from: folder.map { origin($0) }, in: world) else {
-            return false
-        }
+        let origin = folders.count == 1 ? origins(of: transfer).first : nil
+        guard case .open(let passage) = admission.way(to: remote, from: origin, in: world) else { return false }
         return passage.isSame(as: transfer.passage)
     }
 }

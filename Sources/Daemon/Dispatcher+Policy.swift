@@ -31,7 +31,8 @@ extension Dispatcher {
 
     func origin(_ name: String) -> Admission.Origin {
         Admission.Origin(
-            name: name, pause: pause(.folder, name), rules: house.folder(name)?.policy.rules ?? PolicyRules())
+            name: name, pause: pause(.folder, name), rules: house.folder(name)?.policy.rules ?? PolicyRules(),
+            excused: excuses(.folder, name))
     }
 
     /// Folders from which nothing may go to a destination now.
@@ -55,8 +56,8 @@ extension Dispatcher {
         var interfaces: Set<String> = []
         for transfer in transfers.values where !transfer.task.isCancelled {
             let remote = remote(transfer.destination)
-            let holds = Set(transfer.folders.values).flatMap {
-                admission.bans(on: remote, from: origin($0), in: world, isUnderWay: true)
+            let holds = origins(of: transfer).flatMap {
+                admission.bans(on: remote, from: $0, in: world, isUnderWay: true)
             }
             if holds.isEmpty, mayGoOn(transfer) { continue }
             if let interface = transfer.passage.interface { interfaces.insert(interface) }
@@ -82,7 +83,7 @@ extension Dispatcher {
             Dictionary(all.map { ($0.name, $0.rules.limit(in: world)) }, uniquingKeysWith: { $1 })
         }
         house.lanes.set(
-            everything: settings.policy.rules.limit(in: world),
+            everything: [settings.policy.rules.limit(in: world), personalLimit].compactMap { $0 }.min(),
             destinations: limits(settings.destinations.map { ($0.name, $0.policy.rules) }),
             folders: limits(settings.folders.map { ($0.watch.name, $0.policy.rules) }),
             metered: settings.meteredLimits)
@@ -129,7 +130,8 @@ extension Dispatcher {
         let change = admission.nextChange(
             house.settings.destinations.map { remote($0.name) }, house.settings.folders.map { origin($0.watch.name) },
             in: world)
-        waits += (pauses.compactMap(\.until) + [change].compactMap { $0 }).map {
+        let ends = pauses.compactMap(\.until) + exceptions.map(\.until)
+        waits += (ends + [change].compactMap { $0 }).map {
             .milliseconds($0.milliseconds - wall.milliseconds)
         }
         return waits.min().map { max($0, .milliseconds(10)) }

@@ -17,6 +17,8 @@ actor Dispatcher {
     /// When the last pass began.
     var lookedAt = MonotonicTime(nanoseconds: 0)
     var pauses: [PauseRecord] = []
+    /// What a person has said to be otherwise for a while.
+    var exceptions: [ExceptionRecord] = []
     var trust = ClockTrust(oldest: Zone.utc.start(of: sluiceIsYoungerThan))
     /// What is wrong with the clock, and was said.
     var clockTrouble: Hold?
@@ -103,54 +105,98 @@ actor Dispatcher {
     private func pass() async throws {
         lookedAt = house.clocks.monotonic()
         try await expirePauses()
+        try await expireExceptions()
         lookAtClock()
         try await house.ledger.look()
         setLimits()
         stopForbidden()
+        try await startExcused()
         // Destinations take turns, so that one with many files does not take every slot of the others.
         var open = house.settings.destinations.map(\.name)
-        let counted = Set(house.settings.folders.filter(\.policy.goesAlone).map(\.watch.name))
-        let alike = house.settings.folders.filter { $0.duplicates == .skip }.map(\.watch.name)
         while !open.isEmpty {
             var stillOpen: [String] = []
-            for name in open {
-                guard case .go(let free) = verdict(for: name), let destination = house.destinations[name] else {
-                    continue
-                }
-                let passedOver = closedFolders(for: name) + fullFolders()
-                let before = stops
-                // All that may go share a transaction. What tries whether a destination is back is one file.
-                let room = TransferRoom(
-                    slots: max(1, free / open.count),
-                    bundling: health[name]?.trouble == nil ? destination.bundling : nil, counted: counted)
-                let purse = purse(for: name)
-                var claims: [Claim] = []
-                do {
-                    defer { purse.took(claims) }
-                    claims = try await house.store.claim(
-                        filling: room, name, passingOver: passedOver, skippingDuplicatesOf: alike,
-                        reserving: { purse.reserve($0) }, onRepeat: { self.tellRepeat($0) })
-                }
-                if claims.isEmpty { continue }
-                stillOpen.append(name)
-                // Perhaps one of them was meant by a stop, which was not running yet.
-                let going = stops == before ? claims.filter { mayGo(purse, $0) } : []
-                let ids = Set(going.map(\.upload.id))
-                try await giveBack(claims.filter { !ids.contains($0.upload.id) })
-                if going.isEmpty {
-                    stillOpen.removeLast()
-                    continue
-                }
-                let isSmall: (Claim) -> Bool = {
-                    let goesAlone = $0.checkpoint != nil || $0.asset.keeping == .inPlace
-                    return room.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
-                }
-                for share in room.shared(going, isBundled: isSmall) {
-                    start(share, isBundle: share.allSatisfy(isSmall), name, destination, purse)
-                }
-            }
+            for name in open where try await startNext(to: name, sharing: open.count) { stillOpen.append(name) }
             open = stillOpen
         }
+    }
+
+    /// - Parameter count: Destinations that share what is free.
+    /// - Returns: Whether anything was started, so that more may follow.
+    private func startNext(to name: String, sharing count: Int) async throws -> Bool {
+        guard let destination = house.destinations[name] else { return false }
+        let free: Int
+        let passedOver: [String]
+        switch verdict(for: name) {
+        case .busy: return false
+        case .go(let slots): (free, passedOver) = (slots, closedFolders(for: name))
+        case .wait:
+            // Folders that a person lets off what holds all others.
+            guard let excused = try await excusedFolders(for: name) else { return false }
+            (free, passedOver) = (excused.free, excused.others)
+        }
+        let before = stops
+        // All that may go share a transaction. What tries whether a destination is back is one file.
+        let room = TransferRoom(
+            slots: max(1, free / count), bundling: health[name]?.trouble == nil ? destination.bundling : nil,
+            counted: Set(house.settings.folders.filter(\.policy.goesAlone).map(\.watch.name)))
+        let purse = purse(for: name)
+        var claims: [Claim] = []
+        do {
+            defer { purse.took(claims) }
+            claims = try await house.store.claim(
+                filling: room, name, passingOver: passedOver + fullFolders(), skippingDuplicatesOf: alike,
+                reserving: { purse.reserve($0) }, onRepeat: { self.tellRepeat($0) })
+        }
+        if claims.isEmpty { return false }
+        let going = try await fit(claims, purse, before)
+        let isSmall: (Claim) -> Bool = {
+            let goesAlone = $0.checkpoint != nil || $0.asset.keeping == .inPlace
+            return room.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
+        }
+        for share in room.shared(going, isBundled: isSmall) {
+            start(share, isBundle: share.allSatisfy(isSmall), name, destination, purse)
+        }
+        return !going.isEmpty
+    }
+
+    /// Starts single uploads that a person lets off what holds them.
+    private func startExcused() async throws {
+        for (id, excuses) in excusedUploads {
+            guard runs[id] == nil, let upload = try await house.store.upload(id),
+                let destination = house.destinations[upload.destination]
+            else { continue }
+            var origin = origin(upload.folder)
+            // What goes without its own excuse goes in its turn.
+            if case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world) { continue }
+            origin.excused.formUnion(excuses)
+            guard case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world) else { continue }
+            let before = stops
+            let purse = purse(for: upload.destination, excusing: excuses)
+            var claims: [Claim] = []
+            do {
+                defer { purse.took(claims) }
+                claims = try await house.store.claim(
+                    only: id, skippingDuplicatesOf: alike, reserving: { purse.reserve($0) }
+                ).map { [$0] } ?? []
+            }
+            for claim in try await fit(claims, purse, before) {
+                start([claim], isBundle: false, upload.destination, destination, purse)
+            }
+        }
+    }
+
+    /// Folders that skip duplicates.
+    private var alike: [String] { house.settings.folders.filter { $0.duplicates == .skip }.map(\.watch.name) }
+
+    /// Those that may go; the others are given back.
+    ///
+    /// - Parameter before: ``stops`` before they were claimed.
+    private func fit(_ claims: [Claim], _ purse: Purse, _ before: Int) async throws -> [Claim] {
+        // Perhaps one of them was meant by a stop, which was not running yet.
+        let going = stops == before ? claims.filter { mayGo(purse, $0) } : []
+        let ids = Set(going.map(\.upload.id))
+        try await giveBack(claims.filter { !ids.contains($0.upload.id) })
+        return going
     }
 
     private nonisolated func tellRepeat(_ asset: AssetRecord) {
@@ -163,7 +209,8 @@ actor Dispatcher {
     /// Whether it may still go the way that it was claimed for, and has what it needs for it.
     private func mayGo(_ purse: Purse, _ claim: Claim) -> Bool {
         guard let passage = purse.passage(for: claim.upload.folder), purse.hasEnough(claim),
-            case .open(let now) = way(to: purse.destination, from: claim.upload.folder)
+            case .open(let now) = admission.way(
+                to: remote(purse.destination), from: purse.origin(claim.upload.folder), in: world)
         else { return false }
         return passage.isSame(as: now)
     }

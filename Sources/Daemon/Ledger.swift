@@ -47,17 +47,22 @@ final class Ledger: Sendable {
     // MARK: Reserving
 
     /// What a file may send first, as a reservation for the store's own transaction; counted at once. `nil`: there is no room.
-    func first(_ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64) -> (number: Int64, Reservation)? {
+    ///
+    /// - Parameter isExcused: A person lets it off its quotas.
+    func first(
+        _ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64, isExcused: Bool
+    ) -> (number: Int64, Reservation)? {
         // Enough for the whole of a small file, so that none asks twice.
         let wanted = min(Self.step, Account.expected(size) + Account.margin)
-        return reserve(key, kind, wanted, files: 1)
+        return reserve(key, kind, wanted, files: 1, isExcused: isExcused)
     }
 
     private func reserve(
-        _ key: SpendingAccount, _ kind: QuotaBook.Class, _ wanted: Int64, files: Int64, keeping: Spending = .none
+        _ key: SpendingAccount, _ kind: QuotaBook.Class, _ wanted: Int64, files: Int64, keeping: Spending = .none,
+        isExcused: Bool
     ) -> (number: Int64, Reservation)? {
         current.withLock { current in
-            let room = current.book.room(for: kind)
+            let room = isExcused ? QuotaBook.Room() : current.book.room(for: kind)
             let bytes = min(wanted, room.bytes ?? .max)
             // With less than that no request gets anywhere.
             guard bytes >= min(wanted, Quota.least), files == 0 || room.files ?? 1 >= files else { return nil }
@@ -87,9 +92,10 @@ final class Ledger: Sendable {
     ) async throws -> ReservedStep? {
         let kept = Spending(
             bytes: max(0, (step?.spending.bytes ?? 0) - sent), files: step?.spending.files ?? 0)
-        guard let (number, reservation) = reserve(account.key, account.kind, wanted, files: 0, keeping: kept) else {
-            return nil
-        }
+        guard
+            let (number, reservation) = reserve(
+                account.key, account.kind, wanted, files: 0, keeping: kept, isExcused: account.isExcused)
+        else { return nil }
         var next: ReservedStep?
         defer {
             let now = clocks.wall()

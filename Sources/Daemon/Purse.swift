@@ -29,10 +29,11 @@ final class Purse: Sendable {
         self.ledger = ledger
     }
 
+    func origin(_ folder: String) -> Admission.Origin { origins[folder] ?? Admission.Origin(name: folder) }
+
     /// The way that files of a folder may take; `nil` for none.
     func passage(for folder: String) -> Admission.Passage? {
-        let origin = origins[folder] ?? Admission.Origin(name: folder)
-        guard case .open(let passage) = admission.way(to: remote, from: origin, in: world) else { return nil }
+        guard case .open(let passage) = admission.way(to: remote, from: origin(folder), in: world) else { return nil }
         return passage
     }
 
@@ -50,7 +51,10 @@ final class Purse: Sendable {
         guard let passage = passage(for: folder), passage.ledger != .local else { return nil }
         let kind = kind(folder, passage)
         let left = max(0, claim.asset.stagedSize - claim.upload.acked)
-        guard let (number, reservation) = ledger.first(key(folder, passage), kind, size: left) else { return nil }
+        guard
+            let (number, reservation) = ledger.first(
+                key(folder, passage), kind, size: left, isExcused: origin(folder).excused.contains(.quota))
+        else { return nil }
         pending.withLock { $0[claim.upload.id] = (number, kind) }
         return reservation
     }
@@ -80,7 +84,7 @@ final class Purse: Sendable {
             let folder = claim.upload.folder
             lane.accounts[claim.upload.id] = Account(
                 key(folder, passage), kind(folder, passage), size: max(0, claim.asset.stagedSize - claim.upload.acked),
-                step: claim.step, isFree: passage.ledger == .local, countsNotes: countsNotes, in: ledger)
+                step: claim.step, isExcused: origin(folder).excused.contains(.quota), isFree: passage.ledger == .local, countsNotes: countsNotes, in: ledger)
         }
         if claims.count == 1 { lane.account = lane.accounts.values.first }
         return (lane, passage)

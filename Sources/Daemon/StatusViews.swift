@@ -28,6 +28,8 @@ package struct StatusView: Codable, Sendable, Hashable {
     package var overflows: Int
     /// Bytes a second that all transfers together may take now; absent for no limit.
     package var limit: Int64?
+    /// What persons have said to be otherwise for a while.
+    package var exceptions: [ExceptionView]?
 }
 
 /// A file that has not settled yet.

@@ -284,6 +284,12 @@ package protocol Operations: Sendable {
     func cancel(_ selection: Selection) async throws -> UploadsReply
     /// `all` means every failed upload.
     func retry(_ selection: Selection) async throws -> UploadsReply
+    /// Lets uploads or a folder off a window, a metered network or a quota for a while.
+    ///
+    /// - Parameter who: The user who says so.
+    func allow(_ request: AllowRequest, by who: String) async throws -> ExceptionsReply
+    /// Limits all transfers together for a while.
+    func limit(_ request: LimitRequest, by who: String) async throws -> ExceptionsReply
     func status() async throws -> StatusView
     /// Puts the configuration as its files stand now in force, or says what is wrong with it and changes nothing.
     func reload() async throws -> ReloadView

@@ -9,7 +9,7 @@ package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
         .runDaemon, .check, .rebuild, .receive, .status, .list, .show, .why, .events, .add, .pause, .resume, .cancel,
-        .retry,
+        .retry, .allow, .limit,
         .reload,
         .version, .help,
     ]

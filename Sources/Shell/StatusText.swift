@@ -19,6 +19,9 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
     if status.filesTotal > 0 { lines.append(entry("now", batchText(status), console)) }
     if let limit = status.limit { lines.append(entry("limit", "\(Units.rate(limit)) for all transfers", console)) }
     for pause in status.paused { lines.append(entry("paused", pauseText(pause, now), console, .yellow)) }
+    for exception in status.exceptions ?? [] {
+        lines.append(entry("allowed", exceptionText(exception, now), console, .yellow))
+    }
     for folder in status.folders {
         let state = folder.state == "watching" || folder.state == "scanning" ? folder.state : printable(folder.state)
         let settling =

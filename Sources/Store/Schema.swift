@@ -246,6 +246,19 @@ enum Schema {
             PRIMARY KEY (scope, name)
         ) STRICT, WITHOUT ROWID;
 
+        -- What a person lets something off for a while: scope 'upload' or 'folder', kind of Core.Excuse; and with scope 'all'
+        -- and kind 'rate' a limit in bytes a second.
+        CREATE TABLE exception (
+            scope TEXT NOT NULL,
+            name TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            until INTEGER NOT NULL,
+            who TEXT NOT NULL,
+            value INTEGER,
+            PRIMARY KEY (scope, name, kind)
+        ) STRICT, WITHOUT ROWID;
+
         CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
         -- How many uploads stand where, so that `status` counts no rows. Kept by triggers: whoever changes an upload

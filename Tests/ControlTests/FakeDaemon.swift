@@ -25,6 +25,16 @@ final class FakeDaemon: Operations {
     func answer(_ reload: ReloadView) { state.withLock { $0.reload = reload } }
     func refuse(_ refusal: Refusal?) { state.withLock { $0.refusal = refusal } }
 
+    func allow(_ request: AllowRequest, by who: String) throws -> ExceptionsReply {
+        let words = request.ids.joined(separator: ",") + (request.folder ?? "")
+        _ = try note("allow \(words) \(request.kinds.joined(separator: ",")) \(request.duration)")
+        return ExceptionsReply(exceptions: [])
+    }
+    func limit(_ request: LimitRequest, by who: String) throws -> ExceptionsReply {
+        _ = try note("limit \(request.rate.map { "\($0)" } ?? "off") \(request.duration ?? 0)")
+        return ExceptionsReply(exceptions: [])
+    }
+
     private func note(_ what: String) throws -> [UploadView] {
         try state.withLock { state in
             state.asked.append(what)

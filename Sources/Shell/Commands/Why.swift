@@ -37,6 +37,7 @@ private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [St
         for hold in answer.holds {
             lines.append("  " + holdText(hold, now) + ", since \(Units.moment(hold.since, now: now))")
         }
+        for exception in answer.exceptions ?? [] { lines.append("  allowed: " + exceptionText(exception, now)) }
         return lines
     }
 }

@@ -1,0 +1,151 @@
+internal import Core
+internal import Linux
+internal import Store
+
+/// What a person lets off, and for how long.
+package struct AllowRequest: Codable, Sendable, Hashable {
+    /// Uploads: ids, unique prefixes of at least 6 characters, or keys.
+    package var ids: [String]
+    package var folder: String?
+    /// `window`, `metered`, `quota`.
+    package var kinds: [String]
+    /// Seconds; 0 takes back what was allowed.
+    package var duration: Int64
+
+    package init(ids: [String] = [], folder: String? = nil, kinds: [String], duration: Int64) {
+        self.ids = ids
+        self.folder = folder
+        self.kinds = kinds
+        self.duration = duration
+    }
+}
+
+/// A limit of a person's for all transfers.
+package struct LimitRequest: Codable, Sendable, Hashable {
+    /// Bytes a second; absent takes the limit back.
+    package var rate: Int64?
+    /// Seconds.
+    package var duration: Int64?
+
+    package init(rate: Int64?, duration: Int64?) {
+        self.rate = rate
+        self.duration = duration
+    }
+}
+
+package struct ExceptionView: Codable, Sendable, Hashable {
+    /// `all`, `folder`, `upload`.
+    package var scope: String
+    /// The folder's name, or the upload's id.
+    package var name: String?
+    /// `window`, `metered`, `quota`; `rate`.
+    package var kind: String
+    /// Bytes a second, of a `rate`.
+    package var rate: Int64?
+    package var since: String
+    package var until: String
+    /// The user who said so.
+    package var by: String
+
+    init(_ record: ExceptionRecord) {
+        scope = record.scope.rawValue
+        name = record.scope == .all ? nil : record.name
+        switch record.kind {
+        case .excuse(let excuse): kind = excuse.rawValue
+        case .rate(let bytes): (kind, rate) = ("rate", bytes)
+        }
+        since = record.since.description
+        until = record.until.description
+        by = record.who
+    }
+}
+
+/// What is in force after a change.
+package struct ExceptionsReply: Codable, Sendable, Hashable {
+    package var exceptions: [ExceptionView]
+    package init(exceptions: [ExceptionView]) { self.exceptions = exceptions }
+}
+
+extension Agent {
+    /// A year: who wants longer wants another configuration.
+    private static let longest: Int64 = 366 * 86_400
+
+    package func allow(_ request: AllowRequest, by who: String) async throws -> ExceptionsReply {
+        try requireReady()
+        let kinds = try request.kinds.map { word in
+            guard let excuse = Excuse(rawValue: word) else {
+                throw Refusal(.badRequest, "`\(printable(word))` cannot be allowed; there are: metered, quota, window")
+            }
+            return excuse
+        }
+        if kinds.isEmpty { throw Refusal(.badRequest, "say what is allowed: metered, quota or window") }
+        guard (0...Self.longest).contains(request.duration) else {
+            throw Refusal(.badRequest, "an exception lasts for a year at most")
+        }
+        guard request.ids.isEmpty != (request.folder == nil) else {
+            throw Refusal(.badRequest, "give ids or a folder")
+        }
+        try requireKnown(folder: request.folder, destination: nil)
+        var things: [(ExceptionRecord.Scope, String)] = request.folder.map { [(.folder, $0)] } ?? []
+        for row in try await rows(Selection(ids: request.ids)) where !request.ids.isEmpty {
+            if row.upload.state.isTerminal {
+                throw Refusal(
+                    .conflict, "\(row.upload.id) is \(row.upload.state.rawValue): only what waits is allowed something",
+                    id: row.upload.id)
+            }
+            things.append((.upload, row.upload.id))
+        }
+        let now = house.clocks.wall()
+        let records = things.flatMap { scope, name in
+            kinds.map {
+                ExceptionRecord(
+                    scope: scope, name: name, kind: .excuse($0), since: now,
+                    until: now.advanced(by: .seconds(request.duration)), who: who)
+            }
+        }
+        return try await put(records, isOver: request.duration == 0)
+    }
+
+    package func limit(_ request: LimitRequest, by who: String) async throws -> ExceptionsReply {
+        try requireReady()
+        let now = house.clocks.wall()
+        guard let rate = request.rate else {
+            return try await put(
+                [ExceptionRecord(scope: .all, name: "", kind: .rate(0), since: now, until: now, who: who)], isOver: true)
+        }
+        guard rate >= 0, let duration = request.duration, (1...Self.longest).contains(duration) else {
+            throw Refusal(.badRequest, "a limit takes a rate, and a length of time of up to a year")
+        }
+        return try await put(
+            [
+                ExceptionRecord(
+                    scope: .all, name: "", kind: .rate(rate), since: now, until: now.advanced(by: .seconds(duration)),
+                    who: who)
+            ], isOver: false)
+    }
+
+    private func put(_ records: [ExceptionRecord], isOver: Bool) async throws -> ExceptionsReply {
+        if isOver {
+            try await house.store.clearExceptions(records)
+        } else {
+            try await house.store.setExceptions(records)
+        }
+        for record in records {
+            house.log.notice(
+                isOver ? "an exception was taken back" : "a person made an exception",
+                [
+                    "scope": record.scope.rawValue, "name": record.name, "kind": ExceptionView(record).kind,
+                    "until": isOver ? nil : record.until.description, "by": record.who,
+                ])
+        }
+        try await dispatcher.reloadExceptions()
+        return ExceptionsReply(exceptions: try await house.store.exceptions().map { ExceptionView($0) })
+    }
+
+    /// What was allowed to an upload, or to all of its folder.
+    func exceptions(id: String, folder: String?) async -> [ExceptionView] {
+        await dispatcher.exceptions.filter { exception in
+            exception.scope == .upload && exception.name == id || exception.scope == .folder && exception.name == folder
+        }.map { ExceptionView($0) }
+    }
+}

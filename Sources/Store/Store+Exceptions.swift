@@ -1,0 +1,130 @@
+package import Core
+internal import Linux
+
+/// What a person has said to be otherwise for a while.
+package struct ExceptionRecord: Sendable, Hashable {
+    package enum Scope: String, Sendable, Hashable { case all, folder, upload }
+    package enum Kind: Sendable, Hashable {
+        case excuse(Excuse)
+        /// At most so many bytes a second.
+        case rate(Int64)
+    }
+
+    package var scope: Scope
+    /// The folder's name or the upload's id; empty for `all`.
+    package var name: String
+    package var kind: Kind
+    package var since: WallTime
+    package var until: WallTime
+    /// The user who said so.
+    package var who: String
+
+    package init(scope: Scope, name: String, kind: Kind, since: WallTime, until: WallTime, who: String) {
+        self.scope = scope
+        self.name = name
+        self.kind = kind
+        self.since = since
+        self.until = until
+        self.who = who
+    }
+
+    fileprivate var word: String {
+        switch kind {
+        case .excuse(let excuse): excuse.rawValue
+        case .rate: "rate"
+        }
+    }
+}
+
+extension Store {
+    /// One of the same kind for the same thing makes way. Durable when it returns.
+    package func setExceptions(_ exceptions: [ExceptionRecord]) async throws {
+        try await change { connection in
+            for exception in exceptions {
+                var value: Int64?
+                if case .rate(let rate) = exception.kind { value = rate }
+                try connection.run(
+                    "INSERT OR REPLACE INTO exception VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    [
+                        .text(exception.scope.rawValue), .text(exception.name), .text(exception.word),
+                        .integer(exception.since.milliseconds), .integer(exception.until.milliseconds),
+                        .text(exception.who), .init(value),
+                    ])
+                try self.note(
+                    "allowed", exception.scope == .upload ? exception.name : nil,
+                    [
+                        "scope": exception.scope.rawValue, "name": exception.name, "kind": exception.word,
+                        "until": "\(exception.until)", "by": exception.who,
+                    ])
+            }
+        }
+    }
+
+    /// - Returns: How many there were.
+    @discardableResult
+    package func clearExceptions(_ exceptions: [ExceptionRecord]) async throws -> Int {
+        if exceptions.isEmpty { return 0 }
+        return try await change { connection in
+            var count = 0
+            for exception in exceptions {
+                try connection.run(
+                    "DELETE FROM exception WHERE scope = ?1 AND name = ?2 AND kind = ?3",
+                    [.text(exception.scope.rawValue), .text(exception.name), .text(exception.word)])
+                guard connection.changes > 0 else { continue }
+                count += 1
+                try self.note(
+                    "allowed", exception.scope == .upload ? exception.name : nil,
+                    ["scope": exception.scope.rawValue, "name": exception.name, "kind": exception.word, "until": "over"])
+            }
+            return count
+        }
+    }
+
+    /// All that are stored, whether they are over or not.
+    package func exceptions() throws -> [ExceptionRecord] {
+        try connection.all("SELECT scope, name, kind, since, until, who, value FROM exception") { row in
+            let kind =
+                Excuse(rawValue: row.text(2)).map { ExceptionRecord.Kind.excuse($0) } ?? .rate(row.optionalInteger(6) ?? 0)
+            return ExceptionRecord(
+                scope: ExceptionRecord.Scope(rawValue: row.text(0)) ?? .all, name: row.text(1), kind: kind,
+                since: WallTime(milliseconds: row.integer(3)), until: WallTime(milliseconds: row.integer(4)),
+                who: row.text(5))
+        }
+    }
+
+    /// Folders, configured or not, with uploads that wait for a destination.
+    package func folders(waitingFor destination: String) throws -> [String] {
+        try connection.all(
+            "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
+        ) { $0.text(0) }
+    }
+
+    /// Takes one upload for its destination, if it is queued and nobody paused it, whatever is before it in the queue. As
+    /// ``claim(filling:_:passingOver:skippingDuplicatesOf:reserving:onRepeat:)`` otherwise.
+    ///
+    /// - Parameter alike: Folders that skip duplicates: one of those is left to the ordinary way.
+    package func claim(
+        only id: String, skippingDuplicatesOf alike: [String], reserving: @Sendable (Claim) -> Reservation?
+    ) async throws -> Claim? {
+        func next() throws -> (UploadRecord, AssetRecord)? {
+            guard let upload = try self.upload(id), upload.state == .queued, upload.pausedAt == nil,
+                upload.backoffUntil.map({ $0 <= clocks.monotonic() }) ?? true, !alike.contains(upload.folder),
+                let asset = try self.asset(upload.asset)
+            else { return nil }
+            return (upload, asset)
+        }
+        // Asked outside a transaction first, so that an idle dispatcher writes nothing.
+        guard try next() != nil else { return nil }
+        return try await change { connection in
+            guard let (upload, asset) = try next() else { return nil }
+            try connection.run(
+                "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
+                [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
+            try self.move(upload, by: .claimed)
+            var claim = Claim(
+                upload: try self.upload(upload.id) ?? upload, asset: asset, checkpoint: try self.checkpoint(upload.id))
+            claim.step = try reserving(claim).map { try self.open($0) }
+            return claim
+        }
+    }
+}
