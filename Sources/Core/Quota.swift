@@ -26,8 +26,8 @@ package struct Quota: Hashable, Sendable {
     /// `20 GB a day`, `500 files a month over metered networks`: of one of its limits, or of both.
     package var words: String { [byteWords, fileWords].compactMap { $0 }.joined(separator: ", ") }
 
-    var byteWords: String? { bytes.map { "\(Self.amount($0)) \(span)" } }
-    var fileWords: String? { files.map { "\($0) \($0 == 1 ? "file" : "files") \(span)" } }
+    package var byteWords: String? { bytes.map { "\(Self.amount($0)) \(span)" } }
+    package var fileWords: String? { files.map { "\($0) \($0 == 1 ? "file" : "files") \(span)" } }
 
     private var span: String { period.words + (network == .metered ? " over metered networks" : "") }
 
@@ -75,6 +75,13 @@ package enum NetworkClass: String, Hashable, Sendable, Codable, CaseIterable {
     case unmetered, unknown, metered
     /// Nobody asked, since no rule depends on it.
     case any
+
+    /// Those that quotas of metered networks count.
+    ///
+    /// - Parameter unknown: Whether what is not known counts as metered, which includes what nobody asked about.
+    package static func metered(orUnknown unknown: Bool) -> Set<NetworkClass> {
+        unknown ? [.metered, .unknown, .any] : [.metered]
+    }
 }
 
 /// In whose name something is sent, and over what.

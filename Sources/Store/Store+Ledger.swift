@@ -187,14 +187,6 @@ extension Store {
             + NetworkClass.allCases.map { .text(networks?.contains($0) == true ? $0.rawValue : "") }
     }
 
-    /// What was sent in one hour, or in one day of what is long ago.
-    package struct UsageRow: Sendable, Hashable {
-        /// When that began.
-        package var at: WallTime
-        package var account: SpendingAccount
-        package var spending: Spending
-    }
-
     /// What was sent since then and is settled, the oldest first. What is dated later than now stands where it was counted.
     package func usage(since: WallTime) throws -> [UsageRow] {
         try connection.all(

@@ -214,4 +214,22 @@ struct LedgerTests {
         #expect(try await books.store.tendLedger() == 0)
         #expect(try await books.spent(.month(startsOn: 1)) == 2 * 13)
     }
+
+    @Test("a database that is given up leaves its ledger to the next: what was reserved in it was sent")
+    func salvaged() async throws {
+        let books = try await Books()
+        try await books.store.pay([
+            Payment(Self.nas, Spending(bytes: 70, files: 2)), Payment(Self.cloud, Spending(bytes: 4)),
+        ])
+        _ = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 1000)))
+        await books.store.close()
+        let next = try await Store.openNew(
+            books.folder.path, clocks: books.clocks, sorting: .newestFirst, isTrial: true)
+        #expect(try await next.salvageLedger(from: books.folder.path))
+        let start = WallTime(milliseconds: 0)
+        #expect(try await next.spent(since: start, destination: "nas") == Spending(bytes: 1070, files: 2))
+        #expect(try await next.spent(since: start, networks: [.unmetered]) == Spending(bytes: 4))
+        #expect(try await !next.salvageLedger(from: "/nowhere"))
+        try await next.discard()
+    }
 }
