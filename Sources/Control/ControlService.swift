@@ -58,6 +58,7 @@ final class ControlService: WebService {
         case .show(let reference): return WebReply(json: try await operations.show(reference))
         case .why(let reference): return WebReply(json: try await operations.why(reference))
         case .status: return WebReply(json: try await operations.status())
+        case .usage: return WebReply(json: try await operations.usage(try UsageQuery(request.query)))
         case .reload:
             let view = try await operations.reload()
             // 422: understood, and not possible as it is (RFC 9110, section 15.5.21).
