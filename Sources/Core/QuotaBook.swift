@@ -130,6 +130,9 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
+    /// The ledger is told of a step before the book is, both when it begins and when it is settled. So an answer that comes
+    /// in between counts the step twice at most, and never not at all.
+    ///
     /// - Parameter spent: As the ledger has it, without what is reserved.
     package mutating func recount(_ recount: Recount, spent: Spending, at now: WallTime) {
         // Asked of another book, or before the clock was set once more: the answer is to another question.

@@ -139,11 +139,10 @@ extension Agent {
             })
         var views: [QuotaView] = []
         for (recount, line) in zip(book.advance(to: now, in: .local), book.lines) {
-            let networks = recount.isMetered ? NetworkClass.metered(orUnknown: true) : nil
-            let spent = try await house.store.spent(
-                since: recount.since, destination: recount.destination, folder: recount.folder, networks: networks)
+            let metered = NetworkClass.metered(orUnknown: true)
+            let spent = try await house.store.spent(for: recount, metered: metered)
             let reserved = try await house.store.reserved(
-                destination: recount.destination, folder: recount.folder, networks: networks)
+                destination: recount.destination, folder: recount.folder, networks: recount.isMetered ? metered : nil)
             views += line.views(spent, reserved)
         }
         return views

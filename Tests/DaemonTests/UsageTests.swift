@@ -55,6 +55,26 @@ struct UsageTests {
         try await scene.stop()
     }
 
+    @Test("once a day the upkeep makes days of hours that are long ago")
+    func upkeep() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks)
+        let store = scene.agent.house.store
+        let account = SpendingAccount(destination: "nas", folder: "cam", network: .any)
+        let hour = Period.hour.interval(around: clocks.wall(), in: .local).lowerBound
+        let day = Period.day.interval(around: clocks.wall().advanced(by: .seconds(50 * 86_400)), in: .local).lowerBound
+        try await store.pay([Payment(account, Spending(bytes: 400))])
+        #expect(try await store.usage(since: WallTime(milliseconds: 0)).map(\.at) == [hour])
+        clocks.advance(by: .seconds(50 * 86_400))
+        scene.agent.house.upkeepBell.ring()
+        try await eventually("the hour became its day") {
+            try await store.usage(since: WallTime(milliseconds: 0)).map(\.at)
+                == [Period.day.interval(around: hour, in: .local).lowerBound]
+        }
+        #expect(try await store.spent(since: day) == .none)
+        try await scene.stop()
+    }
+
     @Test("what nobody knows is refused, with what was meant")
     func refused() async throws {
         let scene = try await AgentScene()

@@ -1,7 +1,8 @@
 import Core
-import Store
 import TestKit
 import Testing
+
+@testable import Store
 
 @Suite("Ledger")
 struct LedgerTests {
@@ -142,6 +143,45 @@ struct LedgerTests {
         books.clocks.step(by: .seconds(2 * 86_400 - 3600))
         #expect(try await books.spent(.day) == 70)
         #expect(try await books.spent(.week(startsOn: .mon)) == 75)
+    }
+
+    @Test("what is dated later than now does not count for longer than its hour, once the store was told of the clock")
+    func redated() async throws {
+        let books = try await Books()
+        try await books.store.pay([Payment(Self.nas, Spending(bytes: 70))])
+        books.clocks.step(by: .seconds(-3 * 86_400))
+        try await books.store.redateLedger()
+        #expect(try await books.spent(.hour) == 70)
+        books.clocks.advance(by: .seconds(3600))
+        #expect(try await books.spent(.hour) == 0)
+        // There is nothing more to tell, and nothing is written.
+        _ = await books.store.effort(.runs)
+        try await books.store.redateLedger()
+        let runs = await books.store.effort(.runs)
+        #expect(runs.contains { $0.key.hasPrefix("SELECT 1 FROM usage") && $0.value == 1 })
+        #expect(runs.filter { $0.key.hasPrefix("UPDATE usage") }.values.allSatisfy { $0 == 0 })
+    }
+
+    @Test("a row that a disk has damaged stops nobody from paying, and grants nothing")
+    func damaged() async throws {
+        for (bytes, files) in [(Int64.max, Int64.min), (.min, .max), (-1, -1)] {
+            let books = try await Books()
+            try await books.store.pay([
+                Payment(Self.nas, Spending(bytes: 70, files: 1)), Payment(Self.cloud, Spending(bytes: 70, files: 1)),
+            ])
+            let disk = try Connection(path: books.folder.path.appending("sluice.db"))
+            try disk.execute("UPDATE usage SET bytes = \(bytes), files = \(files)")
+            disk.close()
+            try await books.store.pay([Payment(Self.nas, Spending(bytes: .max, files: .max))])
+            try await books.store.pay([Payment(Self.nas, Spending(bytes: 5, files: 1))])
+            let spent = try await books.store.spent(since: WallTime(milliseconds: 0), destination: "nas")
+            #expect(spent.bytes >= 5 && spent.files >= 1)
+            #expect(try await books.store.spent(since: WallTime(milliseconds: 0), destination: "cloud").bytes >= 0)
+            books.clocks.advance(by: .seconds(60 * 86_400))
+            #expect(try await books.store.tendLedger() == 1)
+            let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
+            #expect(rows.allSatisfy { $0.spending.bytes >= 0 && $0.spending.files >= 0 })
+        }
     }
 
     @Test("a clock that shows another century for a moment takes nothing away from what counts today")
