@@ -26,8 +26,8 @@ struct Section: Sendable {
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
             "retry", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging", "export",
-            "removable", "windows", "bandwidth", "quotas",
-        ],
+            "removable",
+        ] + rules,
         later: laterPolicy,
         elsewhere: [
             "quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`",
@@ -46,15 +46,20 @@ struct Section: Sendable {
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
-        path: "destinations.*", keys: ["type", "concurrency", "retry", "windows", "bandwidth", "quotas"],
+        path: "destinations.*", keys: ["type", "concurrency", "retry"] + rules,
         later: ["taken"] + laterPolicy)
     static let destinationRetry = Section(path: "destinations.*.retry", keys: retryKeys)
     static let policy = Section(
-        path: "policy", keys: ["concurrency", "order", "retry", "windows", "bandwidth", "quotas"], later: laterPolicy)
+        path: "policy", keys: ["concurrency", "order", "retry"] + rules, later: laterPolicy)
     /// An item of any `windows`.
     static let window = Section(path: "windows[]", keys: ["between", "except"])
     /// An item of any `bandwidth`.
     static let rate = Section(path: "bandwidth[]", keys: ["limit", "between", "except"])
+    /// Of any `metered`.
+    static let metered = Section(path: "metered", keys: ["limit"])
+    /// An item of any `networks`.
+    static let network = Section(
+        path: "networks[]", keys: ["interface", "ssid", "gateway", "subnet", "roaming", "metered", "allowed"])
     /// An item of any `quotas`.
     static let quota = Section(
         path: "quotas[]", keys: ["per", "starts_on", "bytes", "files", "network"],
@@ -69,12 +74,13 @@ struct Section: Sendable {
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
     private static let retryKeys = ["first", "max", "attempts"]
-    private static let laterPolicy = ["metered", "networks", "limit", "power"]
+    /// What `policy`, each destination and each folder may say.
+    private static let rules = ["windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas"]
+    private static let laterPolicy = ["limit", "power"]
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, window, rate, quota,
-        retry, control, secret,
+        destinationRetry, policy, concurrency, window, rate, metered, network, quota, retry, control, secret,
     ]
 
     /// What to say about a key that the section does not have.

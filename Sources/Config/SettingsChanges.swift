@@ -49,10 +49,7 @@ package struct SettingsChanges: Hashable, Sendable {
                         "concurrency",
                         old.policy.total != new.policy.total || old.policy.perDestination != new.policy.perDestination
                     ), ("order", old.policy.order != new.policy.order), ("retry", old.policy.retry != new.policy.retry),
-                    ("windows", old.policy.rules.windows != new.policy.rules.windows),
-                    ("bandwidth", old.policy.rules.bandwidth != new.policy.rules.bandwidth),
-                    ("quotas", old.policy.rules.quotas != new.policy.rules.quotas),
-                ]
+                ] + Self.rules(old.policy.rules, new.policy.rules)
             ),
         ]
         for (section, keys) in sections {
@@ -128,9 +125,16 @@ package struct SettingsChanges: Hashable, Sendable {
 
     private static func keys(_ old: PolicyOverrides, _ new: PolicyOverrides) -> [String] {
         (old.concurrency != new.concurrency ? ["concurrency"] : []) + (old.retry != new.retry ? ["retry"] : [])
-            + (old.rules.windows != new.rules.windows ? ["windows"] : [])
-            + (old.rules.bandwidth != new.rules.bandwidth ? ["bandwidth"] : [])
-            + (old.rules.quotas != new.rules.quotas ? ["quotas"] : [])
+            + rules(old.rules, new.rules).filter(\.differs).map(\.key)
+    }
+
+    private static func rules(_ old: PolicyRules, _ new: PolicyRules) -> [(key: String, differs: Bool)] {
+        [
+            ("windows", old.windows != new.windows), ("bandwidth", old.bandwidth != new.bandwidth),
+            ("metered", old.metered != new.metered),
+            ("metered_unknown", old.meteredUnknown != new.meteredUnknown),
+            ("networks", old.networks != new.networks), ("quotas", old.quotas != new.quotas),
+        ]
     }
 }
 

@@ -67,7 +67,10 @@ struct SettingsReading {
 
     /// What stands under the same names in `policy`, a destination and a folder.
     func rules(_ fields: Fields) -> PolicyRules {
-        PolicyRules(windows: windows(fields), bandwidth: bandwidth(fields), quotas: quotas(fields))
+        PolicyRules(
+            windows: windows(fields), bandwidth: bandwidth(fields), metered: metered(fields),
+            meteredUnknown: fields.take("metered_unknown", as: .choice)?.value, networks: networks(fields),
+            quotas: quotas(fields))
     }
 
     /// - Parameter otherwise: For what the section does not set.

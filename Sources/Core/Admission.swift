@@ -34,10 +34,12 @@ package struct Admission: Hashable, Sendable {
         /// Uploads under way in all.
         package var running: Int
         package var everything: Pause?
+        /// What is known of the networks; `nil` while nobody needs to know.
+        package var network: Metering?
 
         package init(
             now: WallTime, monotonic: MonotonicTime, zone: Zone = .utc, clockTrouble: Hold? = nil, running: Int,
-            everything: Pause?
+            everything: Pause?, network: Metering? = nil
         ) {
             self.now = now
             self.monotonic = monotonic
@@ -45,6 +47,7 @@ package struct Admission: Hashable, Sendable {
             self.clockTrouble = clockTrouble
             self.running = running
             self.everything = everything
+            self.network = network
         }
     }
 
@@ -57,10 +60,14 @@ package struct Admission: Hashable, Sendable {
         package var health: DestinationHealth
         /// What its own settings allow.
         package var rules: PolicyRules
+        package var reach: Reach
+        /// Since when that is so, and means what it means.
+        package var reachSince: WallTime
 
         package init(
             name: String, slots: Int, running: Int, pause: Pause?, health: DestinationHealth,
-            rules: PolicyRules = PolicyRules()
+            rules: PolicyRules = PolicyRules(), reach: Reach = .local,
+            reachSince: WallTime = WallTime(milliseconds: 0)
         ) {
             self.name = name
             self.slots = slots
@@ -68,6 +75,8 @@ package struct Admission: Hashable, Sendable {
             self.pause = pause
             self.health = health
             self.rules = rules
+            self.reach = reach
+            self.reachSince = reachSince
         }
     }
 
@@ -103,6 +112,7 @@ package struct Admission: Hashable, Sendable {
             .compactMap { $0 }
         holds += rules.holds("policy", in: world) + remote.rules.holds("destinations.\(remote.name)", in: world)
         if let folder { holds += bans(on: folder, in: world) }
+        if case .closed(let more) = way(to: remote, from: folder, in: world) { holds += more }
         return world.sortedOut(holds)
     }
 

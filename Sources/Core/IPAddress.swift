@@ -22,6 +22,11 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var isIPv6: Bool { bytes.count == 16 }
 
+    /// Of this machine itself: `127.0.0.0/8` and `::1`.
+    package var isLoopback: Bool {
+        isIPv6 ? bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1 : bytes[0] == 127
+    }
+
     /// Good on its own link only, and therefore no way out: `169.254.0.0/16` and `fe80::/10`.
     package var isLinkLocal: Bool {
         isIPv6 ? bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80 : bytes[0] == 169 && bytes[1] == 254

@@ -37,7 +37,8 @@ package struct ModemBearer: Hashable, Sendable {
 /// interface itself is (`guess`), and of an interface that stands on others the worst of those.
 package struct Metering: Hashable, Sendable {
     package var links: [Int32: NetworkLink]
-    package var rules: [NetworkRule]
+    /// The list of each place that has one. Of each the first rule that says something counts; of those the strictest.
+    package var rules: [[NetworkRule]]
     /// By the name of the interface.
     package var managed: [String: NetworkManagerMetered]
     /// By the name of the interface.
@@ -50,7 +51,7 @@ package struct Metering: Hashable, Sendable {
         modems: [String: ModemBearer] = [:], carriers: [Int32: [NetworkPath]] = [:]
     ) {
         self.links = Dictionary(links.map { ($0.index, $0) }, uniquingKeysWith: { _, last in last })
-        self.rules = rules
+        self.rules = [rules]
         self.managed = managed
         self.modems = modems
         self.carriers = carriers
@@ -193,7 +194,7 @@ package struct Metering: Hashable, Sendable {
     /// What is said of the interface itself; `nil` for one that costs what those below it cost.
     private func opinion(on step: Step) -> Opinion? {
         let link = step.link
-        if let rule = rules.first(where: { $0.isMetered != nil && $0.matches(link, gateway: step.gateway) }) {
+        if let rule = ruleOnCost(of: step) {
             return Opinion(
                 metered: rule.isMetered == true ? .metered : .unmetered, source: .rule,
                 text: "the rule \(rule.yaml) says so of \(link.name)", rule: rule)
@@ -221,9 +222,20 @@ package struct Metering: Hashable, Sendable {
         Opinion(metered: metered, source: .networkManager, text: "\(text) (device \(link.name))")
     }
 
+    /// The rule that says what bytes over it cost; `nil` when none does.
+    private func ruleOnCost(of step: Step) -> NetworkRule? {
+        let said = rules.compactMap { $0.first { $0.isMetered != nil && matches($0, step) } }
+        return said.first { $0.isMetered == true } ?? said.first
+    }
+
     /// The rule that says whether bytes may go over it; `nil` when none does.
     private func ruleOnSending(over step: Step) -> NetworkRule? {
-        rules.first { $0.isAllowed != nil && $0.matches(step.link, gateway: step.gateway) }
+        let said = rules.compactMap { $0.first { $0.isAllowed != nil && matches($0, step) } }
+        return said.first { $0.isAllowed == false } ?? said.first
+    }
+
+    private func matches(_ rule: NetworkRule, _ step: Step) -> Bool {
+        rule.matches(step.link, gateway: step.gateway, isRoaming: modems[step.link.name]?.isRoaming)
     }
 
     /// A rule that forbids any interface on the way forbids the way. What is only supposed to carry a tunnel is

@@ -8,6 +8,8 @@ package struct NetworkRule: Hashable, Sendable {
     package var gateway: HardwareAddress?
     /// The interface has an address in it.
     package var subnet: IPSubnet?
+    /// The modem behind it is in somebody else's network, or is not. Nothing matches where nobody knows.
+    package var isRoaming: Bool?
 
     /// `nil` says nothing about it, and so leaves it to the next one.
     package var isMetered: Bool?
@@ -15,21 +17,26 @@ package struct NetworkRule: Hashable, Sendable {
 
     package init(
         interface: String? = nil, ssid: String? = nil, gateway: HardwareAddress? = nil, subnet: IPSubnet? = nil,
-        isMetered: Bool? = nil, isAllowed: Bool? = nil
+        isRoaming: Bool? = nil, isMetered: Bool? = nil, isAllowed: Bool? = nil
     ) {
         self.interface = interface
         self.ssid = ssid
         self.gateway = gateway
         self.subnet = subnet
+        self.isRoaming = isRoaming
         self.isMetered = isMetered
         self.isAllowed = isAllowed
     }
 
-    package func matches(_ link: NetworkLink, gateway router: HardwareAddress?) -> Bool {
+    /// - Parameter roaming: Whether the modem behind it is; `nil` when nobody knows, or there is none.
+    package func matches(
+        _ link: NetworkLink, gateway router: HardwareAddress?, isRoaming roaming: Bool? = nil
+    ) -> Bool {
         if let interface, !Glob(interface).matches(FilePath(link.name)) { return false }
         if let ssid, link.ssid != Array(ssid.utf8) { return false }
         if let gateway, gateway != router { return false }
         if let subnet, !link.addresses.contains(where: { subnet.contains($0.address) }) { return false }
+        if let isRoaming, isRoaming != roaming { return false }
         return true
     }
 
@@ -40,6 +47,7 @@ package struct NetworkRule: Hashable, Sendable {
         if let ssid { fields.append("ssid: \(quoted(ssid))") }
         if let gateway { fields.append("gateway: \"\(gateway)\"") }
         if let subnet { fields.append("subnet: \"\(subnet)\"") }
+        if let isRoaming { fields.append("roaming: \(isRoaming)") }
         if let isMetered { fields.append("metered: \(isMetered)") }
         if let isAllowed { fields.append("allowed: \(isAllowed)") }
         return "{\(fields.joined(separator: ", "))}"

@@ -4,12 +4,24 @@ package struct PolicyRules: Hashable, Sendable {
     package var windows: [Window]
     /// The strictest of those whose time it is counts.
     package var bandwidth: [RateRule]
+    /// `nil` says nothing.
+    package var metered: MeteredRule?
+    /// `nil` says nothing; where no place does, what is unknown counts as metered.
+    package var meteredUnknown: UnknownNetwork?
+    /// The first that says something of a network counts, and the strictest of the three places.
+    package var networks: [NetworkRule]
     /// Nothing goes of which one of them is used up; ``QuotaBook`` counts.
     package var quotas: [Quota]
 
-    package init(windows: [Window] = [], bandwidth: [RateRule] = [], quotas: [Quota] = []) {
+    package init(
+        windows: [Window] = [], bandwidth: [RateRule] = [], metered: MeteredRule? = nil,
+        meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = [], quotas: [Quota] = []
+    ) {
         self.windows = windows
         self.bandwidth = bandwidth
+        self.metered = metered
+        self.meteredUnknown = meteredUnknown
+        self.networks = networks
         self.quotas = quotas
     }
 

@@ -113,6 +113,8 @@ package protocol BundleNotes: AnyObject, Sendable {
 
 /// One configured remote. A value with addresses and credentials and no progress.
 package protocol Destination: Sendable {
+    /// Where its bytes go first, for whoever has to know what they cost there.
+    var site: DestinationSite { get }
     /// Takes the file to the remote and verifies it there. Goes on from `order.checkpoint` where there is one.
     ///
     /// Cancelling the task stops the running request at once (abortively) and throws `CancellationError`; the

@@ -93,7 +93,9 @@ package final class Agent: Sendable {
         self.watcher = watcher
         let stager = Stager(house: house) { watcher.reconsider(folder: $0, relative: $1) }
         self.stager = stager
-        dispatcher = Dispatcher(house: house) { watcher.reconsider(folder: $0, relative: $1) }
+        dispatcher = Dispatcher(
+            house: house, closeInterface: { [transport] in await transport.close(interface: $0) },
+            reconsiderSource: { watcher.reconsider(folder: $0, relative: $1) })
         let releaser = Releaser(house: house)
         self.releaser = releaser
         sourceRoom = SourceRoom(house: house)

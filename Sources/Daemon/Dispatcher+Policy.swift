@@ -15,7 +15,7 @@ extension Dispatcher {
     var world: Admission.World {
         Admission.World(
             now: house.clocks.wall(), monotonic: house.clocks.monotonic(), zone: .local, clockTrouble: clockTrouble,
-            running: transfers.count, everything: pause(.all, ""))
+            running: transfers.count, everything: pause(.all, ""), network: network)
     }
 
     func remote(_ name: String) -> Admission.Remote {
@@ -23,7 +23,9 @@ extension Dispatcher {
         return Admission.Remote(
             name: name, slots: policy?.concurrency ?? house.settings.policy.perDestination, running: running(to: name),
             pause: pause(.destination, name), health: health[name] ?? DestinationHealth(),
-            rules: policy?.rules ?? PolicyRules())
+            rules: policy?.rules ?? PolicyRules(),
+            reach: reached[name]?.reach ?? .unseen("the networks were not looked at yet"),
+            reachSince: reached[name]?.since ?? house.setup.since)
     }
 
     func origin(_ name: String) -> Admission.Origin {
@@ -31,32 +33,43 @@ extension Dispatcher {
             name: name, pause: pause(.folder, name), rules: house.folder(name)?.policy.rules ?? PolicyRules())
     }
 
-    /// Folders from which nothing may go now.
-    func closedFolders() -> [String] {
-        let (admission, world) = (admission, world)
+    /// Folders from which nothing may go to a destination now.
+    func closedFolders(for destination: String) -> [String] {
+        let (admission, world, remote) = (admission, world, remote(destination))
         let names = Set(house.settings.folders.map(\.watch.name) + pauses.filter { $0.scope == .folder }.map(\.name))
-        return names.filter { !admission.bans(on: origin($0), in: world).isEmpty }
+        return names.filter { !admission.bans(on: remote, from: origin($0), in: world).isEmpty }
     }
 
-    /// Stops what policy does not allow any more, at once: a window has closed, or the clock is not to be believed.
-    func stopForbidden() {
+    /// Stops what policy does not allow any more, at once: a window has closed, a network costs something, or the clock is not
+    /// to be believed.
+    ///
+    /// - Returns: The interfaces that transfers were stopped on.
+    @discardableResult
+    func stopForbidden() -> Set<String> {
         let (admission, world) = (admission, world)
         let now = Set(house.destinations.keys.filter { !admission.bans(on: remote($0), in: world).isEmpty })
         // What is to be removed there waits for the same.
         if !now.isSuperset(of: forbidden) { house.removalBell.ring() }
         forbidden = now
-        for transfer in transfers.values {
+        var interfaces: Set<String> = []
+        for transfer in transfers.values where !transfer.task.isCancelled {
             let remote = remote(transfer.destination)
             let holds = Set(transfer.folders.values).flatMap { admission.bans(on: remote, from: origin($0), in: world) }
-            guard let hold = holds.first, !transfer.task.isCancelled else { continue }
+            if holds.isEmpty, mayGoOn(transfer) { continue }
+            if let interface = transfer.passage.interface { interfaces.insert(interface) }
+            transfer.task.cancel()
+            guard let hold = holds.first else {
+                house.log.notice("transfer goes on another way", ["destination": transfer.destination])
+                continue
+            }
             house.log.notice(
                 "transfer stopped, goes on later",
                 [
                     "destination": transfer.destination, "hold": hold.kind.rawValue, "reason": hold.text,
                     "until": hold.until?.description,
                 ])
-            transfer.task.cancel()
         }
+        return interfaces
     }
 
     /// What policy says of speed now.
@@ -68,7 +81,8 @@ extension Dispatcher {
         house.lanes.set(
             everything: settings.policy.rules.limit(in: world),
             destinations: limits(settings.destinations.map { ($0.name, $0.policy.rules) }),
-            folders: limits(settings.folders.map { ($0.watch.name, $0.policy.rules) }))
+            folders: limits(settings.folders.map { ($0.watch.name, $0.policy.rules) }),
+            metered: settings.meteredLimits)
     }
 
     func lookAtClock() {
@@ -153,7 +167,8 @@ extension Dispatcher {
     func isForbidden(_ destination: String) -> Bool { !admission.bans(on: remote(destination), in: world).isEmpty }
 
     /// What holds all uploads of a class, for views.
-    func holds(folder: String, destination: String) -> [Hold] {
+    func holds(folder: String, destination: String) async -> [Hold] {
+        await closing?.value
         let setup = house.setup
         if setup.destinations[destination] == nil {
             return [
@@ -182,7 +197,10 @@ extension Dispatcher {
     }
 
     /// What is in the way of all that goes to a destination; `nil` when nothing is.
-    func hold(of destination: String) -> Hold? { admission.holds(for: remote(destination), in: world).first }
+    func hold(of destination: String) async -> Hold? {
+        await closing?.value
+        return admission.holds(for: remote(destination), in: world).first
+    }
 
     /// What is in the way of all that comes from a folder; `nil` when nothing is.
     func hold(ofFolder name: String) -> Hold? { admission.bans(on: origin(name), in: world).first }

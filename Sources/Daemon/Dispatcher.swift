@@ -34,8 +34,25 @@ actor Dispatcher {
     /// The code of the failure that the log was told of last, by destination.
     var said: [String: String] = [:]
 
+    let networks: Networks
+    /// What is known of the networks; `nil` while nobody needs to know.
+    var network: Metering?
+    /// How each destination is reached.
+    var reached: [String: Reached] = [:]
+    var isLooking = false
+    var looksAgain = false
+    var isNetworkDue = false
+    /// Looks in a row that have not found out everything.
+    var unfinishedLooks = 0
+    /// What is being closed because nothing may leave that way any more.
+    var closing: Task<Void, Never>?
+    /// Ends what runs over an interface, and returns when nothing leaves there any more.
+    let closeInterface: @Sendable (String) async -> Void
+
     struct Transfer {
         let destination: String
+        /// The way that it took.
+        let passage: Admission.Passage
         /// The folder of each upload, by its id.
         let folders: [String: String]
         let task: Task<Void, Never>
@@ -44,15 +61,25 @@ actor Dispatcher {
     /// Tells `Watch` that a file has to settle again.
     let reconsiderSource: @Sendable (_ folder: String, _ relative: FilePath) -> Void
 
-    init(house: House, reconsiderSource: @escaping @Sendable (String, FilePath) -> Void = { _, _ in }) {
+    init(
+        house: House, busAddress: String = ManagerNews.systemBus,
+        closeInterface: @escaping @Sendable (String) async -> Void = { _ in },
+        reconsiderSource: @escaping @Sendable (String, FilePath) -> Void = { _, _ in }
+    ) {
         self.house = house
+        self.closeInterface = closeInterface
         self.reconsiderSource = reconsiderSource
+        networks = Networks(clocks: house.clocks, busAddress: busAddress)
     }
 
     /// Dispatches until the task is cancelled; then stops every transfer and returns when each has let go.
     func run() async throws {
         let news = listenToClock()
-        defer { if let news { ClockNews.shared.forget(news) } }
+        await beginNetwork()
+        defer {
+            if let news { ClockNews.shared.forget(news) }
+            networks.stop()
+        }
         while !Task.isCancelled {
             do {
                 // No byte is sent whose checkpoint could not be stored.
@@ -81,7 +108,7 @@ actor Dispatcher {
         stopForbidden()
         // Destinations take turns, so that one with many files does not take every slot of the others.
         var open = house.settings.destinations.map(\.name)
-        let counted = Set(house.settings.folders.filter { $0.policy.concurrency != nil }.map(\.watch.name))
+        let counted = Set(house.settings.folders.filter(\.policy.goesAlone).map(\.watch.name))
         let alike = house.settings.folders.filter { $0.duplicates == .skip }.map(\.watch.name)
         while !open.isEmpty {
             var stillOpen: [String] = []
@@ -89,7 +116,7 @@ actor Dispatcher {
                 guard case .go(let free) = verdict(for: name), let destination = house.destinations[name] else {
                     continue
                 }
-                let passedOver = closedFolders() + fullFolders()
+                let passedOver = closedFolders(for: name) + fullFolders()
                 let before = stops
                 // All that may go share a transaction. What tries whether a destination is back is one file.
                 let room = TransferRoom(
@@ -110,7 +137,11 @@ actor Dispatcher {
                     return room.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
                 }
                 for share in room.shared(claims, isBundled: isSmall) {
-                    start(share, isBundle: share.allSatisfy(isSmall), name, destination)
+                    guard let way = lane(to: name, from: Set(share.map(\.upload.folder))) else {
+                        try await house.store.finish(share.map { .init($0.upload.id, .yielded) })
+                        continue
+                    }
+                    start(share, isBundle: share.allSatisfy(isSmall), name, destination, way)
                 }
             }
             open = stillOpen
@@ -124,7 +155,10 @@ actor Dispatcher {
         house.releaseBell.ring()
     }
 
-    private func start(_ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination) {
+    private func start(
+        _ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination,
+        _ way: (lane: Lane, passage: Admission.Passage)
+    ) {
         let change = changes[name]
         for claim in claims {
             house.log.info(
@@ -136,10 +170,8 @@ actor Dispatcher {
         }
         lastTransfer += 1
         let number = lastTransfer
-        let folders = Set(claims.map(\.upload.folder))
-        let lane = house.lanes.lane(to: name, from: folders.count == 1 ? folders.first : nil)
         let task = Task {
-            await Lane.$current.withValue(lane) {
+            await Lane.$current.withValue(way.lane) {
                 await self.attempt(claims, isBundle: isBundle, destination, change)
             }
             self.transfers[number] = nil
@@ -149,7 +181,7 @@ actor Dispatcher {
         }
         for claim in claims { runs[claim.upload.id] = number }
         transfers[number] = Transfer(
-            destination: name,
+            destination: name, passage: way.passage,
             folders: Dictionary(
                 claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
             task: task)
@@ -212,6 +244,7 @@ actor Dispatcher {
         }
         let refused = health.filter { $0.value.trouble?.kind == .auth }.map(\.key)
         for name in refused { health[name]?.reconsider(monotonic: house.clocks.monotonic()) }
+        await lookAtNetwork()
         for name in changed.union(refused) {
             do { try await house.store.forgetWaits(for: name) } catch {
                 house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])

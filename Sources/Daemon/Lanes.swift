@@ -7,6 +7,11 @@ internal import Transport
 struct Lane: Sendable {
     /// Each byte of a body is drawn from all of them.
     let throttles: [Throttle]
+    /// The interface to leave by, and no other; `nil` where any may be used.
+    var interface: String?
+
+    /// For what a person asks for at this moment, who has seen what it may cost.
+    static let byHand = Lane(throttles: [])
 
     @TaskLocal static var current: Lane?
 }
@@ -16,8 +21,13 @@ struct LaneTransport: Transporting {
     let transport: any Transporting
 
     func send(_ request: Request) async throws(TransportError) -> Response {
-        guard let lane = Lane.current else { return try await transport.send(request) }
+        // A mistake of this program, and a byte that nobody allowed.
+        guard let lane = Lane.current else {
+            throw TransportError(
+                kind: .interface, detail: "no way was approved for this request, so it was not sent", url: request.url)
+        }
         var request = request
+        request.interface = lane.interface
         request.throttles += lane.throttles
         return try await transport.send(request)
     }
@@ -28,6 +38,8 @@ final class Lanes: Sendable {
     private struct Limits {
         var destinations: [String: Throttle] = [:]
         var folders: [String: Throttle] = [:]
+        /// Over metered networks, by the place of the configuration.
+        var metered: [String: Throttle] = [:]
     }
 
     private let everything: Throttle
@@ -40,11 +52,15 @@ final class Lanes: Sendable {
     }
 
     /// - Parameter folder: `nil` for what belongs to no file.
-    func lane(to destination: String, from folder: String?) -> Lane {
+    func lane(to destination: String, from folder: String?, _ passage: Admission.Passage) -> Lane {
         limits.withLock { limits in
             var throttles = [everything, throttle(destination, &limits.destinations)]
             if let folder { throttles.append(throttle(folder, &limits.folders)) }
-            return Lane(throttles: throttles)
+            if passage.countsAsMetered {
+                let places = ["policy", "destinations.\(destination)"] + (folder.map { ["folder \($0)"] } ?? [])
+                throttles += places.map { throttle($0, &limits.metered) }
+            }
+            return Lane(throttles: throttles, interface: passage.interface)
         }
     }
 
@@ -56,9 +72,12 @@ final class Lanes: Sendable {
     }
 
     /// Bytes a second, as policy has them now; they count at once for what is under way.
-    func set(everything: Int64?, destinations: [String: Int64?], folders: [String: Int64?]) {
+    func set(
+        everything: Int64?, destinations: [String: Int64?], folders: [String: Int64?], metered: [String: Int64?]
+    ) {
         Self.set(self.everything, everything)
         limits.withLock { limits in
+            for (name, rate) in metered { Self.set(throttle(name, &limits.metered), rate) }
             for (name, rate) in destinations { Self.set(throttle(name, &limits.destinations), rate) }
             for (name, rate) in folders { Self.set(throttle(name, &limits.folders), rate) }
         }

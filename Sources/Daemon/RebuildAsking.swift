@@ -89,17 +89,19 @@ actor RebuildAsking {
             id: id, generation: 1, file: file, name: order.name, mediaType: order.mediaType, modified: modified,
             metadata: order.metadata, checkpoint: nil)
         do {
-            let finding = try await destination.find(wish)
+            let finding = try await Lane.$current.withValue(.byHand) { try await destination.find(wish) }
             failuresInARow[name] = 0
             // Of the kind, and not of the file: the next would be asked in vain.
             if case .unknown(let why) = finding { silent[name] = why }
             return finding
-        } catch {
+        } catch let error as UploadError {
             let failures = failuresInARow[name, default: 0] + 1
             failuresInARow[name] = failures
             // Each may cost a minute of waiting.
             if failures >= 3 { silent[name] = error.failure.message }
             return .unknown(error.failure.message)
+        } catch {
+            return .unknown("\(error)")
         }
     }
 

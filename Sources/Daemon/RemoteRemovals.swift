@@ -39,12 +39,13 @@ actor RemoteRemovals {
         if await dispatcher.isRunning(deletion.upload) { return }
         // Where nothing may be sent, a removal may not either. The dispatcher rings when that ends.
         if await dispatcher.isForbidden(deletion.destination) { return }
+        guard let (lane, _) = await dispatcher.lane(to: deletion.destination, from: []) else { return }
         guard let destination = house.destinations[deletion.destination] else {
             try await end(deletion, "gave_up", "the destination is no longer configured")
             return
         }
         do {
-            let isGone = try await Lane.$current.withValue(house.lanes.lane(to: deletion.destination, from: nil)) {
+            let isGone = try await Lane.$current.withValue(lane) {
                 try await destination.discard(deletion.checkpoint)
             }
             try await end(deletion, isGone ? "done" : "unsupported", nil)

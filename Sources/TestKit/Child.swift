@@ -61,6 +61,9 @@ package final class Child: Sendable {
     /// How it ended, if it has.
     package var ended: Ending? { ending.withLock { poll(&$0) } }
 
+    /// Waits until it ends by itself, on the caller's thread: for programs that take a moment.
+    package func wait() -> Ending { ending.withLock { poll(&$0, waiting: true) ?? .signal(0) } }
+
     /// What it used, if it has ended.
     package var cost: Cost? { ended == nil ? nil : spent.withLock { $0 } }
 

@@ -15,6 +15,10 @@ package final class DaemonFixture {
     package private(set) var receiver: Child?
     /// `127.0.0.1:PORT`; the port is the kernel's choice at the first start and kept from then on.
     package private(set) var address = "127.0.0.1:0"
+    /// Where the receiver listens, and in which network each of the two is; the machine's own unless set.
+    package var roads: TwoRoads? {
+        didSet { if roads != nil { address = "\(TwoRoads.server):0" } }
+    }
 
     /// Where the daemon uploads to; `nil` for the receiver.
     package var destination: String?
@@ -143,12 +147,13 @@ package final class DaemonFixture {
     }
 
     private func start(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Child {
-        let output = FilePath("\(name).out")
+        let (output, errors) = (logs.appending(FilePath("\(name).out")), logs.appending(FilePath("\(name).err")))
         // A line of an earlier run must not be taken for one of this run.
-        try Files.removeIfPresent(logs.appending(output))
-        return try Child(
-            binary, arguments, environment: environment, output: logs.appending(output),
-            errors: logs.appending(FilePath("\(name).err")))
+        try Files.removeIfPresent(output)
+        guard let network = name == "receiver" ? roads?.site : roads?.box else {
+            return try Child(binary, arguments, environment: environment, output: output, errors: errors)
+        }
+        return try network.start(binary, arguments, environment: environment, output: output, errors: errors)
     }
 
     /// Waits are short, so that a killed peer costs a test moments; everything else is as a user would have it.

@@ -90,6 +90,17 @@ package final class NetworkNamespace: Sendable {
         try (network ?? self).ip("link", "set", other, "up")
     }
 
+    /// Starts a program in it.
+    package func start(
+        _ program: FilePath, _ arguments: [String], environment: [String: String] = [:], output: FilePath,
+        errors: FilePath
+    ) throws -> Child {
+        // It becomes the program: the process is the same.
+        try Child(
+            "/usr/bin/nsenter", ["--net=\(path.display)", "--", program.display] + arguments, environment: environment,
+            output: output, errors: errors)
+    }
+
     package struct Refused: Error, Sendable, CustomStringConvertible {
         package let words: [String]
         package let message: String

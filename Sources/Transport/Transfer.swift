@@ -346,5 +346,7 @@ func isToken(_ text: String) -> Bool {
 private func isLoopback(_ url: String) -> Bool {
     let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
     let host = rest.prefix { $0 != "/" && $0 != "?" }
-    return host.hasPrefix("127.") || host.hasPrefix("[::1]") || host == "localhost" || host.hasPrefix("localhost:")
+    if host.hasPrefix("[") { return IPAddress(String(host.dropFirst().prefix { $0 != "]" }))?.isLoopback ?? false }
+    let name = host.prefix { $0 != ":" }
+    return name == "localhost" || IPAddress(String(name))?.isLoopback ?? false
 }

@@ -106,7 +106,18 @@ struct Canonical {
         }
         return (windows.isEmpty ? [] : ["windows: [\(windows.joined(separator: ", "))]"])
             + (rates.isEmpty ? [] : ["bandwidth: [\(rates.joined(separator: ", "))]"])
+            + (rules.metered.map { ["metered: \(metered($0))"] } ?? [])
+            + (rules.meteredUnknown.map { ["metered_unknown: \($0.rawValue)"] } ?? [])
+            + (rules.networks.isEmpty ? [] : ["networks: [\(rules.networks.map(\.yaml).joined(separator: ", "))]"])
             + (rules.quotas.isEmpty ? [] : ["quotas: [\(rules.quotas.map(quota).joined(separator: ", "))]"])
+    }
+
+    private static func metered(_ rule: MeteredRule) -> String {
+        switch rule {
+        case .allow: "allow"
+        case .pause: "pause"
+        case .limit(let rate): "{limit: \(amount(rate))/s}"
+        }
     }
 
     private static func quota(_ quota: Quota) -> String {

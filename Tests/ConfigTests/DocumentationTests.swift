@@ -57,6 +57,7 @@ struct DocumentationTests {
             "context": "{a: b}", "concurrency": "1", "retry": "{first: 2s}", "require": "{file: .here}",
             "watch": "poll", "min_size": "1 kB", "max_size": "1 GB", "min_age": "1h", "max_age": "2d",
             "removable": "always", "windows": "[\"22:00-06:00\"]", "bandwidth": "2 MB/s",
+            "metered": "pause", "metered_unknown": "allow", "networks": "[{interface: eth0, metered: true}]",
             "quotas": "[{per: day, bytes: 20 GB}]",
         ]
         for (key, value) in values {

@@ -133,6 +133,6 @@ struct MistakeTests {
         #expect(lines[4].hasPrefix("    2 | …中") && lines[4].hasSuffix("y…"))
         let caret = lines[5].count - 1
         let columns = lines[4].flatMap { $0 == "中" ? [$0, $0] : [$0] }
-        #expect(String(columns[caret...]).hasPrefix("metered"))
+        #expect(String(columns[caret...]).hasPrefix("3, x"))
     }
 }

@@ -272,6 +272,35 @@ extension MistakeTests {
             "policy: {bandwidth: [{between: 08:00-09:00}]}",
             "22: policy.bandwidth[0].limit: `limit` is missing; name the rate, like `limit: 2 MB/s`"),
         Mistake(
+            "policy: {metered: maybe}",
+            "19: policy.metered: takes `pause`, `allow`, or a limit like `{limit: 200 kB/s}`, not `maybe`"),
+        Mistake(
+            "policy: {metered: 200 kB/s}",
+            "19: policy.metered: takes `pause`, `allow`, or a limit like `{limit: 200 kB/s}`, "
+                + "not `200 kB/s`; did you mean `{limit: 200 kB/s}`?"),
+        Mistake("policy: {metered: {}}", "19: policy.metered.limit: `limit` is missing; name the rate"),
+        Mistake(
+            "policy: {metered_unknown: pause}", "27: policy.metered_unknown: takes `allow` or `metered`, not `pause`"),
+        Mistake(
+            "policy: {networks: {interface: a}}",
+            "20: policy.networks: takes a list of networks, like `[{interface: \"wwan*\", metered: true}]`, not a mapping"
+        ),
+        Mistake(
+            "policy: {networks: [{interface: wwan0}]}",
+            "21: policy.networks[0].metered: says nothing of the network; add `metered: true` or `false`"),
+        Mistake(
+            "policy: {networks: [{gateway: 192.168.1.1, metered: true}]}",
+            "31: policy.networks[0].gateway: is an IP address; the gateway is known by its hardware address"),
+        Mistake(
+            "policy: {networks: [{subnet: 192.168.1.0/33, metered: true}]}",
+            "30: policy.networks[0].subnet: takes a network, like `192.168.1.0/24` or `fd00::/8`, not `192.168.1.0/33`"),
+        Mistake(
+            "policy: {networks: [{interface: enp0s31f6u1u2u3u4, allowed: false}]}",
+            "33: policy.networks[0].interface: is longer than the 15 bytes"),
+        Mistake(
+            "policy: {networks: [{interfaces: eth0, metered: true}]}",
+            "22: policy.networks[0].interfaces: no setting is called `interfaces` here; did you mean `interface`?"),
+        Mistake(
             "folders: [{max_age: 1h, min_age: 1h, name: a, path: /a, upload_to: []}]",
             "21: folders[0].max_age: is no more than `min_age`: no file would be taken"),
         Mistake(

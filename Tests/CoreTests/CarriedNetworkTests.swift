@@ -170,7 +170,7 @@ struct TunnelTests {
         #expect(
             world.of(30).forbidden
                 == #"wg0 may be carried by wwan0, and the rule {interface: "wwan*", allowed: false} forbids wwan0"#)
-        world.rules.append(allowing)
+        world.rules[0].append(allowing)
         #expect(world.of(30).forbidden == nil)
         world.carriers = [30: [NetworkPath(link: 9)]]
         #expect(world.of(30).forbidden != nil, "now it is known to be carried by it")

@@ -37,6 +37,7 @@ final class ScriptedRemote: Destination {
     }
 
     private let state = Mutex(State())
+    let site = DestinationSite.here
 
     /// What is done with every name that has no act of its own.
     var standard: Act {

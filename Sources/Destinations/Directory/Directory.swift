@@ -6,9 +6,12 @@ internal import Linux
 struct Directory: Destination {
     let target: DirectoryTarget
     let engine: WholeEngine
+    let site: DestinationSite
 
-    init(_ target: DirectoryTarget, taken: TakenRule) {
+    /// - Parameter cost: What a person says that bytes to another machine's folder cost.
+    init(_ target: DirectoryTarget, taken: TakenRule, cost: Metered? = nil) {
         self.target = target
+        site = .folder(target.path, cost: cost)
         engine = WholeEngine(dialect: target, taken: taken)
     }
 
@@ -91,6 +94,9 @@ extension Directory {
                     "What to do when another file has the name: `suffix`, which is the default, `replace` or `fail`."),
                 SettingKey(
                     "mode", .text, "Permission bits of files, like `\"0640\"`; by default what the umask leaves."),
+                SettingKey(
+                    "network", .choice([Metered.metered, .unmetered].map(\.rawValue)),
+                    "What bytes cost on the way to a folder of another machine (NFS, SMB, FUSE); unknown by default."),
                 SettingKey("stall_timeout", .duration, "For how long the folder may not answer; 60 s by default."),
             ])
     ) { values, tools in try Directory(values, tools) }
@@ -117,11 +123,13 @@ extension Directory {
         }
         var taken = TakenRule.suffix
         if case .text(let word)? = values["taken"], let rule = TakenRule(rawValue: word) { taken = rule }
+        var cost: Metered?
+        if case .text(let word)? = values["network"] { cost = Metered(rawValue: word) }
         var patience: Duration = .seconds(60)
         if case .duration(let limit)? = values["stall_timeout"] { patience = max(limit, .seconds(1)) }
         self.init(
             DirectoryTarget(
                 name: tools.name, path: path, mount: mount.map { MountPoint($0) }, marker: marker, mode: mode,
-                clocks: tools.clocks, disk: SlowDisk(patience: patience)), taken: taken)
+                clocks: tools.clocks, disk: SlowDisk(patience: patience)), taken: taken, cost: cost)
     }
 }

@@ -1,3 +1,6 @@
+internal import Core
+internal import Transport
+
 /// An address as RFC 3986, appendix B, cuts it. The parts stay as they are written: nothing is normalised or decoded.
 struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     var scheme: String?
@@ -91,6 +94,14 @@ struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     var port: String? {
         let rest = named[hostEnd...].utf8.dropFirst()
         return rest.isEmpty ? nil : String(Substring(rest))
+    }
+
+    /// The machine that a request to this address is sent to first; `nil` where it names none.
+    var site: DestinationSite? {
+        let host = host.filter { $0 != "[" && $0 != "]" }
+        guard !host.isEmpty, let port = UInt16(port ?? (scheme == "https" ? "443" : "80")) else { return nil }
+        let stop = Proxies.firstStop(scheme: scheme ?? "", host: host, port: port)
+        return .server(host: stop.host, port: stop.port)
     }
 
     var hasUser: Bool { authority?.utf8.contains(UInt8(ascii: "@")) == true }

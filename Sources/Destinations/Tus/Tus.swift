@@ -15,6 +15,7 @@ struct TusSettings: Sendable {
 struct Tus: Destination {
     private let dialect: TusDialect
     private let engine: OffsetEngine
+    let site: DestinationSite
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
         try await engine.upload(order, notes)
@@ -168,6 +169,8 @@ extension Tus {
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
                 origin: WebAddress(url).origin, caFile: caFile, clocks: tools.clocks, name: tools.name),
             settings: settings, capabilities: TusCapabilities(), log: tools.log)
+        // An address without a host is refused long before.
+        site = WebAddress(url).site ?? .here
         engine = OffsetEngine(dialect: dialect, chunks: ChunkSize(chunk), gone: gone)
     }
 

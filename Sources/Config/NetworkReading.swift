@@ -1,0 +1,101 @@
+internal import Core
+
+/// Reads `metered` and `networks`, wherever they may stand.
+extension SettingsReading {
+    /// `pause`, `allow`, or `{limit: 200 kB/s}`.
+    func metered(_ fields: Fields) -> MeteredRule? {
+        guard let node = fields.node("metered") else { return nil }
+        guard case .mapping = node.content else { return fields.take("metered", as: .metered)?.value }
+        let limit = fields.fields("metered", .metered)
+        limit.require("limit", "name the rate, like `metered: {limit: 200 kB/s}`")
+        guard let rate = limit.take("limit", as: .rate) else { return nil }
+        return rate.value.map { .limit($0) } ?? .allow
+    }
+
+    func networks(_ fields: Fields) -> [NetworkRule] {
+        let expected = "a list of networks, like `[{interface: \"wwan*\", metered: true}]`"
+        guard let items = fields.items("networks", expected: expected) else { return [] }
+        return items.enumerated().compactMap { index, item in
+            let key = "\(fields.path(of: "networks"))[\(index)]"
+            return network(Fields(item, .network, path: key, start: item.start, findings: findings))
+        }
+    }
+
+    private func network(_ fields: Fields) -> NetworkRule? {
+        let rule = NetworkRule(
+            interface: fields.take("interface", as: .interface)?.value, ssid: fields.take("ssid", as: .ssid)?.value,
+            gateway: fields.take("gateway", as: .hardware)?.value, subnet: fields.take("subnet", as: .subnet)?.value,
+            isRoaming: fields.take("roaming", as: .flag)?.value, isMetered: fields.take("metered", as: .flag)?.value,
+            isAllowed: fields.take("allowed", as: .flag)?.value)
+        if !fields.has("metered"), !fields.has("allowed") {
+            fields.error(
+                "says nothing of the network; add `metered: true` or `false`, or `allowed: true` or `false`", "metered")
+        }
+        // A condition that could not be read would make it a rule about every network.
+        let conditions = ["interface", "ssid", "gateway", "subnet", "roaming"].filter(fields.has)
+        let read = [
+            rule.interface != nil, rule.ssid != nil, rule.gateway != nil, rule.subnet != nil, rule.isRoaming != nil,
+        ].count { $0 }
+        return conditions.count == read ? rule : nil
+    }
+}
+
+extension Reader where Value == MeteredRule {
+    static var metered: Reader {
+        let expected = "`pause`, `allow`, or a limit like `{limit: 200 kB/s}`"
+        return Reader(expected: expected) { text throws(Complaint) in
+            switch text {
+            case "pause": return .pause
+            case "allow": return .allow
+            default:
+                guard (try? Reader<Int64?>.rate.read(text)) == nil else {
+                    throw Complaint("takes \(expected), not \(quoted(text)); did you mean `{limit: \(text)}`?")
+                }
+                throw .plain
+            }
+        }
+    }
+}
+
+extension Reader where Value == String {
+    /// A pattern for names of interfaces, of 15 bytes at most (`IFNAMSIZ`, linux/if.h).
+    fileprivate static var interface: Reader {
+        let text = Reader.text("a name of an interface, or a pattern like `wwan*`", longest: 64)
+        return Reader(expected: text.expected, isText: true) { written throws(Complaint) in
+            let pattern = try text.read(written)
+            let isPattern = pattern.contains { "*?[{\\".contains($0) }
+            if !isPattern, pattern.utf8.count > 15 {
+                throw Complaint("is longer than the 15 bytes of a name of an interface")
+            }
+            if pattern.contains("/") { throw Complaint("has a `/` in it, which no name of an interface has") }
+            return pattern
+        }
+    }
+
+    /// At most 32 bytes (IEEE 802.11, 9.4.2.2).
+    fileprivate static var ssid: Reader { text("the name of a Wi-Fi, exactly", longest: 32) }
+}
+
+extension Reader where Value == HardwareAddress {
+    fileprivate static var hardware: Reader {
+        Reader(expected: "a hardware address, like `\"0c:5b:8f:27:9a:64\"`") { text throws(Complaint) in
+            guard let address = HardwareAddress(text) else {
+                if IPAddress(text) != nil {
+                    throw Complaint(
+                        "is an IP address; the gateway is known by its hardware address, which `ip neigh` shows")
+                }
+                throw .plain
+            }
+            return address
+        }
+    }
+}
+
+extension Reader where Value == IPSubnet {
+    fileprivate static var subnet: Reader {
+        Reader(expected: "a network, like `192.168.1.0/24` or `fd00::/8`") { text throws(Complaint) in
+            guard let subnet = IPSubnet(text) else { throw .plain }
+            return subnet
+        }
+    }
+}

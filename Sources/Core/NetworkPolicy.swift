@@ -1,0 +1,155 @@
+/// What a place of the configuration says about metered networks.
+package enum MeteredRule: Hashable, Sendable {
+    case allow
+    case pause
+    /// Bytes a second; 0 is a pause.
+    case limit(Int64)
+
+    var isPause: Bool { self == .pause || self == .limit(0) }
+}
+
+/// What a network counts as of which nobody knows what it costs.
+package enum UnknownNetwork: String, Hashable, Sendable, CaseIterable {
+    case allow, metered
+}
+
+extension PolicyRules {
+    /// What bytes cost somewhere, or where they may go, matters to it.
+    package var dependsOnNetwork: Bool {
+        if !networks.isEmpty { return true }
+        return metered.map { $0 != .allow } ?? false
+    }
+
+    /// Bytes a second over metered networks; `nil` for no limit of its own.
+    package var meteredLimit: Int64? {
+        switch metered {
+        case .limit(let rate): rate
+        case .pause: 0
+        case .allow, nil: nil
+        }
+    }
+}
+
+/// Where a destination is, as far as the network matters.
+package enum DestinationSite: Hashable, Sendable {
+    /// On this machine, whatever its address says.
+    case here
+    /// The first machine that bytes are sent to: the server, or the proxy before it.
+    case server(host: String, port: UInt16)
+    /// A folder, which may be another machine's; what a person says that bytes cost there.
+    case folder(FilePath, cost: Metered?)
+}
+
+/// How bytes to a destination would leave this machine now.
+package enum Reach: Hashable, Sendable {
+    /// They do not, or nobody needs to know.
+    case local
+    /// By one of these. First what the kernel would choose by itself, best first; then by what else there is.
+    case over([NetworkPath])
+    /// Through a folder of another machine: by ways that nobody can see. `text` says which folder.
+    case mount(Metered, text: String)
+    /// There is no way there.
+    case offline(String)
+    /// Nobody could look; why.
+    case unseen(String)
+}
+
+extension Admission {
+    /// The way that bytes of one class take.
+    package struct Passage: Hashable, Sendable {
+        /// The name of the interface that they have to leave by; `nil` where any may be used.
+        package var interface: String?
+        /// What they cost there.
+        package var cost: Metered
+        /// Rules for metered networks count for it.
+        package var countsAsMetered: Bool
+        /// Why it is judged so.
+        package var reason: String
+        /// The line of YAML that would judge it otherwise, under `networks`.
+        package var remedy: String?
+
+        package static let local = Passage(
+            interface: nil, cost: .unmetered, countsAsMetered: false, reason: "", remedy: nil)
+    }
+
+    package enum Way: Hashable, Sendable {
+        case open(Passage)
+        case closed([Hold])
+    }
+
+    /// Which way bytes of a class may take, by what is known of the networks and what all three places say of them.
+    package func way(to remote: Remote, from folder: Origin? = nil, in world: World) -> Way {
+        let places = places(remote, folder)
+        let depends = places.contains { $0.rules.dependsOnNetwork }
+        switch remote.reach {
+        case .local: return .open(.local)
+        case .offline(let text): return .closed([Hold(.offline, since: remote.reachSince, text: text)])
+        case .unseen(let text):
+            if !depends { return .open(.local) }
+            return .closed([Hold(.metered, since: remote.reachSince, text: "nobody can say what bytes cost: \(text)")])
+        case .mount(let cost, let text):
+            let passage = passage(nil, cost, "\(cost.rawValue): \(text)", nil, places)
+            let holds = holds(on: passage, remote, places)
+            return holds.isEmpty ? .open(passage) : .closed(holds)
+        case .over(let paths):
+            guard depends || world.network != nil else { return .open(.local) }
+            guard var metering = world.network else {
+                return .closed([Hold(.metered, since: remote.reachSince, text: "the networks were not looked at yet")])
+            }
+            metering.rules = places.map(\.rules.networks)
+            return choose(among: paths, metering, remote, places, isPinned: depends)
+        }
+    }
+
+    /// The first that nothing forbids; what forbids the first of all, where there is none.
+    private func choose(
+        among paths: [NetworkPath], _ metering: Metering, _ remote: Remote, _ places: [Place], isPinned: Bool
+    ) -> Way {
+        var first: [Hold]?
+        for path in paths {
+            let judgement = metering.judgement(of: path)
+            let name = metering.links[path.link]?.name
+            // What does not leave this machine is not held to an interface: every kernel knows the way.
+            let isInside = metering.links[path.link]?.medium == .loopback
+            let passage = passage(
+                isPinned && !isInside ? name : nil, judgement.metered, judgement.reason, judgement.remedy, places)
+            let holds =
+                judgement.forbidden.map { [Hold(.metered, since: remote.reachSince, text: $0)] }
+                ?? holds(on: passage, remote, places)
+            if holds.isEmpty, name != nil { return .open(passage) }
+            first = first ?? holds
+        }
+        return .closed(first ?? [Hold(.offline, since: remote.reachSince, text: "there is no way to \(remote.name)")])
+    }
+
+    private func passage(
+        _ interface: String?, _ cost: Metered, _ reason: String, _ remedy: String?, _ places: [Place]
+    ) -> Passage {
+        let said = places.compactMap(\.rules.meteredUnknown)
+        let unknownCounts = said.contains(.metered) || !said.contains(.allow)
+        let counts = cost == .metered || (cost == .unknown && unknownCounts)
+        return Passage(interface: interface, cost: cost, countsAsMetered: counts, reason: reason, remedy: remedy)
+    }
+
+    private func holds(on passage: Passage, _ remote: Remote, _ places: [Place]) -> [Hold] {
+        guard passage.countsAsMetered else { return [] }
+        return places.filter { $0.rules.metered?.isPause == true }.map { place in
+            let strictly = passage.cost == .unknown ? ", and what is unknown counts as metered" : ""
+            let remedy = passage.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
+            return Hold(
+                .metered, since: remote.reachSince,
+                text: "`metered` of \(place.name) says pause; \(passage.reason)\(strictly)\(remedy)")
+        }
+    }
+
+    /// A place of the configuration, as people know it: `policy`, `destinations.nas`, `folder door`.
+    struct Place {
+        let name: String
+        let rules: PolicyRules
+    }
+
+    func places(_ remote: Remote, _ folder: Origin?) -> [Place] {
+        [Place(name: "policy", rules: rules), Place(name: "destinations.\(remote.name)", rules: remote.rules)]
+            + (folder.map { [Place(name: "folder \($0.name)", rules: $0.rules)] } ?? [])
+    }
+}

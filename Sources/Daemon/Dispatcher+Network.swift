@@ -1,0 +1,197 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+// Which way bytes may take now, and what follows when that changes.
+
+extension Dispatcher {
+    /// How a destination is reached, since when.
+    struct Reached: Sendable {
+        var reach: Reach
+        var way: Admission.Way
+        var since: WallTime
+    }
+
+    /// Some rule depends on what bytes cost.
+    private var dependsOnNetwork: Bool { house.settings.allRules.contains(where: \.dependsOnNetwork) }
+
+    /// Listens to the networks until ``Networks/stop()``, and looks at them for the first time.
+    func beginNetwork() async {
+        do {
+            try networks.listen { [weak self] kind in
+                Task { await self?.networkChanged(kind) }
+            }
+        } catch {
+            house.log.warning("changes of the network will not be noticed", ["reason": "\(error)"])
+        }
+        await lookAtNetwork()
+    }
+
+    /// News came.
+    func networkChanged(_ kind: NetworkNews.Kind) async {
+        if kind == .mayForbid { return await lookAtNetwork() }
+        if isNetworkDue { return }
+        isNetworkDue = true
+        // What gets better comes in many pieces: a link, its addresses, its routes.
+        lookLater(.milliseconds(250))
+    }
+
+    private func lookLater(_ wait: Duration) {
+        _ = Alarms.shared.set(after: wait) { [weak self] in
+            Task { await self?.lookAtNetwork() }
+        }
+    }
+
+    /// Looks at the networks, stops what may not go on, and lets go what may go now.
+    func lookAtNetwork() async {
+        isNetworkDue = false
+        if isLooking {
+            looksAgain = true
+            return
+        }
+        isLooking = true
+        repeat {
+            looksAgain = false
+            let depends = dependsOnNetwork
+            networks.listenToManagers(depends)
+            let rules = house.settings.allRules
+            let (admission, world) = (admission, world)
+            let remotes = Dictionary(
+                house.settings.destinations.map { ($0.name, remote($0.name)) }, uniquingKeysWith: { $1 })
+            let picture = await networks.look(
+                at: house.destinations.mapValues(\.site), depends: depends,
+                gatewaysMatter: rules.contains { $0.networks.contains { $0.gateway != nil } }
+            ) { name, metering, paths in
+                guard var remote = remotes[name] else { return false }
+                var world = world
+                world.network = metering
+                remote.reach = .over(paths)
+                if case .open = admission.way(to: remote, in: world) { return true }
+                return false
+            }
+            await take(picture)
+        } while looksAgain
+        isLooking = false
+    }
+
+    private func take(_ picture: NetworkPicture) async {
+        network = picture.metering
+        let now = house.clocks.wall()
+        var changed: Set<String> = []
+        for name in house.destinations.keys {
+            let reach = picture.reaches[name] ?? reached[name]?.reach ?? .local
+            var now = Reached(reach: reach, way: .open(.local), since: now)
+            // Asked without a time, so that it compares.
+            var remote = remote(name)
+            (remote.reach, remote.reachSince) = (reach, WallTime(milliseconds: 0))
+            now.way = admission.way(to: remote, in: world)
+            guard let before = reached[name], before.way == now.way else {
+                if reached[name] != nil { changed.insert(name) }
+                tell(name, now.way, before: reached[name]?.way)
+                reached[name] = now
+                continue
+            }
+            reached[name]?.reach = reach
+        }
+        reached = reached.filter { house.destinations[$0.key] != nil }
+        setLimits()
+        let stopped = stopForbidden()
+        await close(interfaces: stopped)
+        if picture.isUnfinished, unfinishedLooks < 50 {
+            unfinishedLooks += 1
+            lookLater(.milliseconds(100))
+        } else if !picture.isUnfinished {
+            unfinishedLooks = 0
+        }
+        if changed.isEmpty { return }
+        house.removalBell.ring()
+        do { try await reconsider(changed) } catch {
+            house.log.debug("waits go on as they were", ["reason": "\(error)"])
+        }
+    }
+
+    private func tell(_ name: String, _ way: Admission.Way, before: Admission.Way?) {
+        switch way {
+        case .open(let passage):
+            guard let interface = passage.interface else {
+                if case .closed? = before { house.log.notice("the network is there again", ["destination": name]) }
+                return
+            }
+            house.log.notice(
+                "a way is open", ["destination": name, "interface": interface, "reason": passage.reason])
+        case .closed(let holds):
+            guard let hold = holds.first else { return }
+            house.log.notice(
+                "no way is open", ["destination": name, "hold": hold.kind.rawValue, "reason": hold.text])
+        }
+    }
+
+    /// Closes what is open over interfaces that nothing goes over any more. Whoever asks about holds meanwhile waits, so that
+    /// nothing leaves after one was told.
+    private func close(interfaces: Set<String>) async {
+        let used = Set(transfers.values.filter { !$0.task.isCancelled }.compactMap(\.passage.interface))
+        let idle = interfaces.subtracting(used)
+        if idle.isEmpty { return }
+        let closeInterface = closeInterface
+        let task = Task { for interface in idle { await closeInterface(interface) } }
+        closing = task
+        await task.value
+    }
+
+    /// The way for files of a folder, or for what belongs to none.
+    func way(to destination: String, from folder: String?) -> Admission.Way {
+        admission.way(to: remote(destination), from: folder.map { origin($0) }, in: world)
+    }
+
+    /// How the requests of one piece of work go; `nil` where no way is open.
+    func lane(to destination: String, from folders: Set<String>) -> (Lane, Admission.Passage)? {
+        // Files that go together are of folders that say nothing of networks themselves.
+        let folder = folders.count == 1 ? folders.first : nil
+        guard case .open(let passage) = way(to: destination, from: folder) else { return nil }
+        return (house.lanes.lane(to: destination, from: folder, passage), passage)
+    }
+
+    /// Whether a transfer may go on the way that it took.
+    func mayGoOn(_ transfer: Transfer) -> Bool {
+        let folders = Set(transfer.folders.values)
+        var remote = remote(transfer.destination)
+        if let interface = transfer.passage.interface, case .over(let paths) = remote.reach {
+            let own = paths.filter { network?.links[$0.link]?.name == interface }
+            if own.isEmpty { return false }
+            remote.reach = .over(own)
+        }
+        let folder = folders.count == 1 ? folders.first : nil
+        guard case .open(let passage) = admission.way(to: remote, from: folder.map { origin($0) }, in: world) else {
+            return false
+        }
+        return passage.isSame(as: transfer.passage)
+    }
+}
+
+extension Admission.Passage {
+    /// Nothing is different for what is under way.
+    func isSame(as other: Self) -> Bool {
+        interface == other.interface && countsAsMetered == other.countsAsMetered && cost == other.cost
+    }
+}
+
+extension Settings {
+    /// What policy, destinations and folders say.
+    var allRules: [PolicyRules] { [policy.rules] + destinations.map(\.policy.rules) + folders.map(\.policy.rules) }
+
+    /// Bytes a second over metered networks, by the place of the configuration.
+    var meteredLimits: [String: Int64?] {
+        var limits: [String: Int64?] = ["policy": policy.rules.meteredLimit]
+        for destination in destinations {
+            limits["destinations.\(destination.name)"] = .some(destination.policy.rules.meteredLimit)
+        }
+        for folder in folders { limits["folder \(folder.watch.name)"] = .some(folder.policy.rules.meteredLimit) }
+        return limits
+    }
+}
+
+extension PolicyOverrides {
+    /// What holds for a folder cannot be told of files that go together with those of others.
+    var goesAlone: Bool { concurrency != nil || rules.dependsOnNetwork }
+}

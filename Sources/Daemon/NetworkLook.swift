@@ -1,0 +1,82 @@
+internal import Core
+internal import Linux
+
+/// One look at the routes: which ways lead to a destination. Asks the kernel, which may take a few milliseconds.
+struct NetworkLook {
+    let metering: Metering
+    /// Rules know networks by the hardware addresses of their gateways.
+    let gatewaysMatter: Bool
+    private(set) var isUnfinished = false
+    private var mounts: MountTable?
+
+    init(metering: Metering, gatewaysMatter: Bool) {
+        self.metering = metering
+        self.gatewaysMatter = gatewaysMatter
+    }
+
+    /// Those that carry bytes out of this machine, ascending.
+    private var outward: [NetworkLink] {
+        metering.links.values.filter { $0.isUsable && $0.medium != .loopback }.sorted { $0.index < $1.index }
+    }
+
+    /// Some link is up and has an address: whoever is on it may be reached.
+    var leadsAnywhere: Bool { outward.contains { $0.leadsOut || $0.addresses.contains { !$0.address.isLinkLocal } } }
+
+    /// The ways to everywhere: first the one that the kernel would choose.
+    mutating func waysOut() throws -> [NetworkPath] {
+        // Nobody's addresses (RFC 5737, RFC 3849), so whatever routes they have are those to everywhere.
+        try paths(to: ["192.0.2.1", "2001:db8::1"].compactMap { IPAddress($0) }, port: nil)
+    }
+
+    mutating func reach(_ addresses: [IPAddress], _ port: UInt16) throws -> Reach {
+        let paths = try paths(to: addresses, port: port)
+        if !paths.isEmpty { return .over(paths) }
+        let names = addresses.map(\.description).joined(separator: ", ")
+        if isUnfinished { return .offline("the gateway on the way to \(names) does not answer") }
+        return .offline(
+            outward.isEmpty ? "no network of this machine is up" : "no route of this machine leads to \(names)")
+    }
+
+    private mutating func paths(to addresses: [IPAddress], port: UInt16?) throws -> [NetworkPath] {
+        var paths: [NetworkPath] = []
+        for address in addresses {
+            guard let path = try path(to: address, port, over: nil), !paths.contains(path) else { continue }
+            paths.append(path)
+        }
+        if paths.contains(where: { metering.links[$0.link]?.medium == .loopback }) { return paths }
+        // What the kernel would not choose, and may be told to.
+        for link in outward where link.leadsOut && !paths.contains(where: { $0.link == link.index }) {
+            for address in addresses {
+                guard let path = try path(to: address, port, over: link.index) else { continue }
+                paths.append(path)
+                break
+            }
+        }
+        return paths
+    }
+
+    private mutating func path(to address: IPAddress, _ port: UInt16?, over link: Int32?) throws -> NetworkPath? {
+        guard let route = try Routes.route(to: address, port: port, over: link), !route.isDead else { return nil }
+        if gatewaysMatter, route.gateway != nil, route.gatewayHardware == nil,
+            metering.links[route.link]?.medium == .ethernet
+        {
+            // Without it nobody knows which network this is.
+            try? Routes.askGateway(of: route)
+            isUnfinished = true
+            return nil
+        }
+        return route.path
+    }
+
+    /// - Parameter cost: What a person says.
+    mutating func reach(folder path: FilePath, _ cost: Metered?) -> Reach {
+        let mounts = mounts ?? MountTable()
+        self.mounts = mounts
+        guard let point = mounts.place(of: path).slow else { return .local }
+        if let cost { return .mount(cost, text: "`network: \(cost.rawValue)` of the destination says so") }
+        return .mount(
+            .unknown,
+            text: "\(point.display) is another machine's, and nobody sees the way there; `network: unmetered` or "
+                + "`network: metered` at the destination would tell")
+    }
+}

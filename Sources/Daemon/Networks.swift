@@ -1,0 +1,238 @@
+internal import Core
+internal import Linux
+internal import Synchronization
+
+/// What is known of the networks, and how each destination is reached: one look.
+struct NetworkPicture: Sendable {
+    /// `nil` where nobody needs to know what bytes cost, and where nobody can tell.
+    var metering: Metering?
+    /// By the name of the destination.
+    var reaches: [String: Reach] = [:]
+    /// Something was asked whose answer comes by itself in a moment, without news.
+    var isUnfinished = false
+}
+
+/// Looks at the networks, and hears when they change. It decides nothing.
+///
+/// The kernel is always listened to: it wakes nobody while nothing happens, and tells when a destination can be reached
+/// again. NetworkManager and ModemManager are listened to while some rule depends on what bytes cost.
+final class Networks: Sendable {
+    private struct State {
+        var tell: (@Sendable (NetworkNews.Kind) -> Void)?
+        var news: NetworkNews?
+        var managers: ManagerNews?
+        /// `nil` until the managers have answered, or turned out not to be there.
+        var report: NetworkReport?
+        var names: [String: Name] = [:]
+    }
+
+    private struct Name {
+        var addresses: [IPAddress]?
+        var trouble = ""
+        var askedAt: MonotonicTime
+        var isAsked = true
+    }
+
+    /// How a name stands that a destination is known by.
+    private enum Answer {
+        case known([IPAddress])
+        case asked
+        case unknown(String)
+    }
+
+    private let state = Mutex(State())
+    private let clocks: any Clocks
+    private let busAddress: String
+
+    private static let namesAreGoodFor: Duration = .seconds(600)
+    private static let failuresAreGoodFor: Duration = .seconds(30)
+
+    init(clocks: any Clocks, busAddress: String) {
+        self.clocks = clocks
+        self.busAddress = busAddress
+    }
+
+    /// Listens to the kernel, from before the first look.
+    ///
+    /// - Parameter tell: Told of every change, whoever noticed it; `mayForbid` is to be looked into at once.
+    /// - Throws: `SystemError` where it cannot: changes are then not heard of.
+    func listen(_ tell: @escaping @Sendable (NetworkNews.Kind) -> Void) throws {
+        state.withLock { $0.tell = tell }
+        let news = try NetworkNews { [weak self] kind in
+            guard let self else { return }
+            // What a name means may be another thing in another network.
+            self.state.withLock { state in
+                for (name, known) in state.names where !known.isAsked { state.names[name]?.askedAt = .longAgo }
+                state.managers?.lookAgain()
+            }
+            self.tell(kind)
+        }
+        state.withLock { $0.news = news }
+    }
+
+    /// Listens to NetworkManager and ModemManager, or no longer.
+    func listenToManagers(_ isWanted: Bool) {
+        let isNews = state.withLock { ($0.managers != nil) != isWanted }
+        if !isNews { return }
+        guard isWanted else {
+            let old = state.withLock { state in
+                defer { (state.managers, state.report) = (nil, nil) }
+                return state.managers
+            }
+            old?.stop()
+            return
+        }
+        do {
+            let managers = try ManagerNews(address: busAddress)
+            state.withLock { $0.managers = managers }
+            Task {
+                do {
+                    try await managers.run { [weak self] report in
+                        guard let self else { return }
+                        self.state.withLock { $0.report = report }
+                        self.tell(.mayForbid)
+                    }
+                } catch { self.cannotListen("\(error)") }
+            }
+        } catch { cannotListen("\(error)") }
+    }
+
+    private func cannotListen(_ reason: String) {
+        state.withLock { state in
+            state.report = NetworkReport()
+            state.report?.trouble = reason
+        }
+        tell(.mayForbid)
+    }
+
+    private func tell(_ kind: NetworkNews.Kind) { state.withLock { $0.tell }?(kind) }
+
+    func stop() {
+        let (news, managers) = state.withLock { ($0.news, $0.managers) }
+        news?.stop()
+        managers?.stop()
+    }
+
+    /// What the managers said last; `nil` before they did.
+    var report: NetworkReport? { state.withLock { $0.report } }
+
+    /// - Parameters:
+    ///   - sites: Where each destination is.
+    ///   - depends: Some rule depends on what bytes cost.
+    ///   - gatewaysMatter: Some rule knows networks by their gateways.
+    ///   - mayAsk: Whether bytes might go to a destination by some of these ways: without one, its name is not looked up
+    ///     either.
+    func look(
+        at sites: [String: DestinationSite], depends: Bool, gatewaysMatter: Bool,
+        mayAsk: @escaping @Sendable (String, Metering, [NetworkPath]) -> Bool
+    ) async -> NetworkPicture {
+        let report = report
+        do {
+            return try await blocking { [self] in
+                var look = NetworkLook(
+                    metering: Metering(links: try Links.all(), report: report ?? NetworkReport()),
+                    gatewaysMatter: gatewaysMatter)
+                let metering = look.metering
+                var picture = NetworkPicture(metering: depends ? metering : nil)
+                for (name, site) in sites {
+                    if depends, report == nil, case .server = site {
+                        picture.reaches[name] = .unseen("NetworkManager and ModemManager have not answered yet")
+                        continue
+                    }
+                    picture.reaches[name] = try reach(site, &look, depends: depends) { paths in
+                        mayAsk(name, metering, paths)
+                    }
+                }
+                picture.isUnfinished = look.isUnfinished
+                return picture
+            }
+        } catch {
+            return NetworkPicture(metering: nil, reaches: sites.mapValues { _ in .unseen("\(error)") })
+        }
+    }
+
+    private func reach(
+        _ site: DestinationSite, _ look: inout NetworkLook, depends: Bool, mayAsk: ([NetworkPath]) -> Bool
+    ) throws -> Reach {
+        switch site {
+        case .here: return .local
+        case .folder(let path, let cost): return depends ? look.reach(folder: path, cost) : .local
+        case .server(let host, let port):
+            if let address = IPAddress(host) { return try look.reach([address], port) }
+            if !depends {
+                return look.leadsAnywhere || host == "localhost" ? .local : .offline("no network of this machine is up")
+            }
+            let ways = try look.waysOut()
+            if host != "localhost" {
+                if ways.isEmpty { return .offline("no network of this machine leads out") }
+                if !mayAsk(ways) { return .over(ways) }
+            }
+            switch answer(host) {
+            case .known(let addresses): return try look.reach(addresses, port)
+            case .asked: return .offline("the name \(printable(host)) is being looked up")
+            // Whoever tries it says why it does not work.
+            case .unknown: return .over(ways)
+            }
+        }
+    }
+
+    /// What is known of a name; asks for it where that is nothing, or old.
+    private func answer(_ host: String) -> Answer {
+        let now = clocks.monotonic()
+        let (answer, isToAsk) = state.withLock { state -> (Answer, Bool) in
+            guard let known = state.names[host] else {
+                state.names[host] = Name(askedAt: now)
+                return (.asked, true)
+            }
+            let answer = known.addresses.map { Answer.known($0) } ?? (known.isAsked ? .asked : .unknown(known.trouble))
+            let limit = known.addresses == nil ? Self.failuresAreGoodFor : Self.namesAreGoodFor
+            guard !known.isAsked, now.since(known.askedAt) > limit else { return (answer, false) }
+            state.names[host]?.isAsked = true
+            state.names[host]?.askedAt = now
+            return (answer, true)
+        }
+        if isToAsk { Task { await self.ask(host) } }
+        return answer
+    }
+
+    private func ask(_ host: String) async {
+        let answer: Result<[IPAddress], any Error>
+        do { answer = .success(try await HostNames.addresses(of: host)) } catch { answer = .failure(error) }
+        let isNews = state.withLock { state in
+            let before = state.names[host]
+            var name = Name(addresses: before?.addresses, askedAt: before?.askedAt ?? .longAgo, isAsked: false)
+            switch answer {
+            case .success(let addresses): name.addresses = addresses
+            // An old answer is better than none.
+            case .failure(let error): name.trouble = "\(error)"
+            }
+            state.names[host] = name
+            return before?.addresses != name.addresses || before?.addresses == nil
+        }
+        if isNews { tell(.mayForbid) }
+    }
+}
+
+extension MonotonicTime {
+    fileprivate static let longAgo = MonotonicTime(nanoseconds: Int64.min / 2)
+}
+
+extension Metering {
+    init(links: [NetworkLink], report: NetworkReport) {
+        var modems: [String: ModemBearer] = [:]
+        for name in report.modemManager.bearers.keys {
+            modems[name] = report.bearer(name).map { ModemBearer(isRoaming: $0.isRoaming) }
+        }
+        var links = links
+        for (index, link) in links.enumerated() where link.ssid == nil {
+            // The kernel does not tell everybody.
+            if let device = report.networkManager.devices[link.name], device.isCurrent {
+                links[index].ssid = device.ssid
+            }
+        }
+        let managed = report.networkManager.devices.keys.map { name in
+            (name, NetworkManagerMetered(rawValue: report.metered(name).rawValue) ?? .unknown)
+        }
+        self.init(links: links, managed: Dictionary(managed, uniquingKeysWith: { $1 }), modems: modems)
+    }
+}

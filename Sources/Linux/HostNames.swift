@@ -1,0 +1,50 @@
+package import Core
+internal import Glibc
+
+/// The addresses behind names of hosts, as the system finds them (getaddrinfo(3)).
+package enum HostNames {
+    package struct Unknown: Error, Hashable, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Waits for the servers that know the names, perhaps for half a minute, on a thread that is there for such things.
+    ///
+    /// - Parameter host: A name, or an address without brackets.
+    /// - Returns: In the order in which they are to be tried (RFC 6724), each once.
+    /// - Throws: ``Unknown`` when there are none, or nobody could be asked.
+    package static func addresses(of host: String) async throws -> [IPAddress] {
+        if let address = IPAddress(host) { return [address] }
+        return try await blocking { try look(host) }
+    }
+
+    private static func look(_ host: String) throws -> [IPAddress] {
+        var hints = addrinfo()
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(host, nil, &hints, &list)
+        defer { if let list { freeaddrinfo(list) } }
+        if code != 0 {
+            throw Unknown(description: "\(printable(host)): \(String(cString: gai_strerror(code)))")
+        }
+        var found: [IPAddress] = []
+        var at = list
+        while let entry = at {
+            defer { at = entry.pointee.ai_next }
+            guard let address = address(entry.pointee), !found.contains(address) else { continue }
+            found.append(address)
+        }
+        if found.isEmpty { throw Unknown(description: "\(printable(host)) has no address") }
+        return found
+    }
+
+    private static func address(_ entry: addrinfo) -> IPAddress? {
+        guard let socket = entry.ai_addr else { return nil }
+        let bytes = UnsafeRawBufferPointer(start: socket, count: Int(entry.ai_addrlen))
+        // `sin_addr` and `sin6_addr` of ip(7) and ipv6(7): behind the port, and behind port and flow.
+        switch entry.ai_family {
+        case AF_INET where bytes.count >= 8: return IPAddress(Array(bytes[4..<8]))
+        case AF_INET6 where bytes.count >= 24: return IPAddress(Array(bytes[8..<24]))
+        default: return nil
+        }
+    }
+}

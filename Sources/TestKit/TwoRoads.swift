@@ -1,0 +1,97 @@
+internal import Core
+internal import Linux
+
+/// A box with two ways to one server: `wan0`, which the kernel prefers, and `lte0`. What leaves by either is counted by the
+/// kernel's packet filter, which neither side of a test has a hand in.
+package final class TwoRoads: Sendable {
+    /// The network of the box, and that of the server.
+    package let box: NetworkNamespace
+    package let site: NetworkNamespace
+    /// The server's address, which both ways lead to.
+    package static let server = "203.0.113.9"
+
+    private static let packages = [
+        "nftables", "libnftables1", "libnftnl11", "libmnl0", "libedit2", "libjansson4", "libxtables12", "libbsd0",
+        "libmd0",
+    ]
+
+    /// Whether this process may have networks of its own, and the program that counts in them.
+    package static let isPossible: Bool = {
+        guard NetworkNamespace.isPossible else { return false }
+        do {
+            _ = try Tools.debian(packages)
+            return true
+        } catch { return false }
+    }()
+
+    /// What a test that needs them says when it is skipped.
+    package static let need =
+        "networks of its own, counted, need root, ip (package iproute2) and apt-get: sudo make test"
+
+    private let tools: FilePath
+    private let folder = TemporaryFolder()
+
+    package init() throws {
+        (box, site) = (try NetworkNamespace(), try NetworkNamespace())
+        tools = try Tools.debian(Self.packages)
+        for network in [box, site] { try network.ip("link", "set", "lo", "up") }
+        for (name, net) in [("wan", "10.1.0"), ("lte", "10.2.0")] {
+            try box.addCable("\(name)0", to: site, "\(name)1")
+            try box.ip("addr", "add", "\(net).2/24", "dev", "\(name)0")
+            try site.ip("addr", "add", "\(net).1/24", "dev", "\(name)1")
+        }
+        try site.ip("addr", "add", "\(Self.server)/32", "dev", "lo")
+        try addRoute("wan", metric: 10)
+        try addRoute("lte", metric: 100)
+        try nft("add", "table", "inet", "witness")
+        try nft("add", "chain", "inet", "witness", "out", "{ type filter hook output priority 0 ; }")
+        for name in ["wan", "lte"] {
+            try nft("add", "counter", "inet", "witness", name)
+            try nft(
+                "add", "rule", "inet", "witness", "out", "oifname", "\(name)0", "meta", "l4proto", "tcp", "counter",
+                "name", name)
+        }
+    }
+
+    /// The default way over `wan0` or `lte0`.
+    package func addRoute(_ name: String, metric: Int) throws {
+        try box.ip(
+            "route", "add", "default", "via", "10.\(name == "wan" ? 1 : 2).0.1", "dev", "\(name)0", "metric",
+            "\(metric)")
+    }
+
+    package func removeRoute(_ name: String, metric: Int) throws {
+        try box.ip("route", "del", "default", "dev", "\(name)0", "metric", "\(metric)")
+    }
+
+    /// Bytes of TCP, headers of IP included, that have left the box by `wan` or `lte`.
+    package func bytes(by name: String) throws -> Int64 {
+        let text = try nft("list", "counter", "inet", "witness", name)
+        let words = text.split { $0 == " " || $0 == "\n" }
+        guard let index = words.firstIndex(of: "bytes"), index + 1 < words.count, let count = Int64(words[index + 1])
+        else {
+            throw Unread(text: text)
+        }
+        return count
+    }
+
+    package struct Unread: Error, Sendable { package let text: String }
+
+    @discardableResult
+    private func nft(_ words: String...) throws -> String {
+        let output = folder.path.appending(FilePath("nft-\(hexadecimal(Chance.bytes(6)))"))
+        let errors = FilePath(bytes: output.bytes + Array(".err".utf8))
+        let libraries = [
+            "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib/aarch64-linux-gnu",
+        ]
+        let child = try box.start(
+            tools.appending("usr/sbin/nft"), words,
+            environment: [
+                "LD_LIBRARY_PATH": libraries.map { tools.appending(FilePath($0)).display }.joined(separator: ":")
+            ],
+            output: output, errors: errors)
+        let ending = child.wait()
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+        return try child.printed()
+    }
+}

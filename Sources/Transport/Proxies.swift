@@ -1,0 +1,61 @@
+internal import Core
+internal import Glibc
+
+/// Which machine a request is sent to first: the server itself, or a proxy of the environment before it.
+///
+/// The same variables that libcurl reads (CURLOPT_PROXY and CURLOPT_NOPROXY of its manual). An answer that differs from
+/// libcurl's own sends no byte elsewhere: requests are held to an interface, whoever they go to.
+package enum Proxies {
+    /// - Parameters:
+    ///   - scheme: `http` or `https`.
+    ///   - host: Lower-case, an IPv6 address without brackets.
+    ///   - environment: The value of a variable.
+    package static func firstStop(
+        scheme: String, host: String, port: UInt16,
+        environment: (String) -> String? = { getenv($0).map { String(cString: $0) } }
+    ) -> (host: String, port: UInt16) {
+        let direct = (host, port)
+        // Request's own rule: never for what is on this machine.
+        if host == "localhost" || IPAddress(host)?.isLoopback == true { return direct }
+        func value(_ names: String...) -> String? { names.lazy.compactMap(environment).first { !$0.isEmpty } }
+        // `HTTP_PROXY` in capitals is what a web server sets from a header of a request.
+        let own = scheme == "https" ? value("https_proxy", "HTTPS_PROXY") : value("http_proxy")
+        guard let proxy = own ?? value("all_proxy", "ALL_PROXY"),
+            !isExempt(host, value("no_proxy", "NO_PROXY") ?? "")
+        else { return direct }
+        return parse(proxy) ?? direct
+    }
+
+    /// `example.org` stands for itself and all below it, as `.example.org` does; `*` for everything; also networks.
+    private static func isExempt(_ host: String, _ list: String) -> Bool {
+        let address = IPAddress(host)
+        return list.lowercased().split { $0 == "," || $0 == " " }.contains { entry in
+            if entry == "*" { return true }
+            if let address {
+                return IPSubnet(String(entry.filter { $0 != "[" && $0 != "]" }))?.contains(address) ?? false
+            }
+            let name = entry.hasPrefix(".") ? entry.dropFirst() : entry
+            return !name.isEmpty && (host == name || host.hasSuffix("." + name))
+        }
+    }
+
+    /// `http://user:password@proxy.example:3128/`; scheme and user may be missing, and the port is 1080 then.
+    private static func parse(_ proxy: String) -> (host: String, port: UInt16)? {
+        var rest = proxy[...]
+        var port: UInt16 = 1080
+        if let end = rest.firstRange(of: "://") {
+            if rest[..<end.lowerBound].lowercased() == "https" { port = 443 }
+            rest = rest[end.upperBound...]
+        }
+        rest = rest.prefix { $0 != "/" }
+        if let at = rest.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
+        if rest.hasPrefix("[") {
+            guard let end = rest.firstIndex(of: "]") else { return nil }
+            let host = rest[rest.index(after: rest.startIndex)..<end]
+            return (String(host), UInt16(rest[rest.index(after: end)...].dropFirst()) ?? port)
+        }
+        let parts = rest.split(separator: ":", maxSplits: 1)
+        guard let host = parts.first, !host.isEmpty else { return nil }
+        return (host.lowercased(), parts.count == 2 ? UInt16(parts[1]) ?? port : port)
+    }
+}

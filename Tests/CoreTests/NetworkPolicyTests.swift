@@ -1,0 +1,167 @@
+import TestKit
+import Testing
+
+@testable import Core
+
+private func link(_ name: String, _ index: Int32, _ change: (inout NetworkLink) -> Void = { _ in }) -> NetworkLink {
+    var link = NetworkLink(index: index, name: name)
+    (link.hasDevice, link.leadsOut) = (true, true)
+    change(&link)
+    return link
+}
+
+private let since = utc("2026-11-20T10:00:00")
+private let wire = link("eth0", 2)
+private let wifi = link("wlan0", 3) { $0.isWireless = true }
+private let modem = link("wwan0", 4) { $0.deviceType = "wwan" }
+private let loop = link("lo", 1) { ($0.medium, $0.hasDevice, $0.leadsOut) = (.loopback, false, false) }
+
+private func way(
+    _ paths: [Int32], policy: PolicyRules = PolicyRules(), remote rules: PolicyRules = PolicyRules(),
+    folder: PolicyRules? = nil, reach: Reach? = nil
+) -> Admission.Way {
+    let admission = Admission(total: 1, rules: policy)
+    let remote = Admission.Remote(
+        name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
+        reach: reach ?? .over(paths.map { NetworkPath(link: $0) }), reachSince: since)
+    let world = Admission.World(
+        now: since, monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil,
+        network: Metering(links: [loop, wire, wifi, modem]))
+    return admission.way(to: remote, from: folder.map { Admission.Origin(name: "door", rules: $0) }, in: world)
+}
+
+extension Admission.Way {
+    fileprivate var passage: Admission.Passage? { if case .open(let passage) = self { passage } else { nil } }
+    fileprivate var hold: Hold? { if case .closed(let holds) = self { holds.first } else { nil } }
+}
+
+private let pause = PolicyRules(metered: .pause)
+
+@Suite("The way that bytes may take")
+struct WayTests {
+    @Test("where nothing depends on a network, no interface is asked for, whatever it costs")
+    func careless() {
+        for index: Int32 in 2...4 {
+            #expect(way([index]).passage?.interface == nil)
+            #expect(way([index]).passage != nil)
+        }
+        #expect(way([], policy: PolicyRules(metered: .allow), reach: .unseen("x")).passage != nil)
+    }
+
+    @Test("the kernel's choice is held to, and left for another only when it may not be used")
+    func choice() {
+        #expect(way([2, 4], policy: pause).passage?.interface == "eth0")
+        #expect(way([4, 2], policy: pause).passage?.interface == "eth0")
+        #expect(way([4, 2], policy: PolicyRules(metered: .limit(1000))).passage?.interface == "wwan0")
+        #expect(way([4, 2], policy: PolicyRules(metered: .limit(1000))).passage?.countsAsMetered == true)
+        #expect(way([4], policy: pause).hold?.kind == .metered)
+    }
+
+    @Test("what does not leave the machine is held to nothing, and costs nothing")
+    func inside() {
+        #expect(way([1], policy: pause).passage?.interface == nil)
+        #expect(way([1], policy: pause).passage?.cost == .unmetered)
+        #expect(way([], policy: pause, reach: .local).passage == .local)
+    }
+
+    @Test("what is unknown counts as metered, unless some place allows it and none says otherwise")
+    func unknown() {
+        #expect(way([3], policy: pause).hold?.text.contains("what is unknown counts as metered") == true)
+        var lenient = pause
+        lenient.meteredUnknown = .allow
+        #expect(way([3], policy: lenient).passage?.interface == "wlan0")
+        #expect(way([3], policy: pause, remote: PolicyRules(meteredUnknown: .allow)).passage != nil)
+        #expect(way([3], policy: lenient, remote: PolicyRules(meteredUnknown: .metered)).hold != nil)
+        #expect(way([4], policy: lenient).hold != nil)
+    }
+
+    @Test("a rule of any place counts, and of two that contradict each other the stricter one")
+    func strictest() {
+        func says(_ metered: Bool) -> PolicyRules {
+            PolicyRules(networks: [NetworkRule(interface: "wlan0", isMetered: metered)])
+        }
+        var policy = pause
+        policy.networks = says(false).networks
+        #expect(way([3], policy: policy).passage != nil)
+        #expect(way([3], policy: policy, remote: says(true)).hold != nil)
+        #expect(way([3], policy: pause, remote: says(false)).passage != nil)
+        #expect(way([3], policy: pause, remote: says(false), folder: says(true)).hold != nil)
+        let never = PolicyRules(networks: [NetworkRule(interface: "e*", isAllowed: false)])
+        let always = PolicyRules(networks: [NetworkRule(interface: "eth0", isAllowed: true)])
+        #expect(way([2], policy: never, folder: always).hold?.text.contains("forbids eth0") == true)
+        #expect(way([2], policy: always, folder: never).hold?.kind == .metered)
+        #expect(way([2, 3], policy: never).passage?.interface == "wlan0")
+    }
+
+    @Test("a hold says whose word it is, what decided, and the line that would change it")
+    func words() throws {
+        let hold = try #require(way([4], remote: pause).hold)
+        #expect(
+            hold.text
+                == "`metered` of destinations.nas says pause; metered: wwan0 is a modem (DEVTYPE wwan); "
+                + "`- {interface: \"wwan0\", metered: false}` under `networks` would change that")
+        #expect(hold.since == since && hold.until == nil)
+        #expect(way([4], policy: pause, remote: pause, folder: pause).hold?.text.contains("of policy") == true)
+    }
+
+    @Test("no way there is offline, and a network that nobody could look at is metered for whoever minds")
+    func offline() {
+        #expect(way([], reach: .offline("no route")).hold == Hold(.offline, since: since, text: "no route"))
+        #expect(way([], policy: pause, reach: .unseen("x")).hold?.kind == .metered)
+        #expect(way([], policy: pause).hold?.kind == .offline)
+        // An interface that is gone since.
+        #expect(way([9], policy: pause).hold != nil)
+        #expect(way([9], policy: PolicyRules(metered: .limit(5))).hold != nil)
+    }
+
+    @Test("a folder of another machine costs what a person says, else nobody knows")
+    func mount() {
+        #expect(way([], policy: pause, reach: .mount(.unknown, text: "x")).hold?.kind == .metered)
+        #expect(way([], policy: pause, reach: .mount(.unmetered, text: "x")).passage?.interface == nil)
+        #expect(way([], policy: pause, reach: .mount(.metered, text: "x")).hold != nil)
+        #expect(way([], reach: .mount(.metered, text: "x")).passage?.cost == .metered)
+    }
+
+    /// Rules and paths of all kinds, against a judgement that is written another way.
+    @Test("it never goes where a place pauses or forbids, and goes whenever some way is open to all")
+    func never() {
+        for seed in UInt64(1)...2000 {
+            var dice = Dice(seed: seed)
+            func flip() -> Bool { Bool.random(using: &dice) }
+            func rules() -> PolicyRules {
+                PolicyRules(
+                    metered: [nil, .allow, .pause, .limit(0), .limit(1000)].randomElement(using: &dice) ?? nil,
+                    meteredUnknown: [nil, nil, .allow, .metered].randomElement(using: &dice) ?? nil,
+                    networks: (0..<Int.random(in: 0...2, using: &dice)).map { _ in
+                        NetworkRule(
+                            interface: ["eth0", "w*", "*"].randomElement(using: &dice), isMetered: flip() ? flip() : nil,
+                            isAllowed: flip() ? flip() : nil)
+                    })
+            }
+            let places = [rules(), rules(), rules()]
+            let paths = [Int32(2), 3, 4].shuffled(using: &dice).prefix(Int.random(in: 1...3, using: &dice))
+            let answer = way(Array(paths), policy: places[0], remote: places[1], folder: places[2])
+            let depends = places.contains { !$0.networks.isEmpty || ($0.metered ?? .allow) != .allow }
+            func isOpen(_ index: Int32) -> Bool {
+                let name = ["", "", "eth0", "wlan0", "wwan0"][Int(index)]
+                let said = places.map { place in place.networks.filter { Glob($0.interface ?? "*").matches(FilePath(name)) } }
+                if said.contains(where: { $0.first { $0.isAllowed != nil }?.isAllowed == false }) { return false }
+                let costs = said.compactMap { $0.first { $0.isMetered != nil }?.isMetered }
+                let native: Metered = index == 2 ? .unmetered : index == 3 ? .unknown : .metered
+                let cost: Metered = costs.isEmpty ? native : costs.contains(true) ? .metered : .unmetered
+                let words = places.compactMap(\.meteredUnknown)
+                let counts = cost == .metered || cost == .unknown && (words.contains(.metered) || words.isEmpty)
+                return !(counts && places.contains { $0.metered == .pause || $0.metered == .limit(0) })
+            }
+            let expected = paths.first(where: isOpen)
+            switch answer {
+            case .open(let passage):
+                #expect(expected != nil, "seed \(seed)")
+                let name = expected.map { ["", "", "eth0", "wlan0", "wwan0"][Int($0)] }
+                #expect(passage.interface == (depends ? name : nil), "seed \(seed)")
+            case .closed(let holds):
+                #expect(expected == nil && !holds.isEmpty, "seed \(seed)")
+            }
+        }
+    }
+}

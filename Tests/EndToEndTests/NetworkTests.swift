@@ -1,0 +1,206 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// Two ways to one server, one of which costs something, and the kernel's packet filter as the witness of what left by which.
+@Suite(
+    "two ways, one of them metered, from the built program",
+    .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
+struct NetworkEndToEndTests {
+    private struct Scene {
+        let roads: TwoRoads
+        let fixture: DaemonFixture
+        let camera: Camera
+
+        /// - Parameter rules: In place of those that say that `wan0` costs nothing and `lte0` something.
+        init(
+            _ policy: [String] = ["metered: pause"],
+            rules: String = "[{interface: wan0, metered: false}, {interface: lte0, metered: true}]"
+        ) async throws {
+            roads = try await blocking { try TwoRoads() }
+            fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+            fixture.roads = roads
+            fixture.policyKeys = policy + ["networks: \(rules)"]
+            try await fixture.startReceiver()
+            camera = Camera(fixture, dice: Dice(seed: 1))
+        }
+
+        func ip(_ words: String...) async throws {
+            let (roads, words) = (roads, words)
+            try await blocking { try roads.box.run(words) }
+        }
+
+        func bytes(_ name: String) async throws -> Int64 {
+            let roads = roads
+            return try await blocking { try roads.bytes(by: name) }
+        }
+
+        /// The first hold of a file, as `sluice why` has it.
+        func hold(_ name: String) async throws -> Hold? {
+            guard let text = try await fixture.ask("why", ["--json", fixture.drop.appending(FilePath(name)).display])
+            else { return nil }
+            return try JSONDecoder().decode(Why.self, from: Data(text.utf8)).answers.first?.holds.first
+        }
+
+        func waits(_ name: String, for kind: String) async throws -> Hold {
+            try await eventually("\(name) has a hold \(kind)") {
+                try await hold(name).flatMap { $0.kind == kind ? $0 : nil }
+            }
+        }
+
+        func arrives() async throws {
+            let outcome = Outcome(fixture: fixture, clips: camera.clips)
+            try await outcome.wait(within: .seconds(60))
+            try await outcome.check()
+        }
+
+        func begun(_ least: Int64 = 1_000_000) async throws {
+            try await eventually("the transfer is under way") { try await bytes("wan") > least }
+        }
+    }
+
+    private struct Why: Decodable {
+        struct Answer: Decodable { var holds: [Hold] }
+        var answers: [Answer]
+    }
+    private struct Hold: Decodable { var kind, text: String }
+
+    private static let slow = ["metered: pause", "bandwidth: 3 MB/s"]
+
+    @Test("what is metered carries nothing, whether the other way is there or not, and a file waits and says why")
+    func pause() async throws {
+        let scene = try await Scene()
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        let hold = try await scene.waits("clip.mp4", for: "metered")
+        #expect(
+            hold.text.hasPrefix(
+                "`metered` of policy says pause; metered: the rule {interface: \"lte0\", metered: true} says so of lte0"
+            ),
+            "\(hold.text)")
+        try await scene.ip("link", "set", "lte0", "down")
+        _ = try await scene.waits("clip.mp4", for: "offline")
+        for name in ["wan0", "lte0"] { try await scene.ip("link", "set", name, "up") }
+        let roads = scene.roads
+        try await blocking { try roads.addRoute("lte", metric: 100) }
+        _ = try await scene.waits("clip.mp4", for: "metered")
+        #expect(try await scene.bytes("wan") == 0)
+        try await blocking { try roads.addRoute("wan", metric: 10) }
+        try await scene.arrives()
+        #expect(try await scene.bytes("wan") > 300_000)
+        #expect(try await scene.bytes("lte") == 0)
+    }
+
+    @Test("when a network begins to cost something under a transfer, nothing leaves once the hold is told")
+    func flips() async throws {
+        let scene = try await Scene(Self.slow)
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 20_000_000, relative: "clip.mp4"))
+        try await scene.begun()
+        let rules = scene.fixture.policyKeys
+        scene.fixture.policyKeys = Self.slow + ["networks: [{interface: \"*\", metered: true}]"]
+        try scene.fixture.writeConfiguration()
+        _ = try await eventually("it is reloaded") { try await scene.fixture.ask("reload") }
+        _ = try await scene.waits("clip.mp4", for: "metered")
+        let (wan, lte) = (try await scene.bytes("wan"), try await scene.bytes("lte"))
+        // Meanwhile another file is found, settles and is copied.
+        try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
+        _ = try await scene.waits("other.mp4", for: "metered")
+        #expect(try await scene.bytes("wan") == wan)
+        #expect(try await scene.bytes("lte") == lte)
+        #expect(lte == 0)
+        scene.fixture.policyKeys = rules.filter { !$0.hasPrefix("bandwidth") }
+        try scene.fixture.writeConfiguration()
+        _ = try await eventually("it is reloaded") { try await scene.fixture.ask("reload") }
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == 0)
+        // What was there already was not sent again.
+        #expect(try await scene.bytes("wan") < 25_000_000)
+    }
+
+    @Test(
+        "a route that changes cannot move a transfer to where it costs: it goes on where it was, or stops until it may")
+    func routes() async throws {
+        let scene = try await Scene(Self.slow)
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
+        try await scene.begun()
+        let roads = scene.roads
+        // The kernel now prefers the other.
+        try await blocking { try roads.addRoute("lte", metric: 1) }
+        try await scene.begun(4_000_000)
+        // And now there is no other.
+        try await blocking { try roads.removeRoute("wan", metric: 10) }
+        _ = try await scene.waits("clip.mp4", for: "metered")
+        let stopped = try await scene.bytes("wan")
+        try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
+        _ = try await scene.waits("other.mp4", for: "metered")
+        #expect(try await scene.bytes("wan") == stopped)
+        try await blocking { try roads.addRoute("wan", metric: 10) }
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == 0)
+    }
+
+    @Test("a link that goes, comes, changes its address, and flaps every 200 ms loses nothing and costs nothing")
+    func flapping() async throws {
+        let scene = try await Scene(Self.slow)
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
+        try await scene.begun()
+        let roads = scene.roads
+        try await scene.ip("addr", "flush", "dev", "wan0")
+        try await scene.ip("addr", "add", "10.1.0.7/24", "dev", "wan0")
+        try await blocking { try roads.addRoute("wan", metric: 10) }
+        for _ in 0..<20 {
+            // The rhythm is what is tested.
+            try await scene.ip("link", "set", "wan0", "down")
+            try await Task.sleep(for: .milliseconds(200))
+            try await scene.ip("link", "set", "wan0", "up")
+            try await blocking { try roads.addRoute("wan", metric: 10) }
+            try await Task.sleep(for: .milliseconds(200))
+        }
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == 0)
+        #expect(try scene.fixture.daemon?.complained().contains("attempt failed") == false)
+    }
+
+    @Test("over a metered network that is limited goes no more than the limit, and over the other as much as it likes")
+    func limits() async throws {
+        let scene = try await Scene(["metered: {limit: 200 kB/s}"])
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.fixture.startDaemon()
+        let clock = ContinuousClock()
+        try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
+        try await eventually("it goes by the metered one") { try await scene.bytes("lte") > 300_000 }
+        let start = clock.now
+        let before = try await scene.bytes("lte")
+        try await eventually("more goes") { try await scene.bytes("lte") > 900_000 }
+        let rate = Double(try await scene.bytes("lte") - before) / start.duration(to: clock.now).inSeconds
+        // Headers come on top of bodies; a machine that is busy makes it less.
+        #expect(rate < 260_000)
+        let roads = scene.roads
+        try await scene.ip("link", "set", "wan0", "up")
+        try await blocking { try roads.addRoute("wan", metric: 10) }
+        try await scene.arrives()
+        // Whether the rest changed over or not, all of it is there once.
+        #expect(try await scene.bytes("wan") + scene.bytes("lte") > 3_000_000)
+    }
+
+    @Test("a network that is not allowed carries nothing, whatever it costs")
+    func forbidden() async throws {
+        let scene = try await Scene([], rules: "[{interface: \"w*\", allowed: false}]")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        try await scene.arrives()
+        #expect(try await scene.bytes("wan") == 0)
+        #expect(try await scene.bytes("lte") > 300_000)
+        try await scene.ip("link", "set", "lte0", "down")
+        try scene.camera.drop(Clip(number: 1, size: 300_000, relative: "other.mp4"))
+        let hold = try await scene.waits("other.mp4", for: "metered")
+        #expect(hold.text.contains("{interface: \"w*\", allowed: false}") && hold.text.contains("forbids wan0"))
+        #expect(try await scene.bytes("wan") == 0)
+    }
+}
