@@ -75,13 +75,6 @@ package enum NetworkClass: String, Hashable, Sendable, Codable, CaseIterable {
     case unmetered, unknown, metered
     /// Nobody asked, since no rule depends on it.
     case any
-
-    /// Those that quotas of metered networks count.
-    ///
-    /// - Parameter unknown: Whether what is not known counts as metered, which includes what nobody asked about.
-    package static func metered(orUnknown unknown: Bool) -> Set<NetworkClass> {
-        unknown ? [.metered, .unknown, .any] : [.metered]
-    }
 }
 
 /// In whose name something is sent, and over what.

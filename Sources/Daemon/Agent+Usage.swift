@@ -139,10 +139,12 @@ extension Agent {
             })
         var views: [QuotaView] = []
         for (recount, line) in zip(book.advance(to: now, in: .local), book.lines) {
-            let metered = NetworkClass.metered(orUnknown: true)
-            let spent = try await house.store.spent(for: recount, metered: metered)
+            // As it counted when it went: what was unknown then stands there as metered where it counted so.
+            let networks: Set<NetworkClass>? = recount.isMetered ? [.metered] : nil
+            let spent = try await house.store.spent(
+                since: recount.since, destination: recount.destination, folder: recount.folder, networks: networks)
             let reserved = try await house.store.reserved(
-                destination: recount.destination, folder: recount.folder, networks: recount.isMetered ? metered : nil)
+                destination: recount.destination, folder: recount.folder, networks: networks)
             views += line.views(spent, reserved)
         }
         return views

@@ -165,20 +165,11 @@ extension Store {
                 SELECT bytes, files, destination, folder, network FROM usage INDEXED BY usage_counted
                 WHERE counted > ?1 - 3600000 AND counted <= ?2 AND hour > ?2
             ) WHERE (?3 IS NULL OR destination = ?3) AND (?4 IS NULL OR folder = ?4)
-            AND (?5 = 1 OR network IN (?6, ?7, ?8, ?9))
+            AND (?5 = 1 OR network IN (?6, ?7, ?8, ?9, ?10))
             """,
             [.integer(since.milliseconds), .integer(clocks.wall().milliseconds)]
                 + Self.filter(destination, folder, networks)
         ) { Spending(bytes: $0.integer(0), files: $0.integer(1)) } ?? .none
-    }
-
-    /// What a book of quotas asks.
-    ///
-    /// - Parameter metered: The networks that a quota of metered networks counts.
-    package func spent(for recount: QuotaBook.Recount, metered: Set<NetworkClass>) throws -> Spending {
-        try spent(
-            since: recount.since, destination: recount.destination, folder: recount.folder,
-            networks: recount.isMetered ? metered : nil)
     }
 
     /// What is reserved now.
@@ -189,7 +180,7 @@ extension Store {
             """
             SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER) FROM usage_step
             WHERE (?1 IS NULL OR destination = ?1) AND (?2 IS NULL OR folder = ?2)
-            AND (?3 = 1 OR network IN (?4, ?5, ?6, ?7))
+            AND (?3 = 1 OR network IN (?4, ?5, ?6, ?7, ?8))
             """, Self.filter(destination, folder, networks)
         ) { Spending(bytes: $0.integer(0), files: $0.integer(1)) } ?? .none
     }

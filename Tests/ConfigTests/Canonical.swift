@@ -104,12 +104,17 @@ struct Canonical {
             "{limit: \(rule.limit.map { amount($0) + "/s" } ?? "unlimited")"
                 + (rule.window.map { ", " + window($0) } ?? "") + "}"
         }
-        return (windows.isEmpty ? [] : ["windows: [\(windows.joined(separator: ", "))]"])
-            + (rates.isEmpty ? [] : ["bandwidth: [\(rates.joined(separator: ", "))]"])
-            + (rules.metered.map { ["metered: \(metered($0))"] } ?? [])
-            + (rules.meteredUnknown.map { ["metered_unknown: \($0.rawValue)"] } ?? [])
-            + (rules.networks.isEmpty ? [] : ["networks: [\(rules.networks.map(\.yaml).joined(separator: ", "))]"])
-            + (rules.quotas.isEmpty ? [] : ["quotas: [\(rules.quotas.map(quota).joined(separator: ", "))]"])
+        var keys: [String] = []
+        func add(_ key: String, _ items: [String]) {
+            if !items.isEmpty { keys.append("\(key): [\(items.joined(separator: ", "))]") }
+        }
+        add("windows", windows)
+        add("bandwidth", rates)
+        if let metered = rules.metered { keys.append("metered: \(Self.metered(metered))") }
+        if let unknown = rules.meteredUnknown { keys.append("metered_unknown: \(unknown.rawValue)") }
+        add("networks", rules.networks.map(\.yaml))
+        add("quotas", rules.quotas.map(quota))
+        return keys
     }
 
     private static func metered(_ rule: MeteredRule) -> String {

@@ -134,7 +134,8 @@ struct WayTests {
                     meteredUnknown: [nil, nil, .allow, .metered].randomElement(using: &dice) ?? nil,
                     networks: (0..<Int.random(in: 0...2, using: &dice)).map { _ in
                         NetworkRule(
-                            interface: ["eth0", "w*", "*"].randomElement(using: &dice), isMetered: flip() ? flip() : nil,
+                            interface: ["eth0", "w*", "*"].randomElement(using: &dice),
+                            isMetered: flip() ? flip() : nil,
                             isAllowed: flip() ? flip() : nil)
                     })
             }
@@ -144,7 +145,9 @@ struct WayTests {
             let depends = places.contains { !$0.networks.isEmpty || ($0.metered ?? .allow) != .allow }
             func isOpen(_ index: Int32) -> Bool {
                 let name = ["", "", "eth0", "wlan0", "wwan0"][Int(index)]
-                let said = places.map { place in place.networks.filter { Glob($0.interface ?? "*").matches(FilePath(name)) } }
+                let said = places.map { place in
+                    place.networks.filter { Glob($0.interface ?? "*").matches(FilePath(name)) }
+                }
                 if said.contains(where: { $0.first { $0.isAllowed != nil }?.isAllowed == false }) { return false }
                 let costs = said.compactMap { $0.first { $0.isMetered != nil }?.isMetered }
                 let native: Metered = index == 2 ? .unmetered : index == 3 ? .unknown : .metered
