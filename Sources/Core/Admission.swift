@@ -36,10 +36,12 @@ package struct Admission: Hashable, Sendable {
         package var everything: Pause?
         /// What is known of the networks; `nil` while nobody needs to know.
         package var network: Metering?
+        /// What was spent of every quota.
+        package var quotas: QuotaBook
 
         package init(
             now: WallTime, monotonic: MonotonicTime, zone: Zone = .utc, clockTrouble: Hold? = nil, running: Int,
-            everything: Pause?, network: Metering? = nil
+            everything: Pause?, network: Metering? = nil, quotas: QuotaBook = QuotaBook(policy: PolicyRules())
         ) {
             self.now = now
             self.monotonic = monotonic
@@ -48,6 +50,7 @@ package struct Admission: Hashable, Sendable {
             self.running = running
             self.everything = everything
             self.network = network
+            self.quotas = quotas
         }
     }
 
@@ -107,12 +110,22 @@ package struct Admission: Hashable, Sendable {
     }
 
     /// What forbids every byte to `remote`: all but its own health, which forbids nothing to a probe.
-    package func bans(on remote: Remote, from folder: Origin? = nil, in world: World) -> [Hold] {
+    ///
+    /// - Parameter isUnderWay: For what has begun and has reserved what it sends; its reserve ends it.
+    package func bans(
+        on remote: Remote, from folder: Origin? = nil, in world: World, isUnderWay: Bool = false
+    ) -> [Hold] {
         var holds = [pause(world.everything, "everything"), pause(remote.pause, "destination \(remote.name)")]
             .compactMap { $0 }
         holds += rules.holds("policy", in: world) + remote.rules.holds("destinations.\(remote.name)", in: world)
         if let folder { holds += bans(on: folder, in: world) }
-        if case .closed(let more) = way(to: remote, from: folder, in: world) { holds += more }
+        switch way(to: remote, from: folder, in: world) {
+        case .closed(let more): holds += more
+        case .open(let passage) where passage.ledger != .local:
+            let kind = QuotaBook.Class(remote.name, from: folder?.name, isMetered: passage.countsAsMetered)
+            holds += world.quotas.holds(for: kind, isStarting: !isUnderWay)
+        case .open: break
+        }
         return world.sortedOut(holds)
     }
 
@@ -132,7 +145,7 @@ package struct Admission: Hashable, Sendable {
         let times =
             pauses.compactMap { $0?.until }
             + ([rules] + remotes.map(\.rules) + folders.map(\.rules)).compactMap { $0.nextChange(in: world) }
-            + [world.clockTrouble?.until].compactMap { $0 }
+            + [world.clockTrouble?.until, world.quotas.nextChange].compactMap { $0 }
         return times.min()
     }
 

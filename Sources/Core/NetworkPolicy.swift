@@ -16,7 +16,7 @@ package enum UnknownNetwork: String, Hashable, Sendable, CaseIterable {
 extension PolicyRules {
     /// What bytes cost somewhere, or where they may go, matters to it.
     package var dependsOnNetwork: Bool {
-        if !networks.isEmpty { return true }
+        if !networks.isEmpty || quotas.contains(where: { $0.network == .metered }) { return true }
         return metered.map { $0 != .allow } ?? false
     }
 
@@ -38,6 +38,11 @@ package enum DestinationSite: Hashable, Sendable {
     case server(host: String, port: UInt16)
     /// A folder, which may be another machine's; what a person says that bytes cost there.
     case folder(FilePath, cost: Metered?)
+}
+
+extension DestinationSite {
+    /// What is sent there is told, and no socket counts it.
+    package var isFolder: Bool { if case .folder = self { true } else { false } }
 }
 
 /// How bytes to a destination would leave this machine now.
@@ -63,13 +68,18 @@ extension Admission {
         package var cost: Metered
         /// Rules for metered networks count for it.
         package var countsAsMetered: Bool
+        /// What the ledger calls it.
+        package var ledger: NetworkClass
         /// Why it is judged so.
         package var reason: String
         /// The line of YAML that would judge it otherwise, under `networks`.
         package var remedy: String?
 
         package static let local = Passage(
-            interface: nil, cost: .unmetered, countsAsMetered: false, reason: "", remedy: nil)
+            interface: nil, cost: .unmetered, countsAsMetered: false, ledger: .local, reason: "", remedy: nil)
+        /// Nobody needs to know which way it is.
+        package static let any = Passage(
+            interface: nil, cost: .unknown, countsAsMetered: false, ledger: .any, reason: "", remedy: nil)
     }
 
     package enum Way: Hashable, Sendable {
@@ -85,14 +95,15 @@ extension Admission {
         case .local: return .open(.local)
         case .offline(let text): return .closed([Hold(.offline, since: remote.reachSince, text: text)])
         case .unseen(let text):
-            if !depends { return .open(.local) }
+            if !depends { return .open(.any) }
             return .closed([Hold(.metered, since: remote.reachSince, text: "nobody can say what bytes cost: \(text)")])
         case .mount(let cost, let text):
+            if !depends { return .open(.any) }
             let passage = passage(nil, cost, "\(cost.rawValue): \(text)", nil, places)
             let holds = holds(on: passage, remote, places)
             return holds.isEmpty ? .open(passage) : .closed(holds)
         case .over(let paths):
-            guard depends || world.network != nil else { return .open(.local) }
+            guard depends || world.network != nil else { return .open(.any) }
             guard var metering = world.network else {
                 return .closed([Hold(.metered, since: remote.reachSince, text: "the networks were not looked at yet")])
             }
@@ -117,7 +128,7 @@ extension Admission {
                 judgement.forbidden.map { [Hold(.metered, since: remote.reachSince, text: $0)] }
                 ?? holds(on: passage, remote, places)
             if holds.isEmpty, name != nil { return .open(passage) }
-            first = first ?? holds
+            if first == nil, !holds.isEmpty { first = holds }
         }
         return .closed(first ?? [Hold(.offline, since: remote.reachSince, text: "there is no way to \(remote.name)")])
     }
@@ -128,7 +139,10 @@ extension Admission {
         let said = places.compactMap(\.rules.meteredUnknown)
         let unknownCounts = said.contains(.metered) || !said.contains(.allow)
         let counts = cost == .metered || (cost == .unknown && unknownCounts)
-        return Passage(interface: interface, cost: cost, countsAsMetered: counts, reason: reason, remedy: remedy)
+        let ledger: NetworkClass =
+            counts ? .metered : cost == .unmetered ? .unmetered : .unknown
+        return Passage(
+            interface: interface, cost: cost, countsAsMetered: counts, ledger: ledger, reason: reason, remedy: remedy)
     }
 
     private func holds(on passage: Passage, _ remote: Remote, _ places: [Place]) -> [Hold] {

@@ -20,6 +20,9 @@ package struct Quota: Hashable, Sendable {
         self.network = network
     }
 
+    /// What is left of one that is less than this is too little for anything, and counts as used up.
+    package static let least: Int64 = 128 << 10
+
     /// Whether it is about what goes over such a network.
     package func counts(isMetered: Bool) -> Bool { network == .any || isMetered }
 
@@ -73,6 +76,8 @@ package struct Spending: Hashable, Sendable, Codable {
 /// What the ledger knows of the network that bytes went over.
 package enum NetworkClass: String, Hashable, Sendable, Codable, CaseIterable {
     case unmetered, unknown, metered
+    /// None: it stayed on this machine. No quota counts it.
+    case local
     /// Nobody asked, since no rule depends on it.
     case any
 }

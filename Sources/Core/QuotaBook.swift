@@ -45,6 +45,8 @@ package struct QuotaBook: Hashable, Sendable {
         package fileprivate(set) var spent: Spending?
         /// For what is under way.
         package fileprivate(set) var reserved = Spending.none
+        /// Less is too little for anything, and so nothing.
+        fileprivate let least: Int64
         fileprivate var bytesUsedUp: WallTime?
         fileprivate var filesUsedUp: WallTime?
     }
@@ -80,16 +82,18 @@ package struct QuotaBook: Hashable, Sendable {
         var kind: Class
     }
 
-    /// - Parameter earlier: The book that this one takes the place of, after a reload: what is counted already need not be
-    ///   read again, and what is under way stays reserved.
+    /// - Parameters:
+    ///   - least: What is left of a quota that is less than so many bytes counts as used up.
+    ///   - earlier: The book that this one takes the place of, after a reload: what is counted already need not be
+    ///     read again, and what is under way stays reserved.
     package init(
         policy: PolicyRules, destinations: [(name: String, rules: PolicyRules)] = [],
-        folders: [(name: String, rules: PolicyRules)] = [], after earlier: QuotaBook? = nil
+        folders: [(name: String, rules: PolicyRules)] = [], least: Int64 = 0, after earlier: QuotaBook? = nil
     ) {
         let places: [(Place, PolicyRules)] =
             [(.policy, policy)] + destinations.map { (.destination($0.name), $0.rules) }
             + folders.map { (.folder($0.name), $0.rules) }
-        lines = places.flatMap { place, rules in rules.quotas.map { Line(place: place, quota: $0) } }
+        lines = places.flatMap { place, rules in rules.quotas.map { Line(place: place, quota: $0, least: least) } }
         guard let earlier else { return }
         steps = earlier.steps
         for number in lines.indices {
@@ -206,7 +210,9 @@ package struct QuotaBook: Hashable, Sendable {
 
 extension QuotaBook.Line {
     /// Without what is reserved; `nil`: bytes are not counted.
-    package var bytesLeft: Int64? { left(quota.bytes, spent?.bytes, reserved.bytes) }
+    package var bytesLeft: Int64? {
+        left(quota.bytes, spent?.bytes, reserved.bytes).map { $0 < least ? 0 : $0 }
+    }
     /// To be begun; `nil`: files are not counted.
     package var filesLeft: Int64? { left(quota.files, spent?.files, reserved.files) }
 

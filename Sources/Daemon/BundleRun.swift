@@ -16,7 +16,6 @@ struct BundleRun: Sendable {
         var verified: [String: RemoteObject] = [:]
         /// The others, with what is written down of them by now: what they made at the remote is to be gone on with.
         var left: [Claim] = []
-        var spent: [String: Int64] = [:]
     }
 
     /// - Throws: `StoreError` when the state cannot be written.
@@ -41,14 +40,14 @@ struct BundleRun: Sendable {
             claim.checkpoint = notes.recorded[claim.upload.id] ?? claim.checkpoint
             return claim
         }
-        return Result(verified: verified, left: left, spent: notes.spent)
+        return Result(verified: verified, left: left)
     }
 }
 
 private final class BundleRunNotes: BundleNotes {
     private let house: House
     private let ids: [String]
-    private let sums = Mutex<[String: Int64]>([:])
+    private let accounts = Lane.current?.accounts ?? [:]
     private let pages = Mutex<[String: Checkpoint]>([:])
 
     init(house: House, ids: [String]) {
@@ -56,7 +55,6 @@ private final class BundleRunNotes: BundleNotes {
         self.ids = ids
     }
 
-    var spent: [String: Int64] { sums.withLock { $0 } }
     var recorded: [String: Checkpoint] { pages.withLock { $0 } }
 
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
@@ -67,6 +65,6 @@ private final class BundleRunNotes: BundleNotes {
         return held
     }
 
-    func spent(_ id: String, _ bytes: Int64) { sums.withLock { $0[id, default: 0] += bytes } }
+    func spent(_ id: String, _ bytes: Int64) { accounts[id]?.spend(bytes) }
     func entered(_ phase: UploadPhase) { for id in ids { house.live.enter(id, phase) } }
 }

@@ -9,88 +9,89 @@ extension Dispatcher {
     /// Sees a transfer through to the verdict of each of its uploads.
     func attempt(_ claims: [Claim], isBundle: Bool, _ destination: any Destination, _ change: Int?) async {
         var left = claims
-        // Counted with whatever comes after.
-        var spent: [String: Int64] = [:]
-        if isBundle { (left, spent) = await together(claims, destination, change) }
+        if isBundle { left = await together(claims, destination, change) }
         var isHeld = false
         var yielded: [(Claim, UploadRun.Verdict)] = []
         for claim in left {
-            let before = spent[claim.upload.id] ?? 0
             if isHeld || Task.isCancelled {
-                yielded.append((claim, UploadRun.Verdict(outcome: .yielded, wasAnswered: false, spent: before)))
+                yielded.append((claim, UploadRun.Verdict(outcome: .yielded, wasAnswered: false)))
             } else {
                 // What stands in the way of one at the destination stands in the way of the rest.
-                isHeld = await !alone(claim, destination, change, before)
+                isHeld = await !alone(claim, destination, change)
             }
         }
         await conclude(yielded, change)
     }
 
     /// - Returns: Whether the next one has a chance.
-    private func alone(
-        _ claim: Claim, _ destination: any Destination, _ change: Int?, _ before: Int64
-    ) async -> Bool {
+    private func alone(_ claim: Claim, _ destination: any Destination, _ change: Int?) async -> Bool {
         do {
-            var verdict = try await UploadRun(house: house, claim: claim, destination: destination).run()
-            verdict.spent += before
+            let verdict = try await UploadRun(house: house, claim: claim, destination: destination).run()
             await conclude([(claim, verdict)], change)
             return verdict.failure == nil || verdict.wasAnswered
         } catch {
-            await unrecorded([claim], error)
+            await unrecorded([await ending(claim.upload, .yielded)], error)
             return false
         }
     }
 
-    /// - Returns: Those that are to be uploaded each for itself, and what was sent of them.
-    private func together(
-        _ claims: [Claim], _ destination: any Destination, _ change: Int?
-    ) async -> ([Claim], [String: Int64]) {
+    /// - Returns: Those that are to be uploaded each for itself.
+    private func together(_ claims: [Claim], _ destination: any Destination, _ change: Int?) async -> [Claim] {
         do {
             let result = try await BundleRun(house: house, claims: claims, destination: destination).run()
             let done = claims.compactMap { claim -> (Claim, UploadRun.Verdict)? in
                 guard let remote = result.verified[claim.upload.id] else { return nil }
-                let verdict = UploadRun.Verdict(
-                    outcome: .verified(remote), wasAnswered: true, spent: result.spent[claim.upload.id] ?? 0)
-                return (claim, verdict)
+                return (claim, UploadRun.Verdict(outcome: .verified(remote), wasAnswered: true))
             }
             await conclude(done, change)
-            return (result.left, result.spent)
+            return result.left
         } catch {
-            await unrecorded(claims, error)
-            return ([], [:])
+            var endings: [Store.Ending] = []
+            for claim in claims { endings.append(await ending(claim.upload, .yielded)) }
+            await unrecorded(endings, error)
+            return []
         }
     }
 
     /// Writes down how attempts ended, and tells it.
     private func conclude(_ ends: [(claim: Claim, verdict: UploadRun.Verdict)], _ change: Int?) async {
         if ends.isEmpty { return }
-        do {
-            var verdicts: [UploadRun.Verdict] = []
-            for (claim, verdict) in ends {
-                var verdict = verdict
-                if changes[claim.upload.destination] == change {
-                    settle(&verdict, claim.upload)
-                } else if verdict.failure != nil {
-                    // That was the destination as it used to be.
-                    (verdict.outcome, verdict.failure) = (.yielded, nil)
-                }
-                verdicts.append(verdict)
+        var verdicts: [UploadRun.Verdict] = []
+        var endings: [Store.Ending] = []
+        for (claim, verdict) in ends {
+            var verdict = verdict
+            if changes[claim.upload.destination] == change {
+                settle(&verdict, claim.upload)
+            } else if verdict.failure != nil {
+                // That was the destination as it used to be.
+                (verdict.outcome, verdict.failure) = (.yielded, nil)
             }
-            let states = try await house.store.finish(
-                zip(ends, verdicts).map { end, verdict in
-                    Store.Ending(end.claim.upload.id, verdict.outcome, payments: [payment(end.claim.upload, verdict)])
-                })
+            verdicts.append(verdict)
+            endings.append(await ending(claim.upload, verdict.outcome))
+        }
+        do {
+            let states = try await house.store.finish(endings)
+            paid(endings)
             for ((end, verdict), state) in zip(zip(ends, verdicts), states) { ended(end.claim, verdict, state) }
         } catch {
-            await unrecorded(ends.map(\.claim), error)
+            for index in endings.indices { endings[index].outcome = .yielded }
+            await unrecorded(endings, error)
         }
     }
 
-    private func payment(_ upload: UploadRecord, _ verdict: UploadRun.Verdict) -> Payment {
-        let isDone = if case .verified = verdict.outcome { true } else { false }
-        return Payment(
-            SpendingAccount(destination: upload.destination, folder: upload.folder, network: .any),
-            Spending(bytes: verdict.spent, files: isDone ? 1 : 0))
+    /// With what is to be paid for it.
+    private func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> Store.Ending {
+        let hasArrived = if case .verified = outcome { true } else { false }
+        let payment = await Lane.current?.accounts[upload.id]?.closing(files: hasArrived ? 1 : 0)
+        return Store.Ending(upload.id, outcome, payments: payment.map { [$0] } ?? [])
+    }
+
+    /// What they cost is on disk.
+    private func paid(_ endings: [Store.Ending]) {
+        for ending in endings {
+            guard let account = Lane.current?.accounts[ending.id] else { continue }
+            for payment in ending.payments { house.ledger.entered(payment, for: account) }
+        }
     }
 
     private func ended(_ claim: Claim, _ verdict: UploadRun.Verdict, _ state: UploadState?) {
@@ -106,29 +107,31 @@ extension Dispatcher {
     }
 
     /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.
-    func unrecorded(_ claims: [Claim], _ error: any Error) async {
-        let ids = claims.map(\.upload.id).joined(separator: ",")
+    func unrecorded(_ endings: [Store.Ending], _ error: any Error) async {
+        let ids = endings.map(\.id).joined(separator: ",")
         if let error = error as? StoreError {
             house.stateFailed(error)
             house.log.debug("attempts not recorded", ["ids": ids, "reason": "\(error)"])
         } else {
             house.log.error("attempts could not be recorded", ["ids": ids, "reason": "\(error)"])
         }
-        await putBack(claims.map(\.upload.id))
+        await putBack(endings)
     }
 
-    private func putBack(_ ids: [String]) async {
+    private func putBack(_ endings: [Store.Ending]) async {
         while !isStopping && !Task.isCancelled {
             do {
                 try await Alarms.shared.sleep(for: .seconds(5))
-                try await house.store.finish(ids.map { .init($0, .yielded) })
+                try await house.store.finish(endings)
+                paid(endings)
                 return
             } catch {
-                house.log.debug("still not recorded", ["ids": ids.joined(separator: " "), "reason": "\(error)"])
+                house.log.debug(
+                    "still not recorded", ["ids": endings.map(\.id).joined(separator: " "), "reason": "\(error)"])
             }
         }
         // Only the transfer was told to stop: what it holds would stay leased until the next start.
-        if !isStopping { await Task { await self.putBack(ids) }.value }
+        if !isStopping { await Task { await self.putBack(endings) }.value }
     }
 
     /// Keeps the destination's health, and fills in when a held upload may go again.
@@ -200,7 +203,8 @@ extension Dispatcher {
                 "uploaded and verified",
                 [
                     "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "size": "\(claim.asset.stagedSize)", "verified_by": remote.verifiedBy, "sent": "\(verdict.spent)",
+                    "size": "\(claim.asset.stagedSize)", "verified_by": remote.verifiedBy,
+                    "sent": "\(Lane.current?.accounts[upload.id]?.total ?? 0)",
                 ])
         case .again(let failure, _):
             house.log.warning(

@@ -144,12 +144,25 @@ extension Dispatcher {
         admission.way(to: remote(destination), from: folder.map { origin($0) }, in: world)
     }
 
-    /// How the requests of one piece of work go; `nil` where no way is open.
-    func lane(to destination: String, from folders: Set<String>) -> (Lane, Admission.Passage)? {
-        // Files that go together are of folders that say nothing of networks themselves.
-        let folder = folders.count == 1 ? folders.first : nil
-        guard case .open(let passage) = way(to: destination, from: folder) else { return nil }
-        return (house.lanes.lane(to: destination, from: folder, passage), passage)
+    /// How the requests of work go that belongs to no file; `nil` where no way is open. Its account is to be closed.
+    func lane(to destination: String) -> Lane? {
+        guard case .open(let passage) = way(to: destination, from: nil) else { return nil }
+        let account = Account(
+            SpendingAccount(destination: destination, folder: nil, network: passage.ledger),
+            QuotaBook.Class(destination, from: nil, isMetered: passage.countsAsMetered), step: nil,
+            isFree: passage.ledger == .local, in: house.ledger)
+        var lane = house.lanes.lane(to: destination, from: nil, passage)
+        lane.account = account
+        return lane
+    }
+
+    /// What the next files to a destination are reserved from.
+    func purse(for destination: String) -> Purse {
+        let folders = house.settings.folders.map(\.watch.name)
+        return Purse(
+            destination: destination, admission: admission, world: world, remote: remote(destination),
+            origins: Dictionary(folders.map { ($0, origin($0)) }, uniquingKeysWith: { $1 }),
+            countsNotes: house.destinations[destination]?.site.isFolder ?? false, ledger: house.ledger)
     }
 
     /// Whether a transfer may go on the way that it took.

@@ -15,7 +15,8 @@ extension Dispatcher {
     var world: Admission.World {
         Admission.World(
             now: house.clocks.wall(), monotonic: house.clocks.monotonic(), zone: .local, clockTrouble: clockTrouble,
-            running: transfers.count, everything: pause(.all, ""), network: network)
+            running: transfers.count, everything: pause(.all, ""), network: network,
+            quotas: house.ledger.book)
     }
 
     func remote(_ name: String) -> Admission.Remote {
@@ -54,7 +55,9 @@ extension Dispatcher {
         var interfaces: Set<String> = []
         for transfer in transfers.values where !transfer.task.isCancelled {
             let remote = remote(transfer.destination)
-            let holds = Set(transfer.folders.values).flatMap { admission.bans(on: remote, from: origin($0), in: world) }
+            let holds = Set(transfer.folders.values).flatMap {
+                admission.bans(on: remote, from: origin($0), in: world, isUnderWay: true)
+            }
             if holds.isEmpty, mayGoOn(transfer) { continue }
             if let interface = transfer.passage.interface { interfaces.insert(interface) }
             transfer.task.cancel()

@@ -104,6 +104,7 @@ actor Dispatcher {
         lookedAt = house.clocks.monotonic()
         try await expirePauses()
         lookAtClock()
+        try await house.ledger.look()
         setLimits()
         stopForbidden()
         // Destinations take turns, so that one with many files does not take every slot of the others.
@@ -122,26 +123,30 @@ actor Dispatcher {
                 let room = TransferRoom(
                     slots: max(1, free / open.count),
                     bundling: health[name]?.trouble == nil ? destination.bundling : nil, counted: counted)
-                let claims = try await house.store.claim(
-                    filling: room, name, passingOver: passedOver, skippingDuplicatesOf: alike,
-                    onRepeat: { self.tellRepeat($0) })
+                let purse = purse(for: name)
+                var claims: [Claim] = []
+                do {
+                    defer { purse.took(claims) }
+                    claims = try await house.store.claim(
+                        filling: room, name, passingOver: passedOver, skippingDuplicatesOf: alike,
+                        reserving: { purse.reserve($0) }, onRepeat: { self.tellRepeat($0) })
+                }
                 if claims.isEmpty { continue }
                 stillOpen.append(name)
-                if stops != before {
-                    // Perhaps one of them was meant, which was not running yet.
-                    try await house.store.finish(claims.map { .init($0.upload.id, .yielded) })
+                // Perhaps one of them was meant by a stop, which was not running yet.
+                let going = stops == before ? claims.filter { mayGo(purse, $0) } : []
+                let ids = Set(going.map(\.upload.id))
+                try await giveBack(claims.filter { !ids.contains($0.upload.id) })
+                if going.isEmpty {
+                    stillOpen.removeLast()
                     continue
                 }
                 let isSmall: (Claim) -> Bool = {
                     let goesAlone = $0.checkpoint != nil || $0.asset.keeping == .inPlace
                     return room.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
                 }
-                for share in room.shared(claims, isBundled: isSmall) {
-                    guard let way = lane(to: name, from: Set(share.map(\.upload.folder))) else {
-                        try await house.store.finish(share.map { .init($0.upload.id, .yielded) })
-                        continue
-                    }
-                    start(share, isBundle: share.allSatisfy(isSmall), name, destination, way)
+                for share in room.shared(going, isBundled: isSmall) {
+                    start(share, isBundle: share.allSatisfy(isSmall), name, destination, purse)
                 }
             }
             open = stillOpen
@@ -155,9 +160,25 @@ actor Dispatcher {
         house.releaseBell.ring()
     }
 
+    /// Whether it may still go the way that it was claimed for, and has what it needs for it.
+    private func mayGo(_ purse: Purse, _ claim: Claim) -> Bool {
+        guard let passage = purse.passage(for: claim.upload.folder), purse.hasEnough(claim),
+            case .open(let now) = way(to: purse.destination, from: claim.upload.folder)
+        else { return false }
+        return passage.isSame(as: now)
+    }
+
+    private func giveBack(_ claims: [Claim]) async throws {
+        if claims.isEmpty { return }
+        let endings = claims.map { claim in
+            Store.Ending(claim.upload.id, .yielded, payments: claim.step.map { [Payment(settling: $0, .none)] } ?? [])
+        }
+        try await house.store.finish(endings)
+        for payment in endings.flatMap(\.payments) { house.ledger.settled(payment) }
+    }
+
     private func start(
-        _ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination,
-        _ way: (lane: Lane, passage: Admission.Passage)
+        _ claims: [Claim], isBundle: Bool, _ name: String, _ destination: any Destination, _ purse: Purse
     ) {
         let change = changes[name]
         for claim in claims {
@@ -170,8 +191,9 @@ actor Dispatcher {
         }
         lastTransfer += 1
         let number = lastTransfer
+        let (lane, passage) = purse.lane(for: claims, house.lanes)
         let task = Task {
-            await Lane.$current.withValue(way.lane) {
+            await Lane.$current.withValue(lane) {
                 await self.attempt(claims, isBundle: isBundle, destination, change)
             }
             self.transfers[number] = nil
@@ -179,9 +201,20 @@ actor Dispatcher {
             self.house.dispatchBell.ring()
             self.house.removalBell.ring()
         }
+        for account in lane.accounts.values {
+            account.whenOver { [house] error in
+                if let error = error as? StoreError { house.stateFailed(error) }
+                if error == nil {
+                    house.log.notice(
+                        "transfer stopped, goes on later",
+                        ["destination": name, "hold": "quota", "reason": "what its quotas allow is sent"])
+                }
+                task.cancel()
+            }
+        }
         for claim in claims { runs[claim.upload.id] = number }
         transfers[number] = Transfer(
-            destination: name, passage: way.passage,
+            destination: name, passage: passage,
             folders: Dictionary(
                 claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
             task: task)
@@ -244,6 +277,7 @@ actor Dispatcher {
         }
         let refused = health.filter { $0.value.trouble?.kind == .auth }.map(\.key)
         for name in refused { health[name]?.reconsider(monotonic: house.clocks.monotonic()) }
+        house.ledger.take(setup.settings)
         await lookAtNetwork()
         for name in changed.union(refused) {
             do { try await house.store.forgetWaits(for: name) } catch {

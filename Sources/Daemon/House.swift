@@ -25,6 +25,7 @@ struct House: Sendable {
     let making: LiveStaging
     /// How fast bytes may go.
     let lanes: Lanes
+    let ledger: Ledger
 
     private final class Current: Sendable {
         let setup: Mutex<Setup>
@@ -39,6 +40,7 @@ struct House: Sendable {
         live = LiveUploads(clocks: clocks)
         making = LiveStaging(clocks: clocks)
         lanes = Lanes(clocks: clocks)
+        ledger = Ledger(store: store, clocks: clocks, log: log, settings: setup.settings)
         stagerBell = Nudge(rest)
         dispatchBell = Nudge(rest)
         releaseBell = Nudge(rest)

@@ -9,6 +9,10 @@ struct Lane: Sendable {
     let throttles: [Throttle]
     /// The interface to leave by, and no other; `nil` where any may be used.
     var interface: String?
+    /// Who pays for what it sends; one of ``accounts`` where it is about uploads.
+    var account: Account?
+    /// By the ids of uploads.
+    var accounts: [String: Account] = [:]
 
     /// For what a person asks for at this moment, who has seen what it may cost.
     static let byHand = Lane(throttles: [])
@@ -29,6 +33,16 @@ struct LaneTransport: Transporting {
         var request = request
         request.interface = lane.interface
         request.throttles += lane.throttles
+        guard let account = lane.account else { return try await transport.send(request) }
+        do { try await account.prepare(for: request.body.count) } catch {
+            throw TransportError(kind: .cancelled, detail: "a quota is used up", url: request.url)
+        }
+        request.throttles.append(account.gate)
+        let tell = request.onWire
+        request.onWire = { bytes in
+            account.spend(bytes)
+            tell?(bytes)
+        }
         return try await transport.send(request)
     }
 }

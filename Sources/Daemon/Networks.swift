@@ -156,7 +156,7 @@ final class Networks: Sendable {
     ) throws -> Reach {
         switch site {
         case .here: return .local
-        case .folder(let path, let cost): return depends ? look.reach(folder: path, cost) : .local
+        case .folder(let path, let cost): return look.reach(folder: path, cost)
         case .server(let host, let port):
             if let address = IPAddress(host) { return try look.reach([address], port) }
             if !depends {

@@ -39,16 +39,19 @@ actor RemoteRemovals {
         if await dispatcher.isRunning(deletion.upload) { return }
         // Where nothing may be sent, a removal may not either. The dispatcher rings when that ends.
         if await dispatcher.isForbidden(deletion.destination) { return }
-        guard let (lane, _) = await dispatcher.lane(to: deletion.destination, from: []) else { return }
+        guard let lane = await dispatcher.lane(to: deletion.destination) else { return }
         guard let destination = house.destinations[deletion.destination] else {
             try await end(deletion, "gave_up", "the destination is no longer configured")
             return
         }
+        let answer: Result<Bool, any Error>
         do {
-            let isGone = try await Lane.$current.withValue(lane) {
-                try await destination.discard(deletion.checkpoint)
-            }
-            try await end(deletion, isGone ? "done" : "unsupported", nil)
+            answer = .success(
+                try await Lane.$current.withValue(lane) { try await destination.discard(deletion.checkpoint) })
+        } catch { answer = .failure(error) }
+        if let account = lane.account { try await house.ledger.close(account) }
+        do {
+            try await end(deletion, try answer.get() ? "done" : "unsupported", nil)
         } catch let error as UploadError {
             if house.clocks.wall() > deletion.createdAt.advanced(by: Self.patience) {
                 try await end(deletion, "gave_up", error.failure.message)

@@ -93,17 +93,14 @@ extension UploadRun {
                 + "file is taken up anew when it has settled",
             at: house.clocks.wall(), retryable: false)
         return Verdict(
-            outcome: .sourceChanged(failure, isFinished: isFinished), failure: failure, wasAnswered: notes.wasAnswered,
-            spent: notes.bytesSpent)
+            outcome: .sourceChanged(failure, isFinished: isFinished), failure: failure, wasAnswered: notes.wasAnswered)
     }
 
     private func missing(_ notes: RunNotes) async throws -> Verdict {
         switch try await whereabouts() {
         case .gone:
             // To be staged again, which says so.
-            var verdict = copyLost()
-            verdict.spent = notes.bytesSpent
-            return verdict
+            return copyLost()
         case .there: return wait(.absent, "source_absent", "the source was not there for a moment", notes)
         case .away:
             return wait(
@@ -142,6 +139,6 @@ extension UploadRun {
         }
         return Verdict(
             outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait)), failure: failure,
-            wasAnswered: notes.wasAnswered, spent: notes.bytesSpent)
+            wasAnswered: notes.wasAnswered)
     }
 }

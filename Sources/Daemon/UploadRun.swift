@@ -19,7 +19,6 @@ struct UploadRun: Sendable {
         var failure: Failure?
         /// The destination took bytes, or refused this one file for its own sake: it is up.
         var wasAnswered: Bool
-        var spent: Int64
     }
 
     /// - Throws: `StoreError` when the state cannot be written.
@@ -40,16 +39,16 @@ struct UploadRun: Sendable {
             var remote = try await destination.upload(house.order(claim, sha256), notes: notes)
             if let source, let verdict = await verdict(on: source, notes, sent: &remote) { return verdict }
             CrashPoint.reached("verified")
-            return Verdict(outcome: .verified(remote), wasAnswered: true, spent: notes.bytesSpent)
+            return Verdict(outcome: .verified(remote), wasAnswered: true)
         } catch let error as UploadError {
-            if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false, spent: notes.bytesSpent) }
+            if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false) }
             if let source, let verdict = await verdict(on: source, notes, after: error) { return verdict }
             return judge(error, notes)
         } catch is SourceGuard.Moved {
             if let source, let verdict = await verdict(on: source, notes) { return verdict }
-            return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered, spent: notes.bytesSpent)
+            return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered)
         } catch  where error is CancellationError || error is Store.LeaseLost {
-            return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered, spent: notes.bytesSpent)
+            return Verdict(outcome: .yielded, wasAnswered: notes.wasAnswered)
         }
     }
 
@@ -66,15 +65,14 @@ struct UploadRun: Sendable {
                 ? "\(claim.asset.path.display), which is uploaded in place, is not there"
                 : "the staged copy \(house.staging.path(claim.asset.stagedName).display) is missing or has another size",
             at: house.clocks.wall(), retryable: true)
-        return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false, spent: 0)
+        return Verdict(outcome: .copyLost(failure), failure: failure, wasAnswered: false)
     }
 
     private func judge(_ error: UploadError, _ notes: RunNotes) -> Verdict {
         let failure = error.failure
         let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         var verdict = Verdict(
-            outcome: .yielded, remedy: error.remedy, failure: failure, wasAnswered: notes.wasAnswered,
-            spent: notes.bytesSpent)
+            outcome: .yielded, remedy: error.remedy, failure: failure, wasAnswered: notes.wasAnswered)
         switch error.remedy {
         case .giveUp:
             verdict.outcome = .refused(failure)
@@ -118,7 +116,9 @@ extension House {
 final class RunNotes: UploadNotes {
     private let house: House
     private let id: String
-    private let state: Mutex<(spent: Int64, acked: Int64, wasAnswered: Bool)>
+    private let state: Mutex<(acked: Int64, wasAnswered: Bool)>
+    /// Who pays for what it sends.
+    private let account: Account?
     /// Of a source that is uploaded in place.
     private let source: SourceGuard?
 
@@ -127,10 +127,10 @@ final class RunNotes: UploadNotes {
         self.source = source
         self.house = house
         self.id = id
-        state = Mutex((0, acked, false))
+        state = Mutex((acked, false))
+        account = Lane.current?.accounts[id]
     }
 
-    var bytesSpent: Int64 { state.withLock { $0.spent } }
     var wasAnswered: Bool { state.withLock { $0.wasAnswered } }
 
     func record(_ checkpoint: Checkpoint) async throws {
@@ -153,6 +153,6 @@ final class RunNotes: UploadNotes {
     }
 
     func sending(_ offset: Int64) { house.live.sent(id, offset) }
-    func spent(_ bytes: Int64) { state.withLock { $0.spent += bytes } }
+    func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
     func entered(_ phase: UploadPhase) { house.live.enter(id, phase) }
 }

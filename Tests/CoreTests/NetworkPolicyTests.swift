@@ -119,7 +119,10 @@ struct WayTests {
         #expect(way([], policy: pause, reach: .mount(.unknown, text: "x")).hold?.kind == .metered)
         #expect(way([], policy: pause, reach: .mount(.unmetered, text: "x")).passage?.interface == nil)
         #expect(way([], policy: pause, reach: .mount(.metered, text: "x")).hold != nil)
-        #expect(way([], reach: .mount(.metered, text: "x")).passage?.cost == .metered)
+        #expect(way([], reach: .mount(.metered, text: "x")).passage?.ledger == .any)
+        #expect(
+            way([], policy: PolicyRules(metered: .limit(9)), reach: .mount(.metered, text: "x")).passage?.ledger
+                == .metered)
     }
 
     /// Rules and paths of all kinds, against a judgement that is written another way.

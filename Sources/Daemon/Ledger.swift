@@ -1,0 +1,144 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Synchronization
+
+/// What was spent of every quota, and who may spend more: the book in memory, and the ledger on disk behind it.
+final class Ledger: Sendable {
+    /// The most that is reserved at a time.
+    static let step: Int64 = 8 << 20
+
+    let clocks: any Clocks
+    private let store: Store
+    private let log: Log
+    private let current: Mutex<Current>
+
+    private struct Current {
+        var book: QuotaBook
+        /// Numbers of what is being reserved and has none of the store's yet.
+        var provisional: Int64 = -1
+    }
+
+    init(store: Store, clocks: any Clocks, log: Log, settings: Settings) {
+        self.store = store
+        self.clocks = clocks
+        self.log = log
+        current = Mutex(Current(book: settings.book(after: nil)))
+    }
+
+    /// How every quota stands.
+    var book: QuotaBook { current.withLock { $0.book } }
+
+    /// Other rules count from now on. What is under way stays reserved.
+    func take(_ settings: Settings) { current.withLock { $0.book = settings.book(after: $0.book) } }
+
+    /// Looks at the clock, and reads what it does not know yet.
+    func look() async throws {
+        let recounts = current.withLock { $0.book.advance(to: clocks.wall(), in: .local) }
+        for recount in recounts {
+            let spent = try await store.spent(
+                since: recount.since, destination: recount.destination, folder: recount.folder,
+                networks: recount.isMetered ? [.metered] : NetworkClass.counting)
+            current.withLock { $0.book.recount(recount, spent: spent, at: clocks.wall()) }
+        }
+    }
+
+    // MARK: Reserving
+
+    /// What a file may send first, as a reservation for the store's own transaction; counted at once. `nil`: there is no room.
+    func first(_ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64) -> (number: Int64, Reservation)? {
+        // Enough for the whole of a small file, so that none asks twice.
+        let wanted = min(Self.step, Account.expected(size) + Account.margin)
+        return reserve(key, kind, wanted, files: 1)
+    }
+
+    private func reserve(
+        _ key: SpendingAccount, _ kind: QuotaBook.Class, _ wanted: Int64, files: Int64, keeping: Spending = .none
+    ) -> (number: Int64, Reservation)? {
+        current.withLock { current in
+            let room = current.book.room(for: kind)
+            let bytes = min(wanted, room.bytes ?? .max)
+            // With less than that no request gets anywhere.
+            guard bytes >= min(wanted, Quota.least), files == 0 || room.files ?? 1 >= files else { return nil }
+            let spending = Spending(bytes: bytes, files: files)
+            current.provisional -= 1
+            current.book.open(current.provisional, spending, for: kind, at: clocks.wall())
+            return (current.provisional, Reservation(key, spending + keeping))
+        }
+    }
+
+    /// What was reserved under a number of this process now stands on disk, or does not.
+    func took(_ number: Int64, as step: ReservedStep?, _ kind: QuotaBook.Class) {
+        let now = clocks.wall()
+        current.withLock { current in
+            current.book.settle(number, .none, at: now)
+            if let step { current.book.open(step.id, step.spending, for: kind, at: now) }
+        }
+    }
+
+    /// Enters what was sent of a step and opens the next one, with what is left of the old and up to `wanted` bytes more: one
+    /// transaction.
+    ///
+    /// - Returns: `nil` when there is no more to be had.
+    /// - Throws: `StoreError` when it cannot be written.
+    func more(
+        for account: Account, after step: ReservedStep?, _ sent: Int64, _ wanted: Int64
+    ) async throws -> ReservedStep? {
+        let kept = Spending(
+            bytes: max(0, (step?.spending.bytes ?? 0) - sent), files: step?.spending.files ?? 0)
+        guard let (number, reservation) = reserve(account.key, account.kind, wanted, files: 0, keeping: kept) else {
+            return nil
+        }
+        var next: ReservedStep?
+        defer {
+            let now = clocks.wall()
+            current.withLock { current in
+                current.book.settle(number, .none, at: now)
+                if let next {
+                    if let step { current.book.settle(step.id, Spending(bytes: sent), at: now) }
+                    current.book.open(next.id, next.spending, for: account.kind, at: now)
+                }
+            }
+        }
+        let payments = step.map { [Payment(settling: $0, Spending(bytes: sent))] } ?? []
+        next = try await store.pay(payments, reserving: [reservation]).first
+        return next
+    }
+
+    /// A payment for a step was entered.
+    func settled(_ payment: Payment) {
+        guard let step = payment.step else { return }
+        let now = clocks.wall()
+        current.withLock { $0.book.settle(step.id, payment.spending, at: now) }
+    }
+
+    /// A payment was entered.
+    func entered(_ payment: Payment, for account: Account) {
+        if payment.step != nil { return settled(payment) }
+        if account.isFree { return }
+        let now = clocks.wall()
+        current.withLock { $0.book.spend(payment.spending, for: account.kind, at: now) }
+    }
+
+    /// Ends work that belongs to no file.
+    func close(_ account: Account) async throws {
+        guard let payment = await account.closing(files: 0) else { return }
+        try await store.pay([payment])
+        entered(payment, for: account)
+    }
+}
+
+extension NetworkClass {
+    /// What quotas count: all that may have left this machine.
+    static let counting: Set<NetworkClass> = Set(allCases).subtracting([.local])
+}
+
+extension Settings {
+    fileprivate func book(after earlier: QuotaBook?) -> QuotaBook {
+        QuotaBook(
+            policy: policy.rules, destinations: destinations.map { ($0.name, $0.policy.rules) },
+            folders: folders.map { ($0.watch.name, $0.policy.rules) }, least: Quota.least,
+            after: earlier)
+    }
+}
