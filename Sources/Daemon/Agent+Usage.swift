@@ -140,7 +140,7 @@ extension Agent {
         var views: [QuotaView] = []
         for (recount, line) in zip(book.advance(to: now, in: .local), book.lines) {
             // As it counted when it went: what was unknown then stands there as metered where it counted so.
-            let networks: Set<NetworkClass>? = recount.isMetered ? [.metered] : nil
+            let networks = recount.isMetered ? [.metered] : NetworkClass.counting
             let spent = try await house.store.spent(
                 since: recount.since, destination: recount.destination, folder: recount.folder, networks: networks)
             let reserved = try await house.store.reserved(
