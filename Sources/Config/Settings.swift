@@ -124,3 +124,12 @@ package struct PolicyOverrides: Hashable, Sendable {
 package struct ControlSettings: Hashable, Sendable {
     package var socket: FilePath
 }
+
+extension Settings {
+    /// Something is counted.
+    package var hasQuotas: Bool {
+        ([policy.rules] + destinations.map(\.policy.rules) + folders.map(\.policy.rules)).contains {
+            !$0.quotas.isEmpty
+        }
+    }
+}

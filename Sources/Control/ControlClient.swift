@@ -29,6 +29,10 @@ package struct ControlClient: Sendable {
 
     package func status() async throws -> StatusView { try await get("status") }
 
+    package func usage(_ query: UsageQuery) async throws -> UsageView {
+        try await get("usage?" + query.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }.joined(separator: "&"))
+    }
+
     /// A configuration that is wrong is an answer, not an error.
     package func reload() async throws -> ReloadView {
         try await ask(Request("POST", url("reload")), as: ReloadView.self, also: 422)

@@ -64,6 +64,7 @@ final class ControlService: WebService {
             let limit = try Self.read(LimitRequest.self, body)
             return WebReply(json: try await operations.limit(limit, by: Self.name(of: request.peer)))
         case .status: return WebReply(json: try await operations.status())
+        case .usage: return WebReply(json: try await operations.usage(try UsageQuery(request.query)))
         case .reload:
             let view = try await operations.reload()
             // 422: understood, and not possible as it is (RFC 9110, section 15.5.21).

@@ -1,3 +1,4 @@
+internal import Core
 internal import Daemon
 internal import WebServer
 
@@ -17,6 +18,7 @@ enum Route: Hashable, Sendable {
     case allow
     case limit
     case status
+    case usage
     case events
     case reload
 
@@ -28,7 +30,7 @@ enum Route: Hashable, Sendable {
 
     var changes: Bool {
         switch self {
-        case .list, .show, .why, .status, .events: false
+        case .list, .show, .why, .status, .usage, .events: false
         case .add, .actOn, .act, .reload, .allow, .limit: true
         }
     }
@@ -47,6 +49,7 @@ enum Route: Hashable, Sendable {
         case "status": self = try only("GET", .status)
         case "allow": self = try only("POST", .allow)
         case "limit": self = try only("POST", .limit)
+        case "usage": self = try only("GET", .usage)
         case "reload": self = try only("POST", .reload)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("why/") && rest.count > 4: self = try only("GET", .why(String(rest.dropFirst(4))))
@@ -101,6 +104,40 @@ extension ListQuery {
         let all: [(String, String?)] = [
             ("list", list), ("state", state), ("destination", destination), ("folder", folder), ("text", text),
             ("after", after), ("limit", String(limit)),
+        ]
+        return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
+    }
+}
+
+extension UsageQuery {
+    /// From the query of a URL.
+    init(_ query: [String: String]) throws(Refusal) {
+        self.init()
+        let known = ["days", "months", "by", "destination", "folder"]
+        if let strange = query.keys.filter({ !known.contains($0) }).min() {
+            throw Refusal(
+                .badRequest, "usage takes no `\(printable(strange))`; it takes: " + known.joined(separator: ", "))
+        }
+        days = try Self.number("days", query) ?? days
+        months = try Self.number("months", query) ?? months
+        by = query["by"]
+        destination = query["destination"]
+        folder = query["folder"]
+    }
+
+    private static func number(_ name: String, _ query: [String: String]) throws(Refusal) -> Int? {
+        guard let written = query[name] else { return nil }
+        guard let number = Int(written) else {
+            throw Refusal(.badRequest, "\(name) is `\(printable(written))`; it takes a whole number")
+        }
+        return number
+    }
+
+    /// As a URL's query.
+    var pairs: [(String, String)] {
+        let all: [(String, String?)] = [
+            ("days", String(days)), ("months", String(months)), ("by", by), ("destination", destination),
+            ("folder", folder),
         ]
         return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
     }

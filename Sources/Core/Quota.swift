@@ -29,8 +29,8 @@ package struct Quota: Hashable, Sendable {
     /// `20 GB a day`, `500 files a month over metered networks`: of one of its limits, or of both.
     package var words: String { [byteWords, fileWords].compactMap { $0 }.joined(separator: ", ") }
 
-    var byteWords: String? { bytes.map { "\(Self.amount($0)) \(span)" } }
-    var fileWords: String? { files.map { "\($0) \($0 == 1 ? "file" : "files") \(span)" } }
+    package var byteWords: String? { bytes.map { "\(Self.amount($0)) \(span)" } }
+    package var fileWords: String? { files.map { "\($0) \($0 == 1 ? "file" : "files") \(span)" } }
 
     private var span: String { period.words + (network == .metered ? " over metered networks" : "") }
 

@@ -45,6 +45,8 @@ package struct QuotaBook: Hashable, Sendable {
         package fileprivate(set) var spent: Spending?
         /// For what is under way.
         package fileprivate(set) var reserved = Spending.none
+        /// What came in while the ledger is being read: the answer may be older.
+        fileprivate var meanwhile = Spending.none
         /// Less is too little for anything, and so nothing.
         fileprivate let least: Int64
         fileprivate var bytesUsedUp: WallTime?
@@ -111,9 +113,10 @@ package struct QuotaBook: Hashable, Sendable {
 
     // MARK: Time
 
-    /// Looks at the clock. A stretch that ended makes way for the next one, in which nothing is spent yet.
+    /// Looks at the clock.
     ///
-    /// - Returns: What has to be read: all at first, and whatever a clock that was set back put into an earlier stretch.
+    /// - Returns: What has to be read: all of which a stretch begins, forward or back. One that comes next may hold what was
+    ///   sent in it already, before the clock was wrong for a while. Where time is played through, the answer is nothing.
     package mutating func advance(to now: WallTime, in zone: Zone) -> [Recount] {
         for number in lines.indices {
             let stretch = lines[number].stretch
@@ -122,7 +125,7 @@ package struct QuotaBook: Hashable, Sendable {
                 continue
             }
             let next = lines[number].quota.period.interval(around: now, in: zone)
-            lines[number].begin(next, isNext: stretch.map { $0.upperBound <= next.lowerBound } ?? false, at: now)
+            lines[number].begin(next, at: now)
         }
         return lines.indices.compactMap { number in
             let line = lines[number]
@@ -137,13 +140,17 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
+    /// The ledger is told of a step before the book is, both when it begins and when it is settled. So an answer that comes
+    /// in between counts the step twice at most, and never not at all: what came in while it was read is added to it.
+    ///
     /// - Parameter spent: As the ledger has it, without what is reserved.
     package mutating func recount(_ recount: Recount, spent: Spending, at now: WallTime) {
         // Asked of another book, or before the clock was set once more: the answer is to another question.
         guard lines.indices.contains(recount.line), lines[recount.line].stretch?.lowerBound == recount.since else {
             return
         }
-        lines[recount.line].spent = spent
+        lines[recount.line].spent = spent + lines[recount.line].meanwhile
+        lines[recount.line].meanwhile = .none
         lines[recount.line].note(at: now)
     }
 
@@ -156,7 +163,7 @@ package struct QuotaBook: Hashable, Sendable {
 
     /// Counts what was sent without being reserved.
     package mutating func spend(_ spending: Spending, for kind: Class, at now: WallTime) {
-        change(kind, at: now) { $0.spent? += spending }
+        change(kind, at: now) { $0.add(spending) }
     }
 
     /// Counts what a transfer may send next as if it were sent.
@@ -173,7 +180,7 @@ package struct QuotaBook: Hashable, Sendable {
         change(open.kind, at: now) { line in
             line.reserved.bytes -= open.spending.bytes
             line.reserved.files -= open.spending.files
-            line.spent? += actual
+            line.add(actual)
         }
     }
 
@@ -231,11 +238,14 @@ extension QuotaBook.Line {
         }
     }
 
-    /// - Parameter isNext: It follows upon the one that was counted.
-    fileprivate mutating func begin(_ stretch: Range<WallTime>, isNext: Bool, at now: WallTime) {
+    fileprivate mutating func add(_ spending: Spending) {
+        if spent == nil { meanwhile += spending } else { spent? += spending }
+    }
+
+    fileprivate mutating func begin(_ stretch: Range<WallTime>, at now: WallTime) {
         self.stretch = stretch
-        // What was never read may have been spent in this one.
-        spent = isNext && spent != nil ? Spending.none : nil
+        spent = nil
+        meanwhile = .none
         if quota.bytes != 0 { bytesUsedUp = nil }
         if quota.files != 0 { filesUsedUp = nil }
         note(at: now)

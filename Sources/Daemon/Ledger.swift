@@ -36,6 +36,8 @@ final class Ledger: Sendable {
     /// Looks at the clock, and reads what it does not know yet.
     func look() async throws {
         let recounts = current.withLock { $0.book.advance(to: clocks.wall(), in: .local) }
+        // Another stretch, perhaps an earlier one: what is dated later than now is to age from here on.
+        if !recounts.isEmpty { try await store.redateLedger() }
         for recount in recounts {
             let spent = try await store.spent(
                 since: recount.since, destination: recount.destination, folder: recount.folder,

@@ -93,6 +93,10 @@ package final class Rebuild: Sendable {
         } else {
             found.troubles.append("pauses that were set cannot be read: set them again before uploads begin")
         }
+        if try await !house.store.salvageLedger(from: state), house.settings.hasQuotas {
+            found.troubles.append(
+                "what was sent so far cannot be read to its end: quotas count less until they begin anew")
+        }
         for (index, copy) in copies.enumerated() {
             if index % 100 == 0 { tell("copy \(index + 1) of \(copies.count)") }
             try await take(copy: copy, &found)

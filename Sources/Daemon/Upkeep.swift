@@ -3,7 +3,7 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// What is due once a day, when files come in: tombstones whose sources are long gone.
+/// What is due once a day, when files come in: tombstones whose sources are long gone, and a ledger that grows.
 struct Upkeep: Sendable {
     let house: House
     let fileSystems: FileSystems
@@ -19,6 +19,9 @@ struct Upkeep: Sendable {
             last = now
             do { try await tendTombstones() } catch {
                 house.log.warning("tombstones not tended", ["reason": "\(error)"])
+            }
+            do { try await house.store.tendLedger() } catch {
+                house.log.warning("ledger not tended", ["reason": "\(error)"])
             }
         }
     }

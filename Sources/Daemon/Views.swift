@@ -276,6 +276,7 @@ package protocol Operations: Sendable {
     func show(_ reference: String) async throws -> UploadDetail
     /// - Parameter reference: As for `show`, or any path.
     func why(_ reference: String) async throws -> WhyView
+    func usage(_ query: UsageQuery) async throws -> UsageView
     /// One upload for each destination.
     func add(_ request: AddRequest) async throws -> [UploadView]
     /// With neither ids, folder nor destination: everything (`global`).

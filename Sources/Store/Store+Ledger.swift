@@ -104,14 +104,19 @@ extension Store {
         try connection.run(
             """
             INSERT INTO usage (hour, ends, destination, folder, network, bytes, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-            ON CONFLICT DO UPDATE SET bytes = bytes + ?6, files = files + ?7
+            ON CONFLICT DO UPDATE SET bytes = \(Self.sane("bytes")) + ?6, files = \(Self.sane("files")) + ?7
             """,
             [
                 .integer(hour.lowerBound.milliseconds), .integer(hour.upperBound.milliseconds),
                 .text(account.destination), .text(account.folder ?? ""), .text(account.network.rawValue),
-                .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
+                .integer(min(Self.most, max(0, spending.bytes))), .integer(min(Self.most, max(0, spending.files))),
             ])
     }
+
+    /// More than anybody sends, and its double is still a number: a row that a disk has damaged must not make every sum
+    /// with it fail, or uploads could not end any more.
+    private static let most: Int64 = 4_000_000_000_000_000_000
+    private static func sane(_ column: String) -> String { "max(0, min(\(column), \(most)))" }
 
     /// The hour that it is.
     private var hour: Range<WallTime> { Period.hour.interval(around: clocks.wall(), in: zone) }
@@ -187,14 +192,6 @@ extension Store {
             + NetworkClass.allCases.map { .text(networks?.contains($0) == true ? $0.rawValue : "") }
     }
 
-    /// What was sent in one hour, or in one day of what is long ago.
-    package struct UsageRow: Sendable, Hashable {
-        /// When that began.
-        package var at: WallTime
-        package var account: SpendingAccount
-        package var spending: Spending
-    }
-
     /// What was sent since then and is settled, the oldest first. What is dated later than now stands where it was counted.
     package func usage(since: WallTime) throws -> [UsageRow] {
         try connection.all(
@@ -239,16 +236,24 @@ extension Store {
             "SELECT DISTINCT hour FROM usage WHERE hour < ?1 ORDER BY hour DESC LIMIT 1 OFFSET ?2",
             [.integer(cutoff), .integer(Self.keptDays)]
         ) { $0.integer(0) }
-        let isAhead = try connection.first("SELECT 1 FROM usage WHERE hour > ?1 LIMIT 1", [.integer(now.milliseconds)])
-        {
-            _ in true
+        if let last {
+            try await change { connection in
+                try connection.run("DELETE FROM usage WHERE hour <= ?1", [.integer(last)])
+            }
         }
-        guard last != nil || isAhead == true else { return made }
-        try await change { connection in
-            if let last { try connection.run("DELETE FROM usage WHERE hour <= ?1", [.integer(last)]) }
-            try self.countWhatIsToCome()
-        }
+        try await redateLedger()
         return made
+    }
+
+    /// To be called when the clock was set back: what is dated later than now counts in this hour, and is past when this is.
+    /// Until then it would count as long as it is later than now.
+    package func redateLedger() async throws {
+        // Most often there is nothing, and nothing is written.
+        let isAhead = try connection.first(
+            "SELECT 1 FROM usage WHERE hour > ?1 AND (counted IS NULL OR counted > ?1) LIMIT 1",
+            [.integer(clocks.wall().milliseconds)]
+        ) { _ in true }
+        if isAhead == true { try await change { _ in try self.countWhatIsToCome() } }
     }
 
     private func oldestHour(before cutoff: Int64) throws -> WallTime? {

@@ -47,6 +47,12 @@ struct ConfigFuzzTests {
         policy:
           concurrency: {total: 3, per_destination: 2}
           order: newest-first
+          windows: ["22:00-06:00", {between: "sat,sun 00:00-24:00", except: [2026-12-24]}]
+          bandwidth: [{between: "mon-fri 08:00-18:00", limit: 2 MB/s}, 40 Mbit/s]
+          quotas:
+            - {per: day, bytes: 20 GB}
+            - {per: week, starts_on: sun, files: 500}
+            - {per: month, starts_on: 31, bytes: 300 GB, files: 9, network: metered}
         control:
           socket: /run/sluice/control.sock
         """

@@ -46,6 +46,43 @@ struct SettingsTests {
         #expect(named.control.socket == "/c")
     }
 
+    @Test("take quotas in three places, each with what it leaves out")
+    func quotas() throws {
+        let settings = try read(
+            """
+            version: 1
+            folders:
+              - {name: door, path: /srv/camera, upload_to: [nas], quotas: [{per: hour, files: 500}]}
+            destinations:
+              nas:
+                type: tus
+                url: https://nas.example/files
+                quotas: [{per: week, bytes: 1 GB}, {per: week, starts_on: sun, bytes: 0, network: metered}]
+            policy:
+              quotas:
+                - {per: day, bytes: 20 GB, files: 3, network: any}
+                - {per: day, bytes: 2 GB, network: metered}
+                - {per: month, bytes: 300 GB}
+                - {per: month, starts_on: 31, bytes: 8 MiB}
+            """
+        ).settings
+        #expect(settings.folders[0].policy.rules.quotas == [Quota(period: .hour, files: 500)])
+        #expect(
+            settings.destinations[0].policy.rules.quotas == [
+                Quota(period: .week(startsOn: .mon), bytes: 1_000_000_000),
+                Quota(period: .week(startsOn: .sun), bytes: 0, network: .metered),
+            ])
+        #expect(
+            settings.policy.rules.quotas == [
+                Quota(period: .day, bytes: 20_000_000_000, files: 3),
+                Quota(period: .day, bytes: 2_000_000_000, network: .metered),
+                Quota(period: .month(startsOn: 1), bytes: 300_000_000_000),
+                Quota(period: .month(startsOn: 31), bytes: 8 << 20),
+            ])
+        #expect(settings.hasQuotas)
+        #expect(try !read(minimal).settings.hasQuotas)
+    }
+
     @Test("take every key of a folder")
     func folder() throws {
         let folder = try #require(

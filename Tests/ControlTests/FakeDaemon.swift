@@ -72,6 +72,15 @@ final class FakeDaemon: Operations {
             })
     }
 
+    func usage(_ query: UsageQuery) async throws -> UsageView {
+        let parts = [query.by, query.destination, query.folder].map { $0 ?? "" }
+        _ = try note("usage \(query.days)|\(query.months)|\(parts.joined(separator: "|"))")
+        let day = UsagePeriodView(
+            name: "2026-11-20", from: "2026-11-20T00:00:00.000Z", until: "2026-11-21T00:00:00.000Z", bytes: 1_200_000,
+            files: 3)
+        return UsageView(days: [day], months: [], by: query.by, quotas: [])
+    }
+
     func add(_ request: AddRequest) async throws -> [UploadView] {
         let path = FilePath(bytes: bytes(hexadecimal: request.path) ?? []).display
         return try note("add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)")

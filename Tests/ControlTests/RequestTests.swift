@@ -41,6 +41,26 @@ struct RequestTests {
         }
     }
 
+    @Test(
+        "usage takes what it knows, and refuses the rest in words",
+        arguments: [
+            ("", 200, "usage 7|3|||"), ("?days=2&by=network&folder=a%20b", 200, "usage 2|3|network||a b"),
+            ("?day=2", 400, "usage takes no `day`; it takes: days, months, by, destination, folder"),
+            ("?days=x", 400, "days is `x`; it takes a whole number"),
+        ])
+    func usage(_ query: String, _ status: Int, _ expected: String) async throws {
+        try await withLine { line in
+            let answer = try await line.ask("GET", "/v1/usage" + query)
+            #expect(answer.status == status)
+            if status == 200 {
+                #expect(line.daemon.asked == [expected])
+                #expect(answer.text.contains(#""days":[{"bytes":1200000,"files":3,"from":"#), "\(answer.text)")
+            } else {
+                #expect(answer.text.contains(expected), "\(answer.text)")
+            }
+        }
+    }
+
     @Test("an event is written once for all who follow")
     func writer() throws {
         let writer = EventWriter()

@@ -20,6 +20,11 @@ struct QuotaTests {
         return book
     }
 
+    /// As time is played through: nothing was spent in what comes.
+    private static func go(_ book: inout QuotaBook, to now: WallTime) {
+        for recount in book.advance(to: now, in: .utc) { book.recount(recount, spent: .none, at: now) }
+    }
+
     @Test("what is used up is a hold with its place, its amounts and its end, and is none in the next stretch")
     func usedUp() throws {
         var book = Self.book(nas: [Self.daily])
@@ -34,7 +39,7 @@ struct QuotaTests {
             ])
         #expect(book.holds(for: .init("other", from: "door", isMetered: false)).isEmpty)
         #expect(book.nextChange == utc("2026-11-21T00:00:00"))
-        #expect(book.advance(to: utc("2026-11-21T00:00:00"), in: .utc).isEmpty)
+        Self.go(&book, to: utc("2026-11-21T00:00:00"))
         #expect(book.holds(for: Self.nas).isEmpty)
         #expect(book.room(for: Self.nas).bytes == 20_000_000_000)
     }
@@ -64,7 +69,7 @@ struct QuotaTests {
         book.spend(Spending(bytes: 60), for: Self.nas, at: Self.now)
         book.open(1, Spending(bytes: 40), for: Self.nas, at: Self.now)
         let next = utc("2026-11-20T11:00:00")
-        #expect(book.advance(to: next, in: .utc).isEmpty)
+        Self.go(&book, to: next)
         #expect(book.room(for: Self.nas).bytes == 60)
         book.settle(1, Spending(bytes: 40), at: next)
         #expect(book.room(for: Self.nas).bytes == 60)
@@ -108,7 +113,7 @@ struct QuotaTests {
         #expect(hold.until == nil)
         #expect(book.nextChange == nil)
         #expect(book.holds(for: Self.nas, isStarting: false) == [hold])
-        #expect(book.advance(to: utc("2026-11-22T00:00:00"), in: .utc).isEmpty)
+        Self.go(&book, to: utc("2026-11-22T00:00:00"))
         #expect(book.holds(for: Self.nas) == [hold])
     }
 
@@ -128,6 +133,31 @@ struct QuotaTests {
         #expect(book.room(for: Self.nas).bytes == 0)
         book.recount(second, spent: Spending(bytes: 5), at: Self.now)
         #expect(book.room(for: Self.nas).bytes == 19_999_999_995)
+    }
+
+    @Test("what comes in while the ledger is read is not lost, whichever of the two was first")
+    func meanwhile() throws {
+        var book = Self.book(policy: [Self.daily])
+        book.open(1, Spending(bytes: 40), for: Self.nas, at: Self.now)
+        let next = utc("2026-11-21T00:00:00")
+        let recount = try #require(book.advance(to: next, in: .utc).first)
+        #expect(book.room(for: Self.nas).bytes == 0)
+        book.settle(1, Spending(bytes: 30), at: next)
+        book.recount(recount, spent: Spending(bytes: 7), at: next)
+        #expect(book.lines[0].spent?.bytes == 37)
+        book.recount(recount, spent: Spending(bytes: 7), at: next)
+        #expect(book.lines[0].spent?.bytes == 7)
+    }
+
+    @Test("a clock that is wrong for a while, and then right again, grants nothing a second time")
+    func backAndForth() throws {
+        var book = Self.book(policy: [Self.daily])
+        book.spend(Spending(bytes: 20_000_000_000), for: Self.nas, at: Self.now)
+        let wrong = utc("2026-11-19T10:00:00")
+        for recount in book.advance(to: wrong, in: .utc) { book.recount(recount, spent: .none, at: wrong) }
+        let again = try #require(book.advance(to: Self.now, in: .utc).first)
+        #expect(again.since == utc("2026-11-20T00:00:00"))
+        #expect(book.room(for: Self.nas).bytes == 0)
     }
 
     @Test("a clock that goes back within the stretch changes nothing; one that goes back before it has that read again")

@@ -130,6 +130,9 @@ struct RebuildTests {
         let store = try await Store.open(scene.settings.state, clocks: SystemClocks(), sorting: .oldestFirst)
         try await store.setPause(
             PauseRecord(scope: .destination, name: "nas", since: WallTime(milliseconds: 5), until: nil))
+        let account = SpendingAccount(destination: "nas", folder: "cam", network: .metered)
+        try await store.pay(
+            [Payment(account, Spending(bytes: 70))], reserving: [Reservation(account, Spending(bytes: 8))])
         await store.close()
         // One of them is another file by now.
         try scene.folder.write("cam/7", noise(80))
@@ -138,12 +141,14 @@ struct RebuildTests {
         let report = try await scene.rebuild()
         #expect(report.assumed == ["nas": 29])
         #expect(report.undecided == ["nas": 1])
-        let (actions, pauses) = try await scene.look { store in
+        let (actions, pauses, spent) = try await scene.look { store in
             (
                 try await store.rows(Store.Filter()).filter { $0.upload.state == .completed }.map(\.asset.action),
-                try store.pauses()
+                try store.pauses(), try store.spent(since: WallTime(milliseconds: 0), networks: [.metered])
             )
         }
+        // A quota does not begin anew because the database did.
+        #expect(spent == Spending(bytes: 78))
         #expect(Set(actions) == [.leave])
         #expect(pauses.map(\.name) == ["nas"])
     }

@@ -9,7 +9,7 @@ import Testing
 /// A daemon of another version, or one gone mad: whatever can be read can be shown.
 @Suite("Fuzz: what a daemon says, on a screen", .timeLimit(.minutes(Fuzz.minutes)))
 struct ScreenFuzzTests {
-    @Test("any list, detail, status and event that can be read can be shown")
+    @Test("any list, detail, status, usage and event that can be read can be shown")
     func views() throws {
         let upload = UploadView.sample(
             holds: [HoldView(kind: "destination", since: "2026-11-20T07:59:00.000Z", until: nil, text: "no answer")])
@@ -17,6 +17,18 @@ struct ScreenFuzzTests {
             try JSON.bytes(
                 UploadPage(uploads: [upload, .sample("01JD")], counts: Counts(ongoing: 1), seq: 7, next: nil)),
             try JSON.bytes(UploadDetail(upload: upload, attempts: [])), try JSON.bytes(StatusView.sample),
+            try JSON.bytes(
+                UsageView(
+                    days: [
+                        UsagePeriodView(
+                            name: "2026-11-20", from: "2026-11-20T00:00:00.000Z", until: "2026-11-21T00:00:00.000Z",
+                            bytes: 9, files: 1, parts: [UsagePartView(name: "nas", bytes: 9, files: 1)])
+                    ], months: [], by: "destination",
+                    quotas: [
+                        QuotaView(
+                            place: "policy", text: "20 GB a day", counts: "bytes", network: "any", limit: 20, sent: 9,
+                            reserved: 1, left: 10, from: "2026-11-20T00:00:00.000Z", until: "2026-11-21T00:00:00.000Z")
+                    ])),
             try JSON.bytes(
                 EventView(seq: 1, ts: "2026-11-20T07:59:00.000Z", type: "state", op: upload, detail: ["to": "x"])),
         ]
@@ -41,6 +53,9 @@ struct ScreenFuzzTests {
             if let status = try? JSON.value(StatusView.self, from: round.input) {
                 shown += statusLines(status, console, now: now).count
                 _ = bar(Double(status.bytesDone) / Double(status.bytesTotal), width: 20)
+            }
+            if let usage = try? JSON.value(UsageView.self, from: round.input) {
+                shown += usageLines(usage, console, now: now).isEmpty ? 0 : 1
             }
             if let event = try? JSON.value(EventView.self, from: round.input) {
                 shown += eventLine(event, console, now: now).isEmpty ? 0 : 1

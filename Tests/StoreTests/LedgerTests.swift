@@ -1,7 +1,8 @@
 import Core
-import Store
 import TestKit
 import Testing
+
+@testable import Store
 
 @Suite("Ledger")
 struct LedgerTests {
@@ -144,6 +145,45 @@ struct LedgerTests {
         #expect(try await books.spent(.week(startsOn: .mon)) == 75)
     }
 
+    @Test("what is dated later than now does not count for longer than its hour, once the store was told of the clock")
+    func redated() async throws {
+        let books = try await Books()
+        try await books.store.pay([Payment(Self.nas, Spending(bytes: 70))])
+        books.clocks.step(by: .seconds(-3 * 86_400))
+        try await books.store.redateLedger()
+        #expect(try await books.spent(.hour) == 70)
+        books.clocks.advance(by: .seconds(3600))
+        #expect(try await books.spent(.hour) == 0)
+        // There is nothing more to tell, and nothing is written.
+        _ = await books.store.effort(.runs)
+        try await books.store.redateLedger()
+        let runs = await books.store.effort(.runs)
+        #expect(runs.contains { $0.key.hasPrefix("SELECT 1 FROM usage") && $0.value == 1 })
+        #expect(runs.filter { $0.key.hasPrefix("UPDATE usage") }.values.allSatisfy { $0 == 0 })
+    }
+
+    @Test("a row that a disk has damaged stops nobody from paying, and grants nothing")
+    func damaged() async throws {
+        for (bytes, files) in [(Int64.max, Int64.min), (.min, .max), (-1, -1)] {
+            let books = try await Books()
+            try await books.store.pay([
+                Payment(Self.nas, Spending(bytes: 70, files: 1)), Payment(Self.cloud, Spending(bytes: 70, files: 1)),
+            ])
+            let disk = try Connection(path: books.folder.path.appending("sluice.db"))
+            try disk.execute("UPDATE usage SET bytes = \(bytes), files = \(files)")
+            disk.close()
+            try await books.store.pay([Payment(Self.nas, Spending(bytes: .max, files: .max))])
+            try await books.store.pay([Payment(Self.nas, Spending(bytes: 5, files: 1))])
+            let spent = try await books.store.spent(since: WallTime(milliseconds: 0), destination: "nas")
+            #expect(spent.bytes >= 5 && spent.files >= 1)
+            #expect(try await books.store.spent(since: WallTime(milliseconds: 0), destination: "cloud").bytes >= 0)
+            books.clocks.advance(by: .seconds(60 * 86_400))
+            #expect(try await books.store.tendLedger() == 1)
+            let rows = try await books.store.usage(since: WallTime(milliseconds: 0))
+            #expect(rows.allSatisfy { $0.spending.bytes >= 0 && $0.spending.files >= 0 })
+        }
+    }
+
     @Test("a clock that shows another century for a moment takes nothing away from what counts today")
     func clockAhead() async throws {
         var books = try await Books()
@@ -213,5 +253,23 @@ struct LedgerTests {
         #expect(rows.count == 2 * (41 + 360))
         #expect(try await books.store.tendLedger() == 0)
         #expect(try await books.spent(.month(startsOn: 1)) == 2 * 13)
+    }
+
+    @Test("a database that is given up leaves its ledger to the next: what was reserved in it was sent")
+    func salvaged() async throws {
+        let books = try await Books()
+        try await books.store.pay([
+            Payment(Self.nas, Spending(bytes: 70, files: 2)), Payment(Self.cloud, Spending(bytes: 4)),
+        ])
+        _ = try await books.store.reserve(Reservation(Self.nas, Spending(bytes: 1000)))
+        await books.store.close()
+        let next = try await Store.openNew(
+            books.folder.path, clocks: books.clocks, sorting: .newestFirst, isTrial: true)
+        #expect(try await next.salvageLedger(from: books.folder.path))
+        let start = WallTime(milliseconds: 0)
+        #expect(try await next.spent(since: start, destination: "nas") == Spending(bytes: 1070, files: 2))
+        #expect(try await next.spent(since: start, networks: [.unmetered]) == Spending(bytes: 4))
+        #expect(try await !next.salvageLedger(from: "/nowhere"))
+        try await next.discard()
     }
 }

@@ -1,0 +1,170 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// What is to be counted, and how it is told apart.
+package struct UsageQuery: Sendable, Hashable {
+    /// So many days up to today; 0 for none.
+    package var days = 7
+    /// So many months up to this one; 0 for none.
+    package var months = 3
+    /// `destination`, `folder` or `network`; `nil` for sums alone.
+    package var by: String?
+    /// Only what went there.
+    package var destination: String?
+    /// Only what came from there.
+    package var folder: String?
+
+    /// As long as the ledger reaches back.
+    package static let mostDays = 400
+    package static let mostMonths = 13
+
+    package init() {}
+}
+
+/// What was sent, and how the quotas stand.
+package struct UsageView: Codable, Sendable, Hashable {
+    /// The oldest first.
+    package var days: [UsagePeriodView]
+    package var months: [UsagePeriodView]
+    /// How parts are told apart; absent when they are not.
+    package var by: String?
+    package var quotas: [QuotaView]
+}
+
+package struct UsagePeriodView: Codable, Sendable, Hashable {
+    /// `2026-11-20`, `2026-11`: by the clock on the daemon's wall.
+    package var name: String
+    package var from: String
+    package var until: String
+    package var bytes: Int64
+    package var files: Int64
+    /// The most bytes first; absent when nobody asked for them.
+    package var parts: [UsagePartView]?
+}
+
+package struct UsagePartView: Codable, Sendable, Hashable {
+    /// Empty for what was sent for no file of a folder.
+    package var name: String
+    package var bytes: Int64
+    package var files: Int64
+}
+
+/// One limit of a quota, and what is left of it.
+package struct QuotaView: Codable, Sendable, Hashable {
+    /// `policy`, `destinations.nas`, `folder door`.
+    package var place: String
+    /// In words: `20 GB a day`.
+    package var text: String
+    /// `bytes` or `files`.
+    package var counts: String
+    /// `any` or `metered`.
+    package var network: String
+    package var limit: Int64
+    package var sent: Int64
+    /// For what is under way.
+    package var reserved: Int64
+    package var left: Int64
+    /// When it began to count.
+    package var from: String
+    /// When it begins anew.
+    package var until: String
+}
+
+extension Agent {
+    package func usage(_ query: UsageQuery) async throws -> UsageView {
+        guard (0...UsageQuery.mostDays).contains(query.days) else {
+            throw Refusal(.badRequest, "days is `\(query.days)`; it must be from 0 to \(UsageQuery.mostDays)")
+        }
+        guard (0...UsageQuery.mostMonths).contains(query.months) else {
+            throw Refusal(.badRequest, "months is `\(query.months)`; it must be from 0 to \(UsageQuery.mostMonths)")
+        }
+        let grouping = try query.by.map { word in
+            guard let grouping = UsageGrouping(rawValue: word) else {
+                let words = UsageGrouping.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Refusal(.badRequest, "nothing is told apart by `\(word)`; there are: \(words)")
+            }
+            return grouping
+        }
+        let now = house.clocks.wall()
+        let days = UsageSum.stretches(of: .day, query.days, upTo: now, in: .local)
+        let months = UsageSum.stretches(of: .month(startsOn: 1), query.months, upTo: now, in: .local)
+        let since = [days.first, months.first].compactMap { $0?.lowerBound }.min() ?? now
+        let rows = try await house.store.usage(since: since)
+        try check("destination", query.destination, house.settings.destinations.map(\.name), rows) { $0.destination }
+        try check("folder", query.folder, house.settings.folders.map(\.watch.name), rows) { $0.folder }
+        let meant = rows.filter {
+            (query.destination == nil || $0.account.destination == query.destination)
+                && (query.folder == nil || $0.account.folder == query.folder)
+        }
+        func views(_ stretches: [Range<WallTime>], _ name: (CivilDay) -> String) -> [UsagePeriodView] {
+            UsageSum.sums(of: meant, in: stretches, by: grouping).map { sum in
+                UsagePeriodView(
+                    name: name(Zone.local.reading(at: sum.stretch.lowerBound).day),
+                    from: sum.stretch.lowerBound.description, until: sum.stretch.upperBound.description,
+                    bytes: sum.total.bytes, files: sum.total.files,
+                    parts: grouping == nil
+                        ? nil
+                        : sum.parts.map {
+                            UsagePartView(name: $0.name, bytes: $0.spending.bytes, files: $0.spending.files)
+                        })
+            }
+        }
+        return UsageView(
+            days: views(days) { $0.description }, months: views(months) { String($0.description.dropLast(3)) },
+            by: grouping?.rawValue, quotas: try await quotas(query, now))
+    }
+
+    /// A name that is spelt wrong would look like one for which nothing was sent.
+    private func check(
+        _ what: String, _ name: String?, _ known: [String], _ rows: [UsageRow], _ of: (SpendingAccount) -> String?
+    ) throws {
+        guard let name, !known.contains(name), !rows.contains(where: { of($0.account) == name }) else { return }
+        let near = closest(to: name, among: known)
+        throw Refusal(
+            .notFound, "no \(what) is called `\(printable(name))`" + (near.map { "; did you mean `\($0)`?" } ?? ""))
+    }
+
+    /// Those that count what was asked about.
+    private func quotas(_ query: UsageQuery, _ now: WallTime) async throws -> [QuotaView] {
+        let settings = house.settings
+        var book = QuotaBook(
+            policy: settings.policy.rules,
+            destinations: settings.destinations.filter { query.destination ?? $0.name == $0.name }.map {
+                ($0.name, $0.policy.rules)
+            },
+            folders: settings.folders.filter { query.folder ?? $0.watch.name == $0.watch.name }.map {
+                ($0.watch.name, $0.policy.rules)
+            })
+        var views: [QuotaView] = []
+        for (recount, line) in zip(book.advance(to: now, in: .local), book.lines) {
+            // As it counted when it went: what was unknown then stands there as metered where it counted so.
+            let networks = recount.isMetered ? [.metered] : NetworkClass.counting
+            let spent = try await house.store.spent(
+                since: recount.since, destination: recount.destination, folder: recount.folder, networks: networks)
+            let reserved = try await house.store.reserved(
+                destination: recount.destination, folder: recount.folder, networks: networks)
+            views += line.views(spent, reserved)
+        }
+        return views
+    }
+}
+
+extension QuotaBook.Line {
+    /// One for each of its limits.
+    fileprivate func views(_ spent: Spending, _ reserved: Spending) -> [QuotaView] {
+        guard let stretch else { return [] }
+        let limits = [
+            ("bytes", quota.byteWords, quota.bytes, spent.bytes, reserved.bytes),
+            ("files", quota.fileWords, quota.files, spent.files, reserved.files),
+        ]
+        return limits.compactMap { counts, words, limit, sent, reserved in
+            guard let words, let limit else { return nil }
+            return QuotaView(
+                place: place.words, text: words, counts: counts, network: quota.network.rawValue, limit: limit,
+                sent: sent, reserved: reserved, left: max(0, limit - min(limit, sent) - reserved),
+                from: stretch.lowerBound.description, until: stretch.upperBound.description)
+        }
+    }
+}

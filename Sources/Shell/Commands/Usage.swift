@@ -1,0 +1,60 @@
+internal import Control
+internal import Core
+internal import Daemon
+
+extension Verb {
+    static let usage: Verb = Verb(
+        "usage", "show what was sent, and what is left of each quota",
+        details: [
+            "Counted is what left this machine, with headers, queries and what was sent again. With --days or --months only "
+                + "the days or the months are shown. What is under way counts when it is settled, every few MB."
+        ],
+        options: [
+            Option("days", "N", "the last N days (7)"), Option("months", "N", "the last N months (3)"),
+            Option("by", "WHAT", "told apart by destination, folder or network"),
+            Option("destination", "NAME", "only what went there"),
+            Option("folder", "NAME", "only what came from there"),
+        ] + Option.client,
+        examples: [
+            ("sluice usage", "The last days and months, and the quotas."),
+            ("sluice usage --months 2 --by network", "How much of it went over metered networks."),
+            ("sluice usage --days 1 --json", "Today, for a script."),
+        ]
+    ) { call in
+        let query = try usageQuery(call.arguments)
+        let view = try await call.withClient { try await $0.usage(query) }
+        if call.json {
+            try call.printJSON(view)
+        } else {
+            for line in usageLines(view, call.console, now: call.now()) { try call.console.line(line) }
+        }
+        return .ok
+    }
+}
+
+private func usageQuery(_ arguments: Arguments) throws -> UsageQuery {
+    var query = UsageQuery()
+    func number(_ name: String, _ most: Int) throws -> Int? {
+        guard let text = arguments.text(name) else { return nil }
+        guard let number = Int(text), (1...most).contains(number) else {
+            throw Arguments.usage("--\(name) is from 1 to \(most), not `\(printable(text))`", .usage)
+        }
+        return number
+    }
+    let days = try number("days", UsageQuery.mostDays)
+    let months = try number("months", UsageQuery.mostMonths)
+    if days != nil || months != nil { (query.days, query.months) = (days ?? 0, months ?? 0) }
+    if let word = arguments.text("by") {
+        guard let grouping = UsageGrouping(rawValue: word) else {
+            let words = UsageGrouping.allCases.map(\.rawValue)
+            let near = closest(to: word, among: words)
+            throw Arguments.usage(
+                "--by is \(words.dropLast().joined(separator: ", ")) or \(words.last ?? ""), not `\(printable(word))`"
+                    + (near.map { "; did you mean `\($0)`?" } ?? ""), .usage)
+        }
+        query.by = grouping.rawValue
+    }
+    query.destination = arguments.text("destination")
+    query.folder = arguments.text("folder")
+    return query
+}

@@ -1,0 +1,83 @@
+package import Core
+
+extension Store {
+    /// Takes over what the ledger of a database tells that is given up: a quota does not begin anew because a disk was damaged.
+    /// What is reserved there was sent. Each row is checked before it counts.
+    ///
+    /// - Returns: Whether it could be read to its end.
+    package func salvageLedger(from old: FilePath) async throws -> Bool {
+        let reading: Connection
+        do { reading = try Connection(path: old.appending(StateFiles.database), asEvidence: true) } catch {
+            return false
+        }
+        defer { reading.close() }
+        var isWhole = true
+        for backwards in [false, true] {
+            let (rows, isRead) = Self.rows(reading, backwards: backwards)
+            try await change { connection in
+                for row in rows {
+                    try connection.run("INSERT OR IGNORE INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row)
+                }
+            }
+            if isRead { break }
+            // The damage is passed from the other end.
+            isWhole = false
+        }
+        let (steps, isRead) = Self.steps(reading)
+        try await pay(steps)
+        return isWhole && isRead
+    }
+
+    private static func rows(_ reading: Connection, backwards: Bool) -> ([[Connection.Value]], Bool) {
+        let order = backwards ? "DESC" : "ASC"
+        var rows: [[Connection.Value]] = []
+        do {
+            try reading.query(
+                "SELECT hour, ends, destination, folder, network, bytes, files, counted FROM usage ORDER BY hour \(order)"
+            ) { row throws(StoreError) in
+                while try row.next() {
+                    guard let account = account(row, 2), let spending = spending(row, 5) else { continue }
+                    // Some day of some calendar, if not one of these.
+                    let (hour, ends) = (row.integer(0), row.integer(1))
+                    guard hour >= 0, ends > hour, ends - hour <= 2 * 86_400_000 else { continue }
+                    rows.append([
+                        .integer(hour), .integer(ends), .text(account.destination), .text(account.folder ?? ""),
+                        .text(account.network.rawValue), .integer(spending.bytes), .integer(spending.files),
+                        .init(row.optionalInteger(7)),
+                    ])
+                }
+            }
+            return (rows, true)
+        } catch {
+            // What was read up to there counts.
+            return (rows, false)
+        }
+    }
+
+    private static func steps(_ reading: Connection) -> ([Payment], Bool) {
+        var steps: [Payment] = []
+        do {
+            try reading.query("SELECT destination, folder, network, bytes, files FROM usage_step") {
+                row throws(StoreError) in
+                while try row.next() {
+                    guard let account = account(row, 0), let spending = spending(row, 3) else { continue }
+                    steps.append(Payment(account, spending))
+                }
+            }
+            return (steps, true)
+        } catch {
+            return (steps, false)
+        }
+    }
+
+    private static func account(_ row: Connection.Row, _ column: Int32) -> SpendingAccount? {
+        let (destination, folder) = (row.text(column), row.text(column + 1))
+        guard !destination.isEmpty, let network = NetworkClass(rawValue: row.text(column + 2)) else { return nil }
+        return SpendingAccount(destination: destination, folder: folder.isEmpty ? nil : folder, network: network)
+    }
+
+    private static func spending(_ row: Connection.Row, _ column: Int32) -> Spending? {
+        let spending = Spending(bytes: row.integer(column), files: row.integer(column + 1))
+        return spending.bytes >= 0 && spending.files >= 0 ? spending : nil
+    }
+}

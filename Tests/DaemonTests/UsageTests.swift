@@ -1,0 +1,99 @@
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Usage in the daemon", .timeLimit(.minutes(Patience.minutes(1))))
+struct UsageTests {
+    @Test("what was sent is shown by day and month, told apart as asked, and beside it how the quotas stand")
+    func usage() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks) { settings in
+            settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000, files: 9)])
+            settings.folders[0].policy.rules = PolicyRules(quotas: [Quota(period: .hour, bytes: 50, network: .metered)])
+        }
+        let id = try await scene.add("a.mp4")
+        try await scene.reach(.completed, [id])
+        let store = scene.agent.house.store
+        let account = SpendingAccount(destination: "old", folder: nil, network: .unmetered)
+        let metered = SpendingAccount(destination: "nas", folder: "cam", network: .metered)
+        try await store.pay(
+            [Payment(account, Spending(bytes: 360)), Payment(metered, Spending(bytes: 40))],
+            reserving: [Reservation(account, Spending(bytes: 30))])
+        var query = UsageQuery()
+        query.by = "destination"
+        let view = try await scene.agent.usage(query)
+        #expect(view.days.count == 7)
+        #expect(view.months.count == 3)
+        let sent = try #require(view.days.last)
+        #expect(sent.name == LocalTime(clocks.wall()).date)
+        #expect(view.months.last?.name == String(sent.name.dropLast(3)))
+        #expect(sent.parts?.map(\.name) == ["old", "nas"])
+        #expect(sent.bytes == 400)
+        #expect(sent.files == 1)
+        #expect(view.months.last?.bytes == 400)
+        #expect(view.days.first?.bytes == 0)
+        #expect(view.quotas.map(\.place) == ["policy", "policy", "folder cam"])
+        #expect(view.quotas.map(\.text) == ["1 kB a day", "9 files a day", "50 B an hour over metered networks"])
+        // The file went to a place on this machine, which no quota counts.
+        #expect(view.quotas.map(\.sent) == [400, 0, 40])
+        #expect(view.quotas.map(\.reserved) == [30, 0, 0])
+        #expect(view.quotas.map(\.left) == [570, 9, 10])
+        #expect(view.quotas[0].until == view.days.last?.until)
+        query.by = nil
+        query.folder = "cam"
+        let folder = try await scene.agent.usage(query)
+        #expect(folder.days.last?.bytes == 40)
+        #expect(folder.days.last?.parts == nil)
+        query.folder = "solo"
+        #expect(try await scene.agent.usage(query).quotas.map(\.place) == ["policy", "policy"])
+        // One that is in the ledger alone is known, too.
+        query.folder = nil
+        query.destination = "old"
+        #expect(try await scene.agent.usage(query).days.last?.bytes == 360)
+        try await scene.stop()
+    }
+
+    @Test("once a day the upkeep makes days of hours that are long ago")
+    func upkeep() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks)
+        let store = scene.agent.house.store
+        let account = SpendingAccount(destination: "nas", folder: "cam", network: .any)
+        let hour = Period.hour.interval(around: clocks.wall(), in: .local).lowerBound
+        let day = Period.day.interval(around: clocks.wall().advanced(by: .seconds(50 * 86_400)), in: .local).lowerBound
+        try await store.pay([Payment(account, Spending(bytes: 400))])
+        #expect(try await store.usage(since: WallTime(milliseconds: 0)).map(\.at) == [hour])
+        clocks.advance(by: .seconds(50 * 86_400))
+        scene.agent.house.upkeepBell.ring()
+        try await eventually("the hour became its day") {
+            try await store.usage(since: WallTime(milliseconds: 0)).map(\.at)
+                == [Period.day.interval(around: hour, in: .local).lowerBound]
+        }
+        #expect(try await store.spent(since: day) == .none)
+        try await scene.stop()
+    }
+
+    @Test("what nobody knows is refused, with what was meant")
+    func refused() async throws {
+        let scene = try await AgentScene()
+        func message(_ change: (inout UsageQuery) -> Void) async throws -> String {
+            var query = UsageQuery()
+            change(&query)
+            do { _ = try await scene.agent.usage(query) } catch let refusal as Refusal { return refusal.message }
+            return ""
+        }
+        #expect(try await message { $0.destination = "nass" } == "no destination is called `nass`; did you mean `nas`?")
+        #expect(try await message { $0.folder = "garden" } == "no folder is called `garden`")
+        #expect(
+            try await message { $0.by = "day" }
+                == "nothing is told apart by `day`; there are: destination, folder, network")
+        #expect(try await message { $0.days = 401 } == "days is `401`; it must be from 0 to 400")
+        #expect(try await message { $0.months = -1 } == "months is `-1`; it must be from 0 to 13")
+        try await scene.stop()
+    }
+}
