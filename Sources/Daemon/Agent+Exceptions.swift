@@ -111,7 +111,8 @@ extension Agent {
         let now = house.clocks.wall()
         guard let rate = request.rate else {
             return try await put(
-                [ExceptionRecord(scope: .all, name: "", kind: .rate(0), since: now, until: now, who: who)], isOver: true)
+                [ExceptionRecord(scope: .all, name: "", kind: .rate(0), since: now, until: now, who: who)], isOver: true
+            )
         }
         guard rate >= 0, let duration = request.duration, (1...Self.longest).contains(duration) else {
             throw Refusal(.badRequest, "a limit takes a rate, and a length of time of up to a year")

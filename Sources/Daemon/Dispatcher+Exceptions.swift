@@ -56,7 +56,8 @@ extension Dispatcher {
         }
         if going.isEmpty { return nil }
         // Folders that are no longer configured have uploads as well.
-        let all = Set(house.settings.folders.map(\.watch.name) + (try await house.store.folders(waitingFor: destination)))
+        let all = Set(
+            house.settings.folders.map(\.watch.name) + (try await house.store.folders(waitingFor: destination)))
         return (free, Array(all.subtracting(going)))
     }
 

@@ -169,15 +169,18 @@ actor Dispatcher {
             // What goes without its own excuse goes in its turn.
             if case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world) { continue }
             origin.excused.formUnion(excuses)
-            guard case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world) else { continue }
+            guard case .go = admission.verdict(for: remote(upload.destination), from: origin, in: world) else {
+                continue
+            }
             let before = stops
             let purse = purse(for: upload.destination, excusing: excuses)
             var claims: [Claim] = []
             do {
                 defer { purse.took(claims) }
-                claims = try await house.store.claim(
-                    only: id, skippingDuplicatesOf: alike, reserving: { purse.reserve($0) }
-                ).map { [$0] } ?? []
+                claims =
+                    try await house.store.claim(
+                        only: id, skippingDuplicatesOf: alike, reserving: { purse.reserve($0) }
+                    ).map { [$0] } ?? []
             }
             for claim in try await fit(claims, purse, before) {
                 start([claim], isBundle: false, upload.destination, destination, purse)

@@ -84,7 +84,8 @@ final class Purse: Sendable {
             let folder = claim.upload.folder
             lane.accounts[claim.upload.id] = Account(
                 key(folder, passage), kind(folder, passage), size: max(0, claim.asset.stagedSize - claim.upload.acked),
-                step: claim.step, isExcused: origin(folder).excused.contains(.quota), isFree: passage.ledger == .local, countsNotes: countsNotes, in: ledger)
+                step: claim.step, isExcused: origin(folder).excused.contains(.quota), isFree: passage.ledger == .local,
+                countsNotes: countsNotes, in: ledger)
         }
         if claims.count == 1 { lane.account = lane.accounts.values.first }
         return (lane, passage)

@@ -74,7 +74,10 @@ extension Store {
                 count += 1
                 try self.note(
                     "allowed", exception.scope == .upload ? exception.name : nil,
-                    ["scope": exception.scope.rawValue, "name": exception.name, "kind": exception.word, "until": "over"])
+                    [
+                        "scope": exception.scope.rawValue, "name": exception.name, "kind": exception.word,
+                        "until": "over",
+                    ])
             }
             return count
         }
@@ -84,7 +87,8 @@ extension Store {
     package func exceptions() throws -> [ExceptionRecord] {
         try connection.all("SELECT scope, name, kind, since, until, who, value FROM exception") { row in
             let kind =
-                Excuse(rawValue: row.text(2)).map { ExceptionRecord.Kind.excuse($0) } ?? .rate(row.optionalInteger(6) ?? 0)
+                Excuse(rawValue: row.text(2)).map { ExceptionRecord.Kind.excuse($0) }
+                ?? .rate(row.optionalInteger(6) ?? 0)
             return ExceptionRecord(
                 scope: ExceptionRecord.Scope(rawValue: row.text(0)) ?? .all, name: row.text(1), kind: kind,
                 since: WallTime(milliseconds: row.integer(3)), until: WallTime(milliseconds: row.integer(4)),

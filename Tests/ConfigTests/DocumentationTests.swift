@@ -86,7 +86,7 @@ struct DocumentationTests {
         "each example loads without a warning",
         arguments: [
             "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
-            "without-copies.yaml", "by-the-clock.yaml",
+            "without-copies.yaml", "by-the-clock.yaml", "metered.yaml",
         ])
     func examples(_ name: String) throws {
         let loaded = try Settings.load(
@@ -99,7 +99,8 @@ struct DocumentationTests {
     func allExamples() throws {
         #expect(
             try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }.sorted() == [
-                "by-the-clock.yaml", "cameras.yaml", "move-after-upload.yaml", "nas-folder.yaml", "sluice.yaml",
+                "by-the-clock.yaml", "cameras.yaml", "metered.yaml", "move-after-upload.yaml", "nas-folder.yaml",
+                "sluice.yaml",
                 "two-destinations.yaml",
                 "without-copies.yaml",
             ])

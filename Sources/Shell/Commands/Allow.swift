@@ -47,7 +47,7 @@ extension Verb {
         ],
         options: [Option("for", "TIME", "for 30m, 2h, 1d …")] + Option.client,
         examples: [
-            ("sluice limit \"500 kB/s\" --for 2h", "While somebody is in a meeting."),
+            ("sluice limit 500kB/s --for 2h", "While somebody is in a meeting."),
             ("sluice limit off", "The meeting is over."),
         ]
     ) { call in
@@ -58,7 +58,8 @@ extension Verb {
             request = LimitRequest(rate: nil, duration: nil)
         } else {
             guard let rate = readRate(written) else {
-                throw Arguments.usage("takes a rate like `2 MB/s` or `500 kB/s`, or `off`, not `\(printable(written))`", .limit)
+                throw Arguments.usage(
+                    "takes a rate like `2 MB/s` or `500 kB/s`, or `off`, not `\(printable(written))`", .limit)
             }
             guard let duration else { throw Arguments.usage("say for how long, like --for 2h", .limit) }
             request = LimitRequest(rate: rate, duration: duration)
