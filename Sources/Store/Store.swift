@@ -47,6 +47,8 @@ package actor Store {
     /// The last event committed.
     package private(set) var seq: Int64 = 0
     var sorting: UploadSort
+    /// Whose turn it is, by destination.
+    var turns: [String: FolderTurns] = [:]
     /// Everything that waits is sorted so; not while a change of the order is on its way, or has ended half way.
     var isSorted = false
 

@@ -95,7 +95,7 @@ struct Canonical {
 
     private static func overrides(_ policy: PolicyOverrides) -> [String] {
         (policy.concurrency.map { ["concurrency: \($0)"] } ?? []) + (policy.retry.map { ["retry: \(retry($0))"] } ?? [])
-            + rules(policy.rules)
+            + (policy.order.map { ["order: \($0.rawValue)"] } ?? []) + rules(policy.rules)
     }
 
     private static func rules(_ rules: PolicyRules) -> [String] {
