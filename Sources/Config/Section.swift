@@ -76,7 +76,9 @@ struct Section: Sendable {
 
     private static let retryKeys = ["first", "max", "attempts"]
     /// What `policy`, each destination and each folder may say.
-    private static let rules = ["windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas"]
+    private static let rules = [
+        "windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas", "expires_after",
+    ]
     private static let laterPolicy = ["limit", "power"]
 
     static let all: [Section] = [

@@ -134,6 +134,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("metered", old.metered != new.metered),
             ("metered_unknown", old.meteredUnknown != new.meteredUnknown),
             ("networks", old.networks != new.networks), ("quotas", old.quotas != new.quotas),
+            ("expires_after", old.expiresAfter != new.expiresAfter),
         ]
     }
 }

@@ -129,7 +129,7 @@ extension Dispatcher {
         let change = admission.nextChange(
             house.settings.destinations.map { remote($0.name) }, house.settings.folders.map { origin($0.watch.name) },
             in: world)
-        waits += (pauses.compactMap(\.until) + [change].compactMap { $0 }).map {
+        waits += (pauses.compactMap(\.until) + [change, expiryLook].compactMap { $0 }).map {
             .milliseconds($0.milliseconds - wall.milliseconds)
         }
         return waits.min().map { max($0, .milliseconds(10)) }
@@ -158,6 +158,7 @@ extension Dispatcher {
     }
 
     func clockWasSet() async {
+        expiryLook = nil
         do { try await reconsider() } catch {
             house.log.debug("waits go on as they were", ["reason": "\(error)"])
         }

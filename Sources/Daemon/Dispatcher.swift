@@ -17,7 +17,10 @@ actor Dispatcher {
     /// When the last pass began.
     var lookedAt = MonotonicTime(nanoseconds: 0)
     var pauses: [PauseRecord] = []
-    var trust = ClockTrust(oldest: Zone.utc.start(of: sluiceIsYoungerThan))
+    static let oldestClock = Zone.utc.start(of: sluiceIsYoungerThan)
+    var trust = ClockTrust(oldest: oldestClock)
+    /// Nothing gets too old before; `nil`: nobody has looked yet, or may have.
+    var expiryLook: WallTime?
     /// What is wrong with the clock, and was said.
     var clockTrouble: Hold?
     /// Destinations to which no byte may go.
@@ -104,6 +107,7 @@ actor Dispatcher {
         lookedAt = house.clocks.monotonic()
         try await expirePauses()
         lookAtClock()
+        try await expire()
         try await house.ledger.look()
         setLimits()
         stopForbidden()
@@ -266,6 +270,7 @@ actor Dispatcher {
     /// credential was refused is tried again: it may be a new one.
     func take(_ setup: Setup, changed: Set<String>) async {
         house.replace(setup)
+        expiryLook = nil
         stops += 1
         for transfer in transfers.values where changed.contains(transfer.destination) {
             transfer.task.cancel()

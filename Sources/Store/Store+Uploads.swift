@@ -268,7 +268,9 @@ extension Store {
     // MARK: Inside a transaction
 
     /// The one place where an upload changes its state.
-    func move(_ upload: UploadRecord, by event: UploadEvent) throws {
+    ///
+    /// - Parameter reason: A code, told with the event.
+    func move(_ upload: UploadRecord, by event: UploadEvent, because reason: String? = nil) throws {
         // Read anew: the record may be older than a change in the same transaction.
         let word = try connection.first("SELECT state FROM upload WHERE id = ?1", [.text(upload.id)]) { $0.text(0) }
         guard let now = word.flatMap({ UploadState(rawValue: $0) }), let next = now.after(event) else { return }
@@ -280,7 +282,9 @@ extension Store {
             leased_at = CASE WHEN ?2 = 'uploading' THEN leased_at END WHERE id = ?1
             """,
             [.text(upload.id), .text(next.rawValue), isOver ? .integer(clocks.wall().milliseconds) : .null])
-        try note(isOver ? next.rawValue : "state", upload.id, ["from": now.rawValue, "to": next.rawValue])
+        var detail = ["from": now.rawValue, "to": next.rawValue]
+        detail["reason"] = reason
+        try note(isOver ? next.rawValue : "state", upload.id, detail)
         if isOver { try noteDue(upload.asset) }
     }
 

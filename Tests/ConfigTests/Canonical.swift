@@ -114,6 +114,7 @@ struct Canonical {
         if let unknown = rules.meteredUnknown { keys.append("metered_unknown: \(unknown.rawValue)") }
         add("networks", rules.networks.map(\.yaml))
         add("quotas", rules.quotas.map(quota))
+        if let age = rules.expiresAfter { keys.append("expires_after: \(time(age))") }
         return keys
     }
 
