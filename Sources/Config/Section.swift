@@ -25,7 +25,8 @@ struct Section: Sendable {
         keys: [
             "name", "path", "recursive", "include", "exclude", "settle", "existing", "empty", "duplicates",
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
-            "retry", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging", "export",
+            "retry", "order", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging",
+            "export",
             "removable",
         ] + rules,
         later: laterPolicy,
@@ -46,7 +47,7 @@ struct Section: Sendable {
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
-        path: "destinations.*", keys: ["type", "concurrency", "retry"] + rules,
+        path: "destinations.*", keys: ["type", "concurrency", "retry", "order"] + rules,
         later: ["taken"] + laterPolicy)
     static let destinationRetry = Section(path: "destinations.*.retry", keys: retryKeys)
     static let policy = Section(
@@ -75,7 +76,9 @@ struct Section: Sendable {
 
     private static let retryKeys = ["first", "max", "attempts"]
     /// What `policy`, each destination and each folder may say.
-    private static let rules = ["windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas"]
+    private static let rules = [
+        "windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas", "expires_after",
+    ]
     private static let laterPolicy = ["limit", "power"]
 
     static let all: [Section] = [

@@ -97,18 +97,11 @@ package struct DestinationSettings: Hashable, Sendable {
 
 /// Global policy, defaults filled in.
 package struct PolicySettings: Hashable, Sendable {
-    package enum Order: String, Hashable, Sendable, CaseIterable {
-        case newestFirst = "newest-first"
-        case oldestFirst = "oldest-first"
-        case smallestFirst = "smallest-first"
-        case largestFirst = "largest-first"
-    }
-
     /// Uploads at the same time, over all destinations.
     package var total: Int
     /// Uploads at the same time to one destination.
     package var perDestination: Int
-    package var order: Order
+    package var order: UploadOrdering
     package var retry: Backoff
     package var rules = PolicyRules()
 }
@@ -118,6 +111,8 @@ package struct PolicyOverrides: Hashable, Sendable {
     /// For a destination: uploads to it at the same time. For a folder: uploads from it at the same time.
     package var concurrency: Int?
     package var retry: Backoff?
+    /// A folder's own counts before a destination's.
+    package var order: UploadOrdering?
     package var rules = PolicyRules()
 }
 

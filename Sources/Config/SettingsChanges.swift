@@ -125,7 +125,7 @@ package struct SettingsChanges: Hashable, Sendable {
 
     private static func keys(_ old: PolicyOverrides, _ new: PolicyOverrides) -> [String] {
         (old.concurrency != new.concurrency ? ["concurrency"] : []) + (old.retry != new.retry ? ["retry"] : [])
-            + rules(old.rules, new.rules).filter(\.differs).map(\.key)
+            + (old.order != new.order ? ["order"] : []) + rules(old.rules, new.rules).filter(\.differs).map(\.key)
     }
 
     private static func rules(_ old: PolicyRules, _ new: PolicyRules) -> [(key: String, differs: Bool)] {
@@ -134,6 +134,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("metered", old.metered != new.metered),
             ("metered_unknown", old.meteredUnknown != new.meteredUnknown),
             ("networks", old.networks != new.networks), ("quotas", old.quotas != new.quotas),
+            ("expires_after", old.expiresAfter != new.expiresAfter),
         ]
     }
 }

@@ -70,7 +70,9 @@ struct SettingsReading {
         PolicyRules(
             windows: windows(fields), bandwidth: bandwidth(fields), metered: metered(fields),
             meteredUnknown: fields.take("metered_unknown", as: .choice)?.value, networks: networks(fields),
-            quotas: quotas(fields))
+            quotas: quotas(fields),
+            expiresAfter: fields.take("expires_after", as: .duration(.seconds(60) ... .seconds(10 * 366 * 86_400)))?
+                .value)
     }
 
     /// - Parameter otherwise: For what the section does not set.

@@ -42,6 +42,12 @@ package struct TransferRoom: Sendable {
         bundling.map { !isBegun && size <= $0.largest && !counted.contains(folder) } ?? false
     }
 
+    /// Whether this file would go into the bundle that is being filled.
+    package func joins(size: Int64, isBegun: Bool, of folder: String) -> Bool {
+        guard let bundling, !isClosed, isBundled(size: size, isBegun: isBegun, of: folder) else { return false }
+        return bundle.files > 0 && bundle.files < bundling.files && size <= bundling.bytes - bundle.bytes
+    }
+
     /// Whether this file may be taken too; counts it then.
     package mutating func takes(size: Int64, isBegun: Bool, of folder: String) -> Bool {
         if isClosed { return false }
@@ -49,18 +55,13 @@ package struct TransferRoom: Sendable {
             guard used == 0 else { return false }
             isClosed = true
         }
-        guard let bundling, isBundled(size: size, isBegun: isBegun, of: folder) else {
-            guard used < slots else { return false }
-            used += 1
-            return true
-        }
-        if bundle.files > 0, bundle.files < bundling.files, size <= bundling.bytes - bundle.bytes {
+        if joins(size: size, isBegun: isBegun, of: folder) {
             bundle = (bundle.files + 1, bundle.bytes + size)
             return true
         }
         guard used < slots else { return false }
         used += 1
-        bundle = (1, size)
+        if isBundled(size: size, isBegun: isBegun, of: folder) { bundle = (1, size) }
         return true
     }
 

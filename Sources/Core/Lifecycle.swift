@@ -10,7 +10,7 @@ package enum UploadState: String, Hashable, Sendable, Codable, CaseIterable {
     case completed
     /// Refused for its own sake. A person decides what is next.
     case failed
-    /// Ended by a person.
+    /// Ended by a person, or for its age.
     case cancelled
 
     package var isTerminal: Bool { self == .completed || self == .failed || self == .cancelled }
@@ -129,12 +129,18 @@ package enum ReleaseVerdict: Hashable, Sendable {
     case release
     /// Every upload was cancelled: the copy goes, the source stays.
     case dropCopy
+    /// One has expired: the copy goes, and the source stays for good, whatever the others have verified.
+    case keepSource
 
     /// Source and staged copy go when every upload is completed or cancelled and at least one is completed; a failed
     /// one keeps both.
-    package init(uploads: some Collection<UploadState>) {
+    ///
+    /// - Parameter hasExpired: One of the cancelled ones was not sent for its age, which nobody has asked for by name.
+    package init(uploads: some Collection<UploadState>, hasExpired: Bool = false) {
         if uploads.isEmpty || uploads.contains(where: { !$0.isTerminal || $0 == .failed }) {
             self = .keepBoth
+        } else if hasExpired {
+            self = .keepSource
         } else {
             self = uploads.contains(.completed) ? .release : .dropCopy
         }

@@ -12,10 +12,13 @@ package struct PolicyRules: Hashable, Sendable {
     package var networks: [NetworkRule]
     /// Nothing goes of which one of them is used up; ``QuotaBook`` counts.
     package var quotas: [Quota]
+    /// What was found longer ago is not sent any more; the shortest of the three places counts (``Expiry``).
+    package var expiresAfter: Duration?
 
     package init(
         windows: [Window] = [], bandwidth: [RateRule] = [], metered: MeteredRule? = nil,
-        meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = [], quotas: [Quota] = []
+        meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = [], quotas: [Quota] = [],
+        expiresAfter: Duration? = nil
     ) {
         self.windows = windows
         self.bandwidth = bandwidth
@@ -23,6 +26,7 @@ package struct PolicyRules: Hashable, Sendable {
         self.meteredUnknown = meteredUnknown
         self.networks = networks
         self.quotas = quotas
+        self.expiresAfter = expiresAfter
     }
 
     /// How fast bytes may go, always or while a window is open.
@@ -40,7 +44,7 @@ package struct PolicyRules: Hashable, Sendable {
 
     /// Nothing of it depends on what the clock on the wall shows.
     package var isTimeless: Bool {
-        windows.isEmpty && bandwidth.allSatisfy { $0.window == nil } && quotas.isEmpty
+        windows.isEmpty && bandwidth.allSatisfy { $0.window == nil } && quotas.isEmpty && expiresAfter == nil
     }
 
     private var opening: Timetable<Bool> { Timetable(anyOf: windows) }

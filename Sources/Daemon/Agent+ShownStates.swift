@@ -8,7 +8,7 @@ extension Agent {
     static let shownStates: [String: [UploadState]] = [
         "settling": [.staging], "staging": [.staging], "queued": [.queued], "waiting": [.staging, .queued],
         "opening": [.uploading], "uploading": [.uploading], "finishing": [.uploading],
-        "paused": [.staging, .queued],
+        "paused": [.staging, .queued], "expired": [.cancelled],
     ]
 
     /// Views in one turn: a thousand of them would take ten MiB.

@@ -51,7 +51,7 @@ extension Agent {
         // A failure that was overcome is history, shown by the attempts.
         let showsFailure =
             upload.state == .failed || (!upload.state.isTerminal && upload.state != .uploading)
-            || upload.state == .cancelled && row.failure?.code == UploadRun.sourceChanged
+            || upload.state == .cancelled && row.failure?.code == UploadRun.sourceChanged || row.isExpired
         return UploadView(
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
             destination: upload.destination, path: asset.path.display, name: asset.identity.relative.name.display,
@@ -73,6 +73,7 @@ extension Agent {
         case .uploading: live?.phase.rawValue ?? "opening"
         case .staging where row.asset.state == .unsettled: "settling"
         case .staging, .queued: holds.isEmpty ? row.upload.state.rawValue : "waiting"
+        case .cancelled where row.isExpired: Expiry.code
         case .completed, .failed, .cancelled: row.upload.state.rawValue
         }
     }

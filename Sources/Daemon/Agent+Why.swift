@@ -59,6 +59,8 @@ extension Agent {
         case "failed":
             return "it was refused: \(view.error?.message ?? "nobody knows why"); `sluice retry \(view.id)` tries again"
         case "cancelled": return "somebody cancelled it; `sluice retry \(view.id)` takes it up again"
+        case "expired":
+            return "\(view.error?.message ?? "it waited for too long"); `sluice retry \(view.id)` sends it after all"
         case "settling": return "it changed after it was taken, and waits until it settles again"
         case "staging":
             return view.staging == nil ? "it waits for its turn to be copied" : "it is being copied into staging"

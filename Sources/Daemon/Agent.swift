@@ -52,7 +52,7 @@ package final class Agent: Sendable {
         let staging = stagingArea(settings.staging)
         // With copies there, a database that is missing is a loss and no beginning.
         let store = try await Store.open(
-            settings.state, clocks: clocks, sorting: sorting(settings.policy.order),
+            settings.state, clocks: clocks, sorting: sorting(settings),
             copies: { try staging.copies().count })
         try await blocking { try staging.prepare() }
         let house = House(
@@ -254,13 +254,13 @@ package final class Agent: Sendable {
         StagingArea(folder: settings.path, method: method(settings.copy))
     }
 
-    static func sorting(_ order: PolicySettings.Order) -> UploadSort {
-        switch order {
-        case .newestFirst: .newestFirst
-        case .oldestFirst: .oldestFirst
-        case .smallestFirst: .smallestFirst
-        case .largestFirst: .largestFirst
+    static func sorting(_ settings: Settings) -> UploadSort {
+        func own(_ all: [(name: String, policy: PolicyOverrides)]) -> [String: UploadOrdering] {
+            Dictionary(all.compactMap { one in one.policy.order.map { (one.name, $0) } }, uniquingKeysWith: { $1 })
         }
+        return UploadSort(
+            settings.policy.order, destinations: own(settings.destinations.map { ($0.name, $0.policy) }),
+            folders: own(settings.folders.map { ($0.watch.name, $0.policy) }))
     }
 
     static func method(_ copy: StagingSettings.Copy) -> StagingArea.Method {

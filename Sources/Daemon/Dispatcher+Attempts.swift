@@ -104,6 +104,8 @@ extension Dispatcher {
         if state?.isTerminal ?? true { strikes[claim.upload.id] = nil }
         if state?.isTerminal == true { house.releaseBell.ring() }
         if state == .staging { house.stagerBell.ring() }
+        // It waits again, and may have got too old meanwhile.
+        if state?.isTerminal == false { expiryLook = nil }
     }
 
     /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.

@@ -131,7 +131,7 @@ extension Dispatcher {
             house.settings.destinations.map { remote($0.name) }, house.settings.folders.map { origin($0.watch.name) },
             in: world)
         let ends = pauses.compactMap(\.until) + exceptions.map(\.until)
-        waits += (ends + [change].compactMap { $0 }).map {
+        waits += (ends + [change, expiryLook].compactMap { $0 }).map {
             .milliseconds($0.milliseconds - wall.milliseconds)
         }
         return waits.min().map { max($0, .milliseconds(10)) }
@@ -160,6 +160,7 @@ extension Dispatcher {
     }
 
     func clockWasSet() async {
+        expiryLook = nil
         do { try await reconsider() } catch {
             house.log.debug("waits go on as they were", ["reason": "\(error)"])
         }

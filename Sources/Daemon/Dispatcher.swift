@@ -19,7 +19,10 @@ actor Dispatcher {
     var pauses: [PauseRecord] = []
     /// What a person has said to be otherwise for a while.
     var exceptions: [ExceptionRecord] = []
-    var trust = ClockTrust(oldest: Zone.utc.start(of: sluiceIsYoungerThan))
+    static let oldestClock = Zone.utc.start(of: sluiceIsYoungerThan)
+    var trust = ClockTrust(oldest: oldestClock)
+    /// Nothing gets too old before; `nil`: nobody has looked yet, or may have.
+    var expiryLook: WallTime?
     /// What is wrong with the clock, and was said.
     var clockTrouble: Hold?
     /// Destinations to which no byte may go.
@@ -107,6 +110,7 @@ actor Dispatcher {
         try await expirePauses()
         try await expireExceptions()
         lookAtClock()
+        try await expire()
         try await house.ledger.look()
         setLimits()
         stopForbidden()
@@ -316,6 +320,7 @@ actor Dispatcher {
     /// credential was refused is tried again: it may be a new one.
     func take(_ setup: Setup, changed: Set<String>) async {
         house.replace(setup)
+        expiryLook = nil
         stops += 1
         for transfer in transfers.values where changed.contains(transfer.destination) {
             transfer.task.cancel()

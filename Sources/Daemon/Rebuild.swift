@@ -44,7 +44,7 @@ package final class Rebuild: Sendable {
         }
         let staging = Agent.stagingArea(settings.staging)
         let store = try await Store.openNew(
-            state, clocks: clocks, sorting: Agent.sorting(settings.policy.order), isTrial: options.isTrial)
+            state, clocks: clocks, sorting: Agent.sorting(settings), isTrial: options.isTrial)
         do {
             let transport = Transport()
             var setup = Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall())

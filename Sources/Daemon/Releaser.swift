@@ -75,20 +75,25 @@ actor Releaser {
         case nothing
         /// The source stays where it is, or is gone, which is to be recorded unless that was done.
         case dropCopy(SourceState?)
+        /// The source stays, whatever becomes of others that were kept.
+        case keepSource
         case take(SourceRelease.Act)
     }
 
     private func release(_ found: [(asset: AssetRecord, verdict: ReleaseVerdict)]) async throws {
         var alone: [(AssetRecord, SourceRelease.Act)] = []
         var together: [(asset: AssetRecord, source: SourceState?)] = []
+        var expired: [(asset: AssetRecord, source: SourceState?)] = []
         for (asset, verdict) in found {
             switch matter(asset, verdict) {
             case .nothing: try await house.store.notDue(asset.id)
             case .dropCopy(let state): together.append((asset, state))
+            case .keepSource: expired.append((asset, .kept))
             case .take(let act): alone.append((asset, act))
             }
         }
         try await dropCopies(together)
+        try await dropCopies(expired, note: "an upload of it has expired")
         for start in stride(from: 0, to: alone.count, by: Self.width) where !Task.isCancelled {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (asset, act) in alone[start..<min(start + Self.width, alone.count)] {
@@ -103,6 +108,8 @@ actor Releaser {
         switch verdict {
         case .keepBoth: return .nothing
         case .dropCopy: return .dropCopy(nil)
+        case .keepSource:
+            return asset.sourceState == .released || asset.sourceState == .kept ? .dropCopy(nil) : .keepSource
         case .release:
             if asset.sourceState == .released || asset.sourceState == .kept { return .dropCopy(nil) }
             switch asset.action {
@@ -113,11 +120,13 @@ actor Releaser {
         }
     }
 
-    private func dropCopies(_ ends: [(asset: AssetRecord, source: SourceState?)]) async throws {
+    private func dropCopies(
+        _ ends: [(asset: AssetRecord, source: SourceState?)], note: String? = nil
+    ) async throws {
         if ends.isEmpty { return }
         let (staging, names) = (house.staging, ends.map(\.asset.stagedName))
         try await blocking { for name in names { try staging.remove(name) } }
-        try await house.store.finishReleases(ends.map { ($0.asset.id, $0.source) })
+        try await house.store.finishReleases(ends.map { ($0.asset.id, $0.source) }, note: note)
         for (asset, _) in ends { deferred[asset.id] = nil }
         house.stagerBell.ring()
         if ends.contains(where: { $0.source == .kept }) { house.roomBell.ring() }

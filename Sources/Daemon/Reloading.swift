@@ -100,7 +100,7 @@ extension Agent {
         if !errors.isEmpty { return ReloadView(applied: false, errors: errors, warnings: warnings) }
         do {
             let first = try await foldersOfFirstWatch(new)
-            try await house.store.sort(by: Self.sorting(new.policy.order))
+            try await house.store.sort(by: Self.sorting(new))
             firstWatch.withLock { $0 = first }
         } catch {
             throw Refusal(.unavailable, "the state cannot be asked, so nothing was reloaded: \(error)")

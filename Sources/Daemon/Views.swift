@@ -19,7 +19,7 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var sha256: String?
     /// Which rung of the settling ladder accepted the file.
     package var settledBy: String
-    /// `staging`, `queued`, `opening`, `uploading`, `finishing`, `waiting`, `completed`, `failed`, `cancelled`.
+    /// `staging`, `queued`, `opening`, `uploading`, `finishing`, `waiting`, `completed`, `failed`, `cancelled`, `expired`.
     package var state: String
     /// `ongoing`, `completed`, `failed`, `cancelled`.
     package var list: String

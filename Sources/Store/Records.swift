@@ -152,6 +152,11 @@ package struct UploadRow: Sendable, Hashable {
     package var upload: UploadRecord
     package var asset: AssetRecord
     package var failure: Failure?
+
+    /// It has ended for its age, and nobody began it again.
+    package var isExpired: Bool {
+        upload.state == .cancelled && upload.generation == 1 && failure?.code == Expiry.code
+    }
 }
 
 /// A claimed upload: the worker holds its lease.

@@ -99,12 +99,7 @@ extension Store {
                     .integer(arrival.file.look.changed), .init(identity.inode.map { Int64(bitPattern: $0) }),
                     .init(identity.born), .init(identity.fileSystem), .text(arrival.file.settledBy.rawValue),
                 ])
-            try connection.run(
-                "UPDATE upload SET size = ?2, modified = ?3, sort = ?4 WHERE asset = ?1 AND state = 'staging'",
-                [
-                    .integer(waiting), .integer(identity.size), .integer(identity.modified),
-                    .integer(sorting.value(size: identity.size, modified: identity.modified)),
-                ])
+            try measure(waiting, size: identity.size, modified: identity.modified)
             // Bytes of the version before must not become the first ones of this.
             for upload in try uploads(of: waiting) where upload.state == .staging { try forgetProgress(of: upload) }
             try bury(identity, asset: waiting)
@@ -175,7 +170,8 @@ extension Store {
                 .text(order.mediaType), .init(order.key), .text(TextMap.text(order.context)),
                 .text(TextMap.text(order.metadata)), .integer(identity.size), .integer(identity.modified),
                 .integer(Int64(-arrival.priority)),
-                .integer(sorting.value(size: identity.size, modified: identity.modified)),
+                .integer(
+                    place(identity.folder, order.destination, size: identity.size, modified: identity.modified)),
                 .integer(clocks.wall().milliseconds),
             ])
         try note("added", id)

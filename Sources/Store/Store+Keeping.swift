@@ -24,13 +24,6 @@ extension Store {
         }
     }
 
-    /// What a command made has another size than the source.
-    func resize(_ asset: Int64, to size: Int64, _ modified: Int64) throws {
-        try connection.run(
-            "UPDATE upload SET size = ?2, sort = ?3 WHERE asset = ?1 AND state = 'staging'",
-            [.integer(asset), .integer(size), .integer(sorting.value(size: size, modified: modified))])
-    }
-
     /// An upload begins at its first byte, whatever the remote has of the version before.
     func forgetProgress(of upload: UploadRecord) throws {
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])

@@ -70,7 +70,9 @@ extension Store {
                     ])
                 guard connection.changes > 0, let asset = try self.asset(copy.asset) else { continue }
                 if let facts = facts[copy.asset] { try self.note(facts, of: copy.asset, connection) }
-                if let export = copy.export { try self.resize(copy.asset, to: export.size, asset.identity.modified) }
+                if let export = copy.export {
+                    try self.measure(copy.asset, size: export.size, modified: asset.identity.modified)
+                }
                 for upload in try self.uploads(of: copy.asset) where upload.state == .staging {
                     try self.move(upload, by: .staged)
                 }

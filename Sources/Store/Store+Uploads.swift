@@ -6,6 +6,8 @@ internal import Linux
 extension Store {
     /// Takes the next upload for `destination` and leases it to this run. Durable when it returns.
     ///
+    /// Folders take turns (``FolderTurns``); within a folder its order decides.
+    ///
     /// - Parameters:
     ///   - folders: Paused folders, which are passed over.
     ///   - alike: Folders that skip duplicates. An upload from one of them waits for another of the same content that is
@@ -32,57 +34,36 @@ extension Store {
     ) async throws -> [Claim] {
         let now = clocks.monotonic().nanoseconds
         // Asked outside a transaction first, so that an idle dispatcher writes nothing.
-        guard try next(destination, folders, alike, now) != nil else { return [] }
-        let (claims, repeats) = try await change { connection -> ([Claim], [AssetRecord]) in
-            var room = room
+        guard try !line(to: destination, passingOver: folders, alike: alike, now).isEmpty else { return [] }
+        let (claims, repeats, turns) = try await change { connection -> ([Claim], [AssetRecord], FolderTurns) in
+            var (room, turns) = (room, self.turns[destination] ?? FolderTurns())
+            var line = try self.line(to: destination, passingOver: folders, alike: alike, now)
             var claims: [Claim] = []
             var repeats: [AssetRecord] = []
-            while let upload = try self.next(destination, folders, alike, now),
-                let asset = try self.asset(upload.asset)
-            {
+            while let next = try self.next(in: line, turns, room) {
+                let (upload, asset) = (next.upload, next.asset)
                 if alike.contains(upload.folder), try self.isRepeat(upload, asset) {
                     repeats.append(asset)
+                    try self.leave(&line, upload.folder)
                     continue
                 }
-                let checkpoint = try self.checkpoint(upload.id)
-                // What is uploaded in place is watched, which is done for each file by itself.
-                let goesAlone = checkpoint != nil || asset.keeping == .inPlace
-                guard room.takes(size: asset.stagedSize, isBegun: goesAlone, of: upload.folder) else { break }
+                guard room.takes(size: asset.stagedSize, isBegun: next.goesAlone, of: upload.folder) else { break }
                 try connection.run(
                     "UPDATE upload SET lease_owner = ?2, leased_at = ?3, started_at = coalesce(started_at, ?3) WHERE id = ?1",
                     [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
                 try self.move(upload, by: .claimed)
-                var claim = Claim(upload: try self.upload(upload.id) ?? upload, asset: asset, checkpoint: checkpoint)
+                turns.took(upload.folder)
+                try self.leave(&line, upload.folder)
+                var claim = Claim(
+                    upload: try self.upload(upload.id) ?? upload, asset: asset, checkpoint: next.checkpoint)
                 claim.step = try reserving(claim).map { try self.open($0) }
                 claims.append(claim)
             }
-            return (claims, repeats)
+            return (claims, repeats, turns)
         }
+        self.turns[destination] = turns
         repeats.forEach(onRepeat)
         return claims
-    }
-
-    /// The first of each class, and of these the first: a class that is passed over is not read through, however many
-    /// uploads it has.
-    private func next(
-        _ destination: String, _ folders: [String], _ alike: [String], _ now: Int64
-    ) throws -> UploadRecord? {
-        let classes = try connection.all(
-            "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
-        ) { $0.text(0) }
-        var first: (rank: Int64, sort: Int64, id: String)?
-        for folder in classes where !folders.contains(folder) {
-            let candidate = try connection.first(
-                """
-                SELECT rank, sort, id FROM upload INDEXED BY upload_next
-                WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
-                AND backoff_until <= ?3 \(alike.contains(folder) ? Self.isAlone : "")
-                ORDER BY rank, sort, id LIMIT 1
-                """, [.text(destination), .text(folder), .integer(now)]
-            ) { (rank: $0.integer(0), sort: $0.integer(1), id: $0.text(2)) }
-            if let candidate, first.map({ candidate < $0 }) ?? true { first = candidate }
-        }
-        return try first.flatMap { try upload($0.id) }
     }
 
     /// When the first of the uploads that wait after a failure may go again whose wait is not over at `time`.
@@ -287,7 +268,9 @@ extension Store {
     // MARK: Inside a transaction
 
     /// The one place where an upload changes its state.
-    func move(_ upload: UploadRecord, by event: UploadEvent) throws {
+    ///
+    /// - Parameter reason: A code, told with the event.
+    func move(_ upload: UploadRecord, by event: UploadEvent, because reason: String? = nil) throws {
         // Read anew: the record may be older than a change in the same transaction.
         let word = try connection.first("SELECT state FROM upload WHERE id = ?1", [.text(upload.id)]) { $0.text(0) }
         guard let now = word.flatMap({ UploadState(rawValue: $0) }), let next = now.after(event) else { return }
@@ -299,7 +282,9 @@ extension Store {
             leased_at = CASE WHEN ?2 = 'uploading' THEN leased_at END WHERE id = ?1
             """,
             [.text(upload.id), .text(next.rawValue), isOver ? .integer(clocks.wall().milliseconds) : .null])
-        try note(isOver ? next.rawValue : "state", upload.id, ["from": now.rawValue, "to": next.rawValue])
+        var detail = ["from": now.rawValue, "to": next.rawValue]
+        detail["reason"] = reason
+        try note(isOver ? next.rawValue : "state", upload.id, detail)
         if isOver { try noteDue(upload.asset) }
     }
 

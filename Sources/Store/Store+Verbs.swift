@@ -28,20 +28,24 @@ extension Store {
     ///
     /// - Returns: Their state after it: `cancelled`, or what forbade it (`completed`).
     package func cancel(_ ids: [String]) async throws -> [UploadState?] {
-        try await change { connection in
+        try await change { _ in
             try ids.map { id in
                 guard let upload = try self.upload(id) else { return nil }
                 guard upload.state.after(.cancelled) != nil else { return upload.state }
                 try self.abandon(upload)
-                // Nobody needs the copy that was to be made.
-                try connection.run(
-                    """
-                    UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled') AND NOT EXISTS
-                    (SELECT 1 FROM upload WHERE asset = ?1 AND state = 'staging')
-                    """, [.integer(upload.asset)])
+                try self.dropUnneeded(upload.asset)
                 return .cancelled
             }
         }
+    }
+
+    /// Nobody needs the copy that was to be made, unless another upload waits for it.
+    func dropUnneeded(_ asset: Int64) throws {
+        try connection.run(
+            """
+            UPDATE asset SET state = 'dropped' WHERE id = ?1 AND state IN ('arrived', 'unsettled') AND NOT EXISTS
+            (SELECT 1 FROM upload WHERE asset = ?1 AND state = 'staging')
+            """, [.integer(asset)])
     }
 
     /// Ends an upload, and has what its destination holds of it removed.
@@ -62,7 +66,7 @@ extension Store {
             "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
             [.text(upload.id), .text(checkpoint == nil ? "none" : "pending")])
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
-        try move(upload, by: .cancelled)
+        try move(upload, by: .cancelled, because: code)
         try remember(upload, .cancelled, code: code)
     }
 
@@ -84,7 +88,8 @@ extension Store {
             try connection.run("UPDATE asset SET kept_at = NULL WHERE id = ?1", [.integer(upload.asset)])
             if !fromCopy {
                 try connection.run(
-                    "UPDATE asset SET state = 'arrived', sha256 = NULL, staged_size = NULL, source_state = 'untouched' WHERE id = ?1",
+                    "UPDATE asset SET state = 'arrived', sha256 = NULL, staged_size = NULL, source_state = 'untouched', "
+                        + "source_note = NULL WHERE id = ?1",
                     [.integer(upload.asset)])
             }
             try self.move(upload, by: fromCopy ? .retriedFromCopy : .retriedFromSource)

@@ -42,11 +42,17 @@ package actor Store {
     /// the next does not.
     package static let neededRoom: Int64 = 1 << 20
     private var lastID: UploadID?
+    /// The last upload of the runs before this one; empty when there is none.
+    private(set) var lastOfBefore = ""
+    /// When this run began.
+    let openedAt: MonotonicTime
     private var listeners: [Int: @Sendable () -> Void] = [:]
     private var nextListener = 0
     /// The last event committed.
     package private(set) var seq: Int64 = 0
     var sorting: UploadSort
+    /// Whose turn it is, by destination.
+    var turns: [String: FolderTurns] = [:]
     /// Everything that waits is sorted so; not while a change of the order is on its way, or has ended half way.
     var isSorted = false
 
@@ -139,6 +145,7 @@ package actor Store {
         self.clocks = clocks
         self.sorting = sorting
         self.zone = zone
+        openedAt = clocks.monotonic()
         owner = "\(getpid())-" + hexadecimal(Chance.bytes(8))
     }
 
@@ -161,6 +168,7 @@ package actor Store {
         lastID = try connection.first("SELECT max(id) FROM upload") { $0.optionalText(0) }.flatMap { $0 }.flatMap {
             UploadID($0)
         }
+        lastOfBefore = lastID?.text ?? ""
         try begin()
         try piece { connection in
             // A wait was measured by the clock of the run that set it, and a lease belongs to the process that took it.

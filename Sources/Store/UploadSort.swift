@@ -1,27 +1,86 @@
-/// The order of uploads of the same priority, as SQL over a row of `upload`: lower goes first.
-package struct UploadSort: Sendable {
-    let name: String
-    let expression: String
+package import Core
 
-    package static let newestFirst = UploadSort(name: "newest-first", expression: "-modified")
-    package static let oldestFirst = UploadSort(name: "oldest-first", expression: "modified")
-    package static let smallestFirst = UploadSort(name: "smallest-first", expression: "size")
-    package static let largestFirst = UploadSort(name: "largest-first", expression: "-size")
+/// The order of uploads of the same folder, destination and priority: the folder's own counts, else the
+/// destination's, else that of `policy`.
+package struct UploadSort: Hashable, Sendable {
+    private let policy: UploadOrdering
+    private let destinations: [String: UploadOrdering]
+    private let folders: [String: UploadOrdering]
 
-    func value(size: Int64, modified: Int64) -> Int64 {
-        switch name {
-        case "newest-first": -modified
-        case "oldest-first": modified
-        case "smallest-first": size
-        default: -size
+    package static let newestFirst = UploadSort(.newestFirst)
+    package static let oldestFirst = UploadSort(.oldestFirst)
+    package static let smallestFirst = UploadSort(.smallestFirst)
+    package static let largestFirst = UploadSort(.largestFirst)
+
+    package init(
+        _ policy: UploadOrdering, destinations: [String: UploadOrdering] = [:], folders: [String: UploadOrdering] = [:]
+    ) {
+        self.policy = policy
+        self.destinations = destinations
+        self.folders = folders
+    }
+
+    func ordering(of folder: String, to destination: String) -> UploadOrdering {
+        folders[folder] ?? destinations[destination] ?? policy
+    }
+
+    /// As it is noted in the database; of an order that is the same everywhere its bare name.
+    var name: String {
+        func list(_ what: String, _ orders: [String: UploadOrdering]) -> [String] {
+            orders.sorted { $0.key < $1.key }.map { "\(what) \($0.key) \($0.value.rawValue)" }
+        }
+        return ([policy.rawValue] + list("destination", destinations) + list("folder", folders)).joined(separator: "\n")
+    }
+
+    /// SQL over a row of `upload`: lower goes first.
+    fileprivate var expression: String {
+        Self.choice("folder", folders, else: Self.choice("destination", destinations, else: policy.expression))
+    }
+
+    private static func choice(_ column: String, _ orders: [String: UploadOrdering], else other: String) -> String {
+        if orders.isEmpty { return other }
+        let cases = orders.sorted { $0.key < $1.key }.map { "WHEN \(literal($0.key)) THEN \($0.value.expression)" }
+        return "CASE \(column) \(cases.joined(separator: " ")) ELSE \(other) END"
+    }
+
+    /// As text in SQL (https://www.sqlite.org/lang_expr.html#literal_values_constants_): only quotes mean something.
+    private static func literal(_ text: String) -> String {
+        "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+    }
+}
+
+extension UploadOrdering {
+    fileprivate var expression: String {
+        switch self {
+        case .newestFirst: "-modified"
+        case .oldestFirst: "modified"
+        case .smallestFirst: "size"
+        case .largestFirst: "-size"
         }
     }
 }
 
 extension Store {
+    /// Where an upload stands among those of its folder to its destination.
+    func place(_ folder: String, _ destination: String, size: Int64, modified: Int64) -> Int64 {
+        sorting.ordering(of: folder, to: destination).value(size: size, modified: modified)
+    }
+
+    /// The uploads of an asset that wait for its copy have another size or time.
+    func measure(_ asset: Int64, size: Int64, modified: Int64) throws {
+        for upload in try uploads(of: asset) where upload.state == .staging {
+            try connection.run(
+                "UPDATE upload SET size = ?2, modified = ?3, sort = ?4 WHERE id = ?1",
+                [
+                    .text(upload.id), .integer(size), .integer(modified),
+                    .integer(place(upload.folder, upload.destination, size: size, modified: modified)),
+                ])
+        }
+    }
+
     /// Sorts what is to come anew, and what comes from now on by the same order. Durable when it returns.
     package func sort(by sorting: UploadSort) async throws {
-        guard sorting.name != self.sorting.name || !isSorted else { return }
+        guard sorting != self.sorting || !isSorted else { return }
         let before = self.sorting
         // At once, so that a row that is recorded between two pieces has the new order too.
         self.sorting = sorting

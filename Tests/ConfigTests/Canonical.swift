@@ -95,7 +95,7 @@ struct Canonical {
 
     private static func overrides(_ policy: PolicyOverrides) -> [String] {
         (policy.concurrency.map { ["concurrency: \($0)"] } ?? []) + (policy.retry.map { ["retry: \(retry($0))"] } ?? [])
-            + rules(policy.rules)
+            + (policy.order.map { ["order: \($0.rawValue)"] } ?? []) + rules(policy.rules)
     }
 
     private static func rules(_ rules: PolicyRules) -> [String] {
@@ -114,6 +114,7 @@ struct Canonical {
         if let unknown = rules.meteredUnknown { keys.append("metered_unknown: \(unknown.rawValue)") }
         add("networks", rules.networks.map(\.yaml))
         add("quotas", rules.quotas.map(quota))
+        if let age = rules.expiresAfter { keys.append("expires_after: \(time(age))") }
         return keys
     }
 

@@ -54,11 +54,12 @@ struct DocumentationTests {
             "priority": "3", "remote_name": "\"{name}\"", "metadata": "{a: b}", "key": "\"{name}\"",
             "group": "{by: stem}", "staging": "{copy: in-place}",
             "export": "{command: [/bin/cp, \"{input}\", \"{output}\"], output: \"{stem}.mp4\"}",
-            "context": "{a: b}", "concurrency": "1", "retry": "{first: 2s}", "require": "{file: .here}",
+            "context": "{a: b}", "concurrency": "1", "retry": "{first: 2s}", "order": "largest-first",
+            "require": "{file: .here}",
             "watch": "poll", "min_size": "1 kB", "max_size": "1 GB", "min_age": "1h", "max_age": "2d",
             "removable": "always", "windows": "[\"22:00-06:00\"]", "bandwidth": "2 MB/s",
             "metered": "pause", "metered_unknown": "allow", "networks": "[{interface: eth0, metered: true}]",
-            "quotas": "[{per: day, bytes: 20 GB}]",
+            "quotas": "[{per: day, bytes: 20 GB}]", "expires_after": "7d",
         ]
         for (key, value) in values {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes
@@ -73,12 +74,12 @@ struct DocumentationTests {
             "",
             """
             policy: {order: oldest-first, concurrency: {total: 1}, retry: {first: 2s}, windows: ["sat 00:00-24:00"],
-              quotas: [{per: hour, files: 5}]}
+              quotas: [{per: hour, files: 5}], expires_after: 7d}
             """
         )
         #expect(
             SettingsChanges(from: plain, to: policy).changes.first?.keys == [
-                "concurrency", "order", "retry", "windows", "quotas",
+                "concurrency", "order", "retry", "windows", "quotas", "expires_after",
             ])
     }
 

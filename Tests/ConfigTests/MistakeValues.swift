@@ -199,6 +199,13 @@ extension MistakeTests {
             "policy: {windows: [{between: 08:00-09:00, until: 3}]}",
             "43: policy.windows[0].until: no setting is called `until` here; here are allowed: between, except"),
         Mistake(
+            "policy: {expires_after: 7}",
+            "25: policy.expires_after: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not a bare number: 7 of what?"
+        ),
+        Mistake(
+            "policy: {expires_after: 5s}",
+            "25: policy.expires_after: takes a length of time from 1m to 3660d, not `5s`"),
+        Mistake(
             "policy: {quotas: 20 GB}",
             "18: policy.quotas: takes a list of quotas, like `[{per: day, bytes: 20 GB}]`, not a single value"),
         Mistake(

@@ -64,6 +64,15 @@ struct LifecycleTests {
     func release(_ states: [UploadState], _ verdict: ReleaseVerdict) {
         #expect(ReleaseVerdict(uploads: states) == verdict)
     }
+
+    @Test("keeps the source when one has expired, whatever the others have verified; and the copy while one needs it")
+    func expired() {
+        func verdict(_ states: [UploadState]) -> ReleaseVerdict { ReleaseVerdict(uploads: states, hasExpired: true) }
+        #expect(verdict([.completed, .cancelled]) == .keepSource)
+        #expect(verdict([.cancelled]) == .keepSource)
+        #expect(verdict([.queued, .cancelled]) == .keepBoth)
+        #expect(verdict([.failed, .cancelled]) == .keepBoth)
+    }
 }
 
 @Suite("Backoff")

@@ -127,7 +127,7 @@ struct RestartTests {
                 existing: Int.random(in: 0..<3, using: &dice) == 0 ? WatchRule.Existing.skip : .upload
             )
         }
-        let order = PolicySettings.Order.allCases[Int.random(in: 0..<PolicySettings.Order.allCases.count, using: &dice)]
+        let order = UploadOrdering.allCases[Int.random(in: 0..<UploadOrdering.allCases.count, using: &dice)]
         return { root in
             Settings(
                 state: root.appending("state"),

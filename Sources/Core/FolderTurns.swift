@@ -1,0 +1,68 @@
+/// In which order uploads of one priority go, of one folder to one destination.
+package enum UploadOrdering: String, Hashable, Sendable, CaseIterable {
+    case newestFirst = "newest-first"
+    case oldestFirst = "oldest-first"
+    case smallestFirst = "smallest-first"
+    case largestFirst = "largest-first"
+
+    /// Lower goes first.
+    ///
+    /// - Parameters:
+    ///   - size: Bytes.
+    ///   - modified: ns since 1970.
+    package func value(size: Int64, modified: Int64) -> Int64 {
+        switch self {
+        case .newestFirst: -modified
+        case .oldestFirst: modified
+        case .smallestFirst: size
+        case .largestFirst: -size
+        }
+    }
+}
+
+/// Whose turn it is, among folders that all have something to send to one destination: of the highest priority the
+/// one whose last turn is longest ago. A turn is a transfer: one file, or a bundle of small ones.
+///
+/// It lives in memory. After a start nobody had a turn yet, which costs a folder at most one.
+package struct FolderTurns: Hashable, Sendable {
+    /// What a folder would send next.
+    package struct Offer: Hashable, Sendable {
+        package var folder: String
+        /// Lower goes first, whoever's turn it is.
+        package var rank: Int64
+        /// Of the upload.
+        package var id: String
+
+        package init(folder: String, rank: Int64, id: String) {
+            self.folder = folder
+            self.rank = rank
+            self.id = id
+        }
+    }
+
+    /// The number of each folder's last turn.
+    private var last: [String: Int] = [:]
+    private var count = 0
+
+    package init() {}
+
+    /// The offer whose turn it is. Among folders that had none yet it is the one with the oldest upload.
+    package func next(_ offers: some Sequence<Offer>) -> Offer? {
+        offers.min { key($0) < key($1) }
+    }
+
+    /// What the folder offers that had the last turn, when nothing of a higher priority waits.
+    package func again(_ offers: some Sequence<Offer>) -> Offer? {
+        guard let rank = offers.lazy.map(\.rank).min() else { return nil }
+        return offers.first { $0.rank == rank && last[$0.folder] == count && count > 0 }
+    }
+
+    private func key(_ offer: Offer) -> (Int64, Int, String, String) {
+        (offer.rank, last[offer.folder] ?? 0, offer.id, offer.folder)
+    }
+
+    package mutating func took(_ folder: String) {
+        count += 1
+        last[folder] = count
+    }
+}

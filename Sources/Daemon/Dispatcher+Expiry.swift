@@ -1,0 +1,61 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+// Uploads that have waited for too long.
+
+extension Dispatcher {
+    /// Uploads that end in one transaction.
+    private static let expiredAtOnce = 200
+
+    /// Ends what is too old by `expires_after`, and finds out when to look again. Nothing that is under way is touched, and
+    /// a clock that is not believed makes nothing old.
+    func expire() async throws {
+        guard let shortest = house.settings.allRules.compactMap(\.expiresAfter).min(), clockTrouble == nil else {
+            expiryLook = nil
+            return
+        }
+        let now = house.clocks.wall()
+        if let expiryLook, now < expiryLook { return }
+        // What is found from now on is not too old before.
+        var next = now.advanced(by: shortest)
+        // Whoever takes it back while this looks wants another look.
+        expiryLook = next
+        var isOver = false
+        defer { if !isOver { expiryLook = nil } }
+        let waiting = try await house.store.classes().filter { $0.state == .staging || $0.state == .queued }
+        var hasEnded = false
+        for upload in Set(waiting.map(\.upload)) {
+            guard let expiry = expiry(of: upload) else { continue }
+            while true {
+                let aged = try await house.store.aged(
+                    upload, by: expiry, oldest: Self.oldestClock, most: Self.expiredAtOnce)
+                if let time = aged.next { next = min(next, time) }
+                if aged.ids.isEmpty { break }
+                let ended = try await house.store.expire(aged.ids)
+                if ended.isEmpty { break }
+                hasEnded = true
+                ended.forEach(tellExpired)
+            }
+        }
+        if expiryLook != nil { expiryLook = next }
+        isOver = true
+        if hasEnded { for bell in [house.removalBell, house.releaseBell, house.stagerBell] { bell.ring() } }
+    }
+
+    private func expiry(of upload: UploadClass) -> Expiry? {
+        Expiry(
+            house.settings.policy.rules, house.settings(ofDestination: upload.destination)?.policy.rules,
+            house.folder(upload.folder)?.policy.rules)
+    }
+
+    private func tellExpired(_ row: UploadRow) {
+        house.log.notice(
+            "expired, not sent",
+            [
+                "id": row.upload.id, "destination": row.upload.destination, "path": row.asset.path.display,
+                "found": row.upload.createdAt.description,
+            ])
+    }
+}

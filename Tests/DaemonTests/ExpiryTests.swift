@@ -1,0 +1,119 @@
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Uploads that are too old, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+struct ExpiryTests {
+    private static let week = PolicyRules(expiresAfter: .seconds(7 * 86_400))
+
+    private func goOn(_ scene: AgentScene, _ clocks: ManualClocks, by time: Duration) async throws {
+        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+        clocks.advance(by: time)
+        scene.agent.house.dispatchBell.ring()
+    }
+
+    @Test(
+        "what has waited for too long ends as expired, keeps its source, loses its copy, and a retry sends it after all"
+    )
+    func ends() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks) { settings in
+            settings.policy.rules = Self.week
+            settings.folders[0].afterUpload = .delete
+        }
+        _ = try await scene.agent.pause(Selection(all: true))
+        let id = try await scene.add("a.mp4")
+        try await scene.reach(.queued, [id])
+        try await goOn(scene, clocks, by: .seconds(7 * 86_400 - 1))
+        let left = try #require(try await scene.agent.dispatcher.nextDeadline())
+        #expect(left <= .seconds(1))
+        #expect(try await scene.state(id) == .queued)
+        try await goOn(scene, clocks, by: .seconds(1))
+        try await scene.reach(.cancelled, [id])
+        try await eventually("its copy is gone") { try scene.copies.isEmpty }
+        let view = try await scene.agent.show(id).upload
+        #expect(view.state == "expired" && view.list == "cancelled")
+        #expect(view.error?.code == "expired")
+        try await eventually("the source is left for good") {
+            try await scene.agent.show(id).upload.sourceState == "kept: an upload of it has expired"
+        }
+        let why = try #require(try await scene.agent.why(id).answers.first)
+        #expect(why.text.hasPrefix("it was found at 2026-11-20T08:00:00.000Z, which is longer ago than expires_after"))
+        #expect(why.text.hasSuffix("`sluice retry \(id)` sends it after all"))
+        var query = ListQuery()
+        query.state = "expired"
+        #expect(try await scene.agent.list(query).uploads.map(\.id) == [id])
+        let source = scene.folder.path.appending("cam/a.mp4")
+        #expect(try FileLook.ifPresent(at: source) != nil)
+        _ = try await scene.agent.resume(Selection(all: true))
+        _ = try await scene.agent.retry(Selection(ids: [id]))
+        try await scene.reach(.completed, [id])
+        try await eventually("its source goes as it should") { try FileLook.ifPresent(at: source) == nil }
+        #expect(scene.remote.objects == ["a.mp4"])
+        try await scene.stop()
+    }
+
+    @Test("what is under way goes on to its end, however old it gets")
+    func underWay() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks) { $0.folders[0].policy.rules = Self.week }
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a.mp4")
+        try await scene.isRunning(1)
+        try await goOn(scene, clocks, by: .seconds(8 * 86_400))
+        try await eventually("the dispatcher waits again") { scene.agent.house.dispatchBell.isWaiting }
+        #expect(scene.remote.running.count == 1)
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
+    @Test("a source that has expired for one destination stays, though another has it and it was to be deleted")
+    func other() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks) { settings in
+            var cloud = settings.destinations[0]
+            (cloud.name, cloud.policy.rules) = ("cloud", Self.week)
+            settings.destinations.append(cloud)
+            settings.folders[0].uploadTo = ["nas", "cloud"]
+            settings.folders[0].afterUpload = .delete
+        }
+        _ = try await scene.agent.pause(Selection(destination: "cloud"))
+        _ = try await scene.add("a.mp4")
+        let uploads = try await scene.agent.house.store.uploads(of: 1)
+        let ids = Dictionary(uploads.map { ($0.destination, $0.id) }, uniquingKeysWith: { $1 })
+        try await scene.reach(.completed, [try #require(ids["nas"])])
+        try await goOn(scene, clocks, by: .seconds(7 * 86_400))
+        try await scene.reach(.cancelled, [try #require(ids["cloud"])])
+        try await eventually("its copy is gone") { try scene.copies.isEmpty }
+        #expect(try FileLook.ifPresent(at: scene.folder.path.appending("cam/a.mp4")) != nil)
+        try await eventually("that is recorded") {
+            try await scene.agent.house.store.asset(1)?.sourceState == .kept
+        }
+        try await scene.stop()
+    }
+
+    @Test("a clock that is not believed makes nothing old, and is asked again when it is")
+    func clock() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.week }
+        _ = try await scene.agent.pause(Selection(all: true))
+        let id = try await scene.add("a.mp4")
+        try await scene.reach(.queued, [id])
+        // The run is old enough, and then somebody sets the clock.
+        try await goOn(scene, clocks, by: .seconds(7 * 86_400 - 30))
+        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+        clocks.step(by: .seconds(3600))
+        try await goOn(scene, clocks, by: .seconds(45))
+        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+        #expect(try await scene.state(id) == .queued)
+        try await goOn(scene, clocks, by: .seconds(61))
+        try await scene.reach(.cancelled, [id])
+        try await scene.stop()
+    }
+}

@@ -1,0 +1,49 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Turns of folders in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+struct TurnTests {
+    @Test("a file of one folder waits for what is under way, and not for all that waits of another")
+    func burst() async throws {
+        let scene = try await AgentScene { settings in
+            (settings.policy.total, settings.policy.perDestination) = (1, 1)
+            settings.folders[1].policy.order = .largestFirst
+        }
+        scene.remote.standard = .waitUploading
+        var ids: [String] = []
+        for number in 0..<10 { ids.append(try await scene.add("burst \(number)")) }
+        try await scene.isRunning(1)
+        ids += [
+            try await scene.add("small", in: "solo", size: 10), try await scene.add("large", in: "solo", size: 1000),
+        ]
+        for id in ids where await !scene.agent.dispatcher.isRunning(id) { try await scene.reach(.queued, [id]) }
+        scene.remote.letGo()
+        try await scene.reach(.completed, ids)
+        let began = scene.remote.began
+        #expect(began.count == 12)
+        // Its own order counts within the folder.
+        #expect(began[1] == "large")
+        #expect(began[3] == "small")
+        try await scene.stop()
+    }
+
+    @Test("an order that is set for a folder counts for what waits, from the reload on")
+    func reload() async throws {
+        let scene = try await AgentScene { ($0.policy.total, $0.policy.perDestination) = (1, 1) }
+        _ = try await scene.agent.pause(Selection(all: true))
+        var ids: [String] = []
+        for size in [20, 10, 30] { ids.append(try await scene.add("of \(size)", size: size)) }
+        try await scene.reach(.queued, ids)
+        scene.written.edit { $0.folders[0].policy.order = .largestFirst }
+        let reply = try await scene.agent.reload()
+        #expect(reply.changes.map(\.keys) == [["order"]])
+        _ = try await scene.agent.resume(Selection(all: true))
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.began == ["of 30", "of 20", "of 10"])
+        try await scene.stop()
+    }
+}

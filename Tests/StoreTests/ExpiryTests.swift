@@ -1,0 +1,126 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Store
+
+@Suite("Uploads that are too old")
+struct ExpiryTests {
+    private static let cam = UploadClass(folder: "cam", destination: "nas")
+    private static let day = Duration.seconds(86_400)
+    private let oldest = WallTime(milliseconds: 1_790_000_000_000)
+
+    private func expiry(_ days: Int = 7) throws -> Expiry {
+        try #require(Expiry(PolicyRules(expiresAfter: Self.day * days)))
+    }
+
+    private func aged(_ store: Store, _ days: Int = 7, most: Int = 200) async throws -> (ids: [String], next: WallTime?)
+    {
+        try await store.aged(Self.cam, by: try expiry(days), oldest: oldest, most: most)
+    }
+
+    @Test("the oldest are found with the time of the next, and end with a reason; nothing else is touched")
+    func ends() async throws {
+        let scene = try await Scene()
+        let old = try await scene.stage(Scene.arrival(Scene.file("old"), to: ["nas", "cloud"]))
+        guard
+            case .recorded(let bare, let copying)? = try await scene.store.record([Scene.arrival(Scene.file("bare"))])
+                .first
+        else { throw Scene.Unexpected() }
+        scene.clocks.advance(by: Self.day)
+        let found = scene.clocks.wall()
+        let young = try await scene.stage(Scene.arrival(Scene.file("young")))
+        #expect(try await aged(scene.store).ids.isEmpty)
+        scene.clocks.advance(by: Self.day * 6)
+        let due = try await aged(scene.store)
+        #expect(due.ids == [old.uploads[0], copying[0]])
+        #expect(due.next == found.advanced(by: Self.day * 7))
+        #expect(try await aged(scene.store, most: 1).ids == [old.uploads[0]])
+        let seq = await scene.store.seq
+        #expect(try await scene.store.expire(due.ids).map(\.upload.id) == due.ids)
+        #expect(try await scene.store.row(old.uploads[0])?.isExpired == true)
+        #expect(try await scene.store.upload(old.uploads[1])?.state == .queued)
+        #expect(try await scene.store.upload(young.uploads[0])?.state == .queued)
+        #expect(try await scene.store.asset(bare)?.state == .dropped, "nobody needs its copy")
+        #expect(try await scene.store.failures(copying[0]).last?.failure.code == Expiry.code)
+        let events = try await scene.store.events(after: seq, limit: 200).filter { $0.type == "cancelled" }
+        #expect(events.map(\.detail["reason"]) == ["expired", "expired"])
+        #expect(try await aged(scene.store).ids.isEmpty)
+        #expect(try await scene.store.expire(due.ids).isEmpty)
+    }
+
+    @Test("what is under way is not cut off, and what a person began again is sent, however old")
+    func spared() async throws {
+        let scene = try await Scene()
+        let one = try await scene.stage(Scene.arrival(Scene.file("one")))
+        _ = try await scene.store.claim("nas", passingOver: [])
+        scene.clocks.advance(by: Self.day * 8)
+        #expect(try await aged(scene.store).ids.isEmpty)
+        #expect(try await scene.store.expire(one.uploads).isEmpty)
+        try await scene.store.finish(one.uploads[0], .yielded)
+        #expect(try await aged(scene.store).ids == one.uploads)
+        _ = try await scene.store.expire(one.uploads)
+        _ = try await scene.store.retry(one.uploads[0], fromCopy: true)
+        #expect(try await aged(scene.store).ids.isEmpty)
+        // Cancelled by a person, it is no longer one that has expired.
+        _ = try await scene.store.cancel(one.uploads)
+        #expect(try await scene.store.row(one.uploads[0])?.isExpired == false)
+    }
+
+    @Test("an expired upload keeps the source, though another destination has it verified")
+    func keeps() async throws {
+        let scene = try await Scene()
+        let both = try await scene.stage(Scene.arrival(Scene.file("both"), to: ["nas", "cloud"]))
+        let claim = try #require(try await scene.store.claim("cloud", passingOver: []))
+        try await scene.store.finish(
+            claim.upload.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
+        #expect(try await scene.store.releasable(limit: 10).isEmpty)
+        scene.clocks.advance(by: Self.day * 8)
+        _ = try await scene.store.expire(try await aged(scene.store).ids)
+        #expect(try await scene.store.releasable(limit: 10).map(\.verdict) == [.keepSource])
+        _ = try await scene.store.retry(both.uploads[0], fromCopy: true)
+        _ = try await scene.store.cancel([both.uploads[0]])
+        #expect(try await scene.store.releasable(limit: 10).map(\.verdict) == [.release])
+    }
+
+    @Test(
+        "a restart changes nothing; but what was found in this run is not older than the run, though the clock was set")
+    func runs() async throws {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks()
+        var store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+        let file = Scene.arrival(Scene.file("before"))
+        guard case .recorded(_, let before)? = try await store.record([file]).first else { throw Scene.Unexpected() }
+        // A clock that was behind is set: nothing is a week old, though it looks so.
+        clocks.step(by: Self.day * 8)
+        #expect(try await aged(store).ids.isEmpty)
+        #expect(try await aged(store).next == clocks.wall().advanced(by: Self.day * 7))
+        clocks.advance(by: Self.day * 6)
+        await store.close()
+        store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+        let again = Scene.arrival(Scene.file("after"))
+        guard case .recorded(_, let after)? = try await store.record([again]).first else { throw Scene.Unexpected() }
+        clocks.step(by: Self.day * 30)
+        #expect(try await aged(store).ids == before)
+        clocks.advance(by: Self.day * 7)
+        #expect(try await aged(store).ids == before + after)
+        await store.close()
+    }
+
+    @Test("what was found by a clock that was not set counts from the start of the run")
+    func unset() async throws {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks(wall: WallTime(milliseconds: 5_000))
+        var store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+        let file = Scene.arrival(Scene.file("a"))
+        guard case .recorded(_, let ids)? = try await store.record([file]).first else { throw Scene.Unexpected() }
+        await store.close()
+        clocks.step(by: .milliseconds(1_795_161_600_000))
+        store = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+        clocks.advance(by: Self.day * 6)
+        #expect(try await aged(store).ids.isEmpty)
+        clocks.advance(by: Self.day)
+        #expect(try await aged(store).ids == ids)
+        await store.close()
+    }
+}

@@ -1,0 +1,126 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Store
+
+@Suite("Turns of folders")
+struct TurnTests {
+    private func stage(
+        _ scene: Scene, _ folder: String, _ count: Int, from first: Int = 0, size: Int64 = 100, priority: Int = 0
+    ) async throws {
+        for number in first..<first + count {
+            let file = Scene.file(
+                "\(folder)\(number)", size: size, modified: 1_000 + Int64(number), folder: folder)
+            try await scene.stage(Scene.arrival(file, priority: priority), sha256: noise(32, seed: UInt64(number)))
+        }
+    }
+
+    private func claims(
+        _ scene: Scene, _ count: Int, passingOver folders: [String] = []
+    ) async throws -> [String] {
+        var names: [String] = []
+        for _ in 0..<count {
+            if let claim = try await scene.store.claim("nas", passingOver: folders) {
+                names.append(claim.upload.name.display)
+            }
+        }
+        return names
+    }
+
+    @Test("folders take turns, each in its order, and one that comes late is next")
+    func turns() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        try await stage(scene, "a", 50)
+        try await stage(scene, "b", 3)
+        #expect(try await claims(scene, 5) == ["a0", "b0", "a1", "b1", "a2"])
+        try await stage(scene, "c", 1)
+        #expect(try await claims(scene, 5) == ["c0", "b2", "a3", "a4", "a5"])
+        // A folder that is passed over keeps its place.
+        try await stage(scene, "b", 2, from: 3)
+        #expect(try await claims(scene, 1, passingOver: ["b"]) == ["a6"])
+        #expect(try await claims(scene, 3) == ["b3", "a7", "b4"])
+    }
+
+    @Test("a higher priority goes first, whoever's turn it is")
+    func priority() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        try await stage(scene, "a", 3)
+        try await stage(scene, "b", 3, priority: 5)
+        #expect(try await claims(scene, 5) == ["b0", "b1", "b2", "a0", "a1"])
+    }
+
+    @Test("each destination has turns of its own")
+    func destinations() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        for folder in ["a", "b"] {
+            for number in 0..<2 {
+                let file = Scene.file("\(folder)\(number)", modified: Int64(number), folder: folder)
+                try await scene.stage(Scene.arrival(file, to: ["nas", "cloud"]))
+            }
+        }
+        #expect(try await scene.store.claim("nas", passingOver: [])?.upload.name == "a0")
+        #expect(try await scene.store.claim("cloud", passingOver: [])?.upload.name == "a0")
+        #expect(try await scene.store.claim("nas", passingOver: [])?.upload.name == "b0")
+    }
+
+    @Test("a turn is a transfer: a folder fills a bundle, and the next one goes to another folder")
+    func bundles() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        try await stage(scene, "a", 20)
+        try await stage(scene, "b", 1, size: 5_000)
+        try await stage(scene, "c", 6)
+        func transfers(_ slots: Int) async throws -> [String] {
+            try await scene.store.claim(
+                filling: TransferRoom(slots: slots, bundling: Bundling(largest: 1_000, files: 4, bytes: 4_000)), "nas",
+                passingOver: []
+            ).map(\.upload.name.display)
+        }
+        #expect(try await transfers(1) == ["a0", "a1", "a2", "a3"])
+        // A bundle with room in it takes what comes next.
+        #expect(try await transfers(3) == ["b0", "c0", "c1", "c2", "c3", "a4", "a5", "a6", "a7"])
+        #expect(try await transfers(2) == ["c4", "c5", "a8", "a9", "a10", "a11", "a12", "a13"])
+    }
+
+    @Test("a folder's own order counts before a destination's, and that before the one of all; also when it changes")
+    func orders() async throws {
+        let sorting = UploadSort(.oldestFirst, destinations: ["nas": .newestFirst], folders: ["a": .largestFirst])
+        let scene = try await Scene(sorting: sorting)
+        for folder in ["a", "b"] {
+            for (number, size) in [Int64(300), 500, 400].enumerated() {
+                let file = Scene.file("\(folder)\(number)", size: size, modified: Int64(number), folder: folder)
+                try await scene.stage(Scene.arrival(file, to: ["nas", "cloud"]))
+            }
+        }
+        func order(_ destination: String, _ folder: String) async throws -> [String] {
+            var claims: [Claim] = []
+            while let claim = try await scene.store.claim(destination, passingOver: [folder == "a" ? "b" : "a"]) {
+                claims.append(claim)
+            }
+            for claim in claims { try await scene.store.finish(claim.upload.id, .yielded) }
+            return claims.map(\.upload.name.display)
+        }
+        #expect(try await order("nas", "a") == ["a1", "a2", "a0"])
+        #expect(try await order("cloud", "a") == ["a1", "a2", "a0"])
+        #expect(try await order("nas", "b") == ["b2", "b1", "b0"])
+        #expect(try await order("cloud", "b") == ["b0", "b1", "b2"])
+        try await scene.store.sort(by: UploadSort(.newestFirst, folders: ["b": .smallestFirst, "it's": .newestFirst]))
+        #expect(try await order("nas", "a") == ["a2", "a1", "a0"])
+        #expect(try await order("nas", "b") == ["b0", "b2", "b1"])
+        #expect(try await order("cloud", "b") == ["b0", "b2", "b1"])
+    }
+
+    @Test("one claim asks each folder once, and after a file only its own folder, however much waits")
+    func cost() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        for folder in ["a", "b", "c", "d"] { try await stage(scene, folder, 40) }
+        _ = await scene.store.effort(.runs)
+        let claims = try await scene.store.claim(
+            filling: TransferRoom(slots: 1, bundling: Bundling(largest: 1_000, files: 32, bytes: 40_000)), "nas",
+            passingOver: [])
+        #expect(claims.count == 32)
+        let asked = await scene.store.effort(.runs).filter { $0.key.contains("INDEXED BY upload_next") }
+        // Four outside the transaction and four in it.
+        #expect(asked.values.reduce(0, +) == 8 + 32)
+    }
+}
