@@ -65,6 +65,18 @@ extension Reader where Value == Bool {
 }
 
 extension Reader where Value == Int {
+    /// 1 to 100.
+    static var percent: Reader {
+        Reader(expected: "a share from 1% to 100%, like `30%`") { text throws(Complaint) in
+            guard text.hasSuffix("%") else {
+                throw Int(text) == nil ? .plain : Complaint("takes a share with its `%`, like `30%`, not a bare number")
+            }
+            let digits = String(text.dropLast())
+            guard let value = Int(digits), String(value) == digits, (1...100).contains(value) else { throw .plain }
+            return value
+        }
+    }
+
     static func whole(_ range: ClosedRange<Int>) -> Reader {
         Reader(expected: "a whole number from \(range.lowerBound) to \(range.upperBound)", isPlain: true) {
             text throws(Complaint) in

@@ -77,7 +77,8 @@ struct Section: Sendable {
     private static let retryKeys = ["first", "max", "attempts"]
     /// What `policy`, each destination and each folder may say.
     private static let rules = [
-        "windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas", "expires_after",
+        "windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas", "expires_after", "on_battery",
+        "min_battery",
     ]
     private static let laterPolicy = ["limit", "power"]
 

@@ -72,7 +72,8 @@ struct SettingsReading {
             meteredUnknown: fields.take("metered_unknown", as: .choice)?.value, networks: networks(fields),
             quotas: quotas(fields),
             expiresAfter: fields.take("expires_after", as: .duration(.seconds(60) ... .seconds(10 * 366 * 86_400)))?
-                .value)
+                .value, onBattery: fields.take("on_battery", as: .choice)?.value,
+            minBattery: fields.take("min_battery", as: .percent)?.value)
     }
 
     /// - Parameter otherwise: For what the section does not set.

@@ -38,10 +38,13 @@ package struct Admission: Hashable, Sendable {
         package var network: Metering?
         /// What was spent of every quota.
         package var quotas: QuotaBook
+        /// What the machine runs on; `nil` without a battery, and while nobody needs to know.
+        package var power: Power?
 
         package init(
             now: WallTime, monotonic: MonotonicTime, zone: Zone = .utc, clockTrouble: Hold? = nil, running: Int,
-            everything: Pause?, network: Metering? = nil, quotas: QuotaBook = QuotaBook(policy: PolicyRules())
+            everything: Pause?, network: Metering? = nil, quotas: QuotaBook = QuotaBook(policy: PolicyRules()),
+            power: Power? = nil
         ) {
             self.now = now
             self.monotonic = monotonic
@@ -51,6 +54,7 @@ package struct Admission: Hashable, Sendable {
             self.everything = everything
             self.network = network
             self.quotas = quotas
+            self.power = power
         }
     }
 

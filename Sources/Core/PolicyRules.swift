@@ -14,11 +14,15 @@ package struct PolicyRules: Hashable, Sendable {
     package var quotas: [Quota]
     /// What was found longer ago is not sent any more; the shortest of the three places counts (``Expiry``).
     package var expiresAfter: Duration?
+    /// `nil` says nothing.
+    package var onBattery: BatteryUse?
+    /// Per cent: nothing goes while the battery has less, also while it is charged.
+    package var minBattery: Int?
 
     package init(
         windows: [Window] = [], bandwidth: [RateRule] = [], metered: MeteredRule? = nil,
         meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = [], quotas: [Quota] = [],
-        expiresAfter: Duration? = nil
+        expiresAfter: Duration? = nil, onBattery: BatteryUse? = nil, minBattery: Int? = nil
     ) {
         self.windows = windows
         self.bandwidth = bandwidth
@@ -27,6 +31,8 @@ package struct PolicyRules: Hashable, Sendable {
         self.networks = networks
         self.quotas = quotas
         self.expiresAfter = expiresAfter
+        self.onBattery = onBattery
+        self.minBattery = minBattery
     }
 
     /// How fast bytes may go, always or while a window is open.
@@ -65,10 +71,11 @@ package struct PolicyRules: Hashable, Sendable {
 
     /// - Parameter place: Where it stands, for people: `policy`, `destinations.nas`, `folder door`.
     func holds(_ place: String, in world: Admission.World, excusing excused: Set<Excuse> = []) -> [Hold] {
-        [
+        let byTime = [
             excused.contains(.window) ? nil : closed(place, world), still(place, world),
             excused.contains(.quota) ? nil : uncounted(world),
-        ].compactMap { $0 }
+        ]
+        return byTime.compactMap { $0 } + powerHolds(place, in: world)
     }
 
     /// Nobody knows in which stretch of the calendar bytes would count.

@@ -16,7 +16,7 @@ extension Dispatcher {
         Admission.World(
             now: house.clocks.wall(), monotonic: house.clocks.monotonic(), zone: .local, clockTrouble: clockTrouble,
             running: transfers.count, everything: pause(.all, ""), network: network,
-            quotas: house.ledger.book)
+            quotas: house.ledger.book, power: power)
     }
 
     func remote(_ name: String) -> Admission.Remote {
@@ -130,6 +130,7 @@ extension Dispatcher {
         let change = admission.nextChange(
             house.settings.destinations.map { remote($0.name) }, house.settings.folders.map { origin($0.watch.name) },
             in: world)
+        if let look = try await nextPowerLook() { waits.append(look) }
         let ends = pauses.compactMap(\.until) + exceptions.map(\.until)
         waits += (ends + [change, expiryLook].compactMap { $0 }).map {
             .milliseconds($0.milliseconds - wall.milliseconds)

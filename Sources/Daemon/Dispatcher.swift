@@ -23,6 +23,11 @@ actor Dispatcher {
     var trust = ClockTrust(oldest: oldestClock)
     /// Nothing gets too old before; `nil`: nobody has looked yet, or may have.
     var expiryLook: WallTime?
+    /// What the machine runs on, as far as somebody needs to know.
+    var power: Power?
+    var powerSupplies = PowerSupplies()
+    /// Why that is not known, as it was said.
+    var powerTrouble: String?
     /// What is wrong with the clock, and was said.
     var clockTrouble: Hold?
     /// Destinations to which no byte may go.
@@ -110,6 +115,7 @@ actor Dispatcher {
         try await expirePauses()
         try await expireExceptions()
         lookAtClock()
+        await lookAtPower()
         try await expire()
         try await house.ledger.look()
         setLimits()

@@ -114,6 +114,8 @@ struct Canonical {
         if let unknown = rules.meteredUnknown { keys.append("metered_unknown: \(unknown.rawValue)") }
         add("networks", rules.networks.map(\.yaml))
         add("quotas", rules.quotas.map(quota))
+        if let use = rules.onBattery { keys.append("on_battery: \(use.rawValue)") }
+        if let share = rules.minBattery { keys.append("min_battery: \(share)%") }
         if let age = rules.expiresAfter { keys.append("expires_after: \(time(age))") }
         return keys
     }

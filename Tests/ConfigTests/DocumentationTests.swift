@@ -60,6 +60,7 @@ struct DocumentationTests {
             "removable": "always", "windows": "[\"22:00-06:00\"]", "bandwidth": "2 MB/s",
             "metered": "pause", "metered_unknown": "allow", "networks": "[{interface: eth0, metered: true}]",
             "quotas": "[{per: day, bytes: 20 GB}]", "expires_after": "7d",
+            "on_battery": "pause", "min_battery": "30%",
         ]
         for (key, value) in values {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes

@@ -199,6 +199,14 @@ extension MistakeTests {
             "policy: {windows: [{between: 08:00-09:00, until: 3}]}",
             "43: policy.windows[0].until: no setting is called `until` here; here are allowed: between, except"),
         Mistake(
+            "policy: {min_battery: 30}",
+            "23: policy.min_battery: takes a share with its `%`, like `30%`, not a bare number"),
+        Mistake(
+            "policy: {min_battery: 0%}",
+            "23: policy.min_battery: takes a share from 1% to 100%, like `30%`, not `0%`"),
+        Mistake(
+            "policy: {on_battery: wait}", "22: policy.on_battery: takes `allow` or `pause`, not `wait`"),
+        Mistake(
             "policy: {expires_after: 7}",
             "25: policy.expires_after: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not a bare number: 7 of what?"
         ),

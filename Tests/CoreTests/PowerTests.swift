@@ -1,0 +1,51 @@
+import Testing
+
+@testable import Core
+
+@Suite("Power")
+struct PowerTests {
+    private static let now = WallTime(milliseconds: 1_795_161_600_000)
+
+    @Test(
+        "runs on its battery when one is drained and nothing else is online; without one there is nothing to say",
+        arguments: [
+            ([Power.Supply](), Bool?.none, Int?.none), ([.outer(isOnline: false)], nil, nil),
+            ([.outer(isOnline: true), .battery(isDraining: true, percent: 50)], false, 50),
+            ([.outer(isOnline: false), .battery(isDraining: true, percent: 50)], true, 50),
+            ([.outer(isOnline: false), .battery(isDraining: false, percent: 100)], false, 100),
+            ([.battery(isDraining: true, percent: nil)], true, nil),
+            ([.battery(isDraining: false, percent: 20), .battery(isDraining: true, percent: 41)], true, 30),
+            ([.outer(isOnline: false), .outer(isOnline: true), .battery(isDraining: true, percent: 120)], false, 100),
+        ])
+    func supplies(_ supplies: [Power.Supply], _ isOnBattery: Bool?, _ percent: Int?) {
+        let power = Power(supplies, at: Self.now)
+        #expect(power?.isOnBattery == isOnBattery)
+        #expect(power?.percent == percent)
+    }
+
+    @Test("holds what a rule of any of the three places forbids, and nothing where nobody knows of a battery")
+    func holds() {
+        let remote = Admission.Remote(
+            name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(),
+            rules: PolicyRules(onBattery: .pause))
+        let folder = Admission.Origin(name: "cam", rules: PolicyRules(minBattery: 40))
+        func texts(_ power: Power?) -> [String] {
+            let world = Admission.World(
+                now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power)
+            let holds = Admission(total: 3, rules: PolicyRules(onBattery: .allow, minBattery: 20)).holds(
+                for: remote, from: folder, in: world)
+            #expect(holds.allSatisfy { $0.kind == .power && $0.since == power?.since })
+            return holds.map(\.text)
+        }
+        func power(_ isOnBattery: Bool, _ percent: Int?) -> Power {
+            Power(isOnBattery: isOnBattery, percent: percent, since: Self.now)
+        }
+        #expect(texts(nil).isEmpty)
+        #expect(texts(power(false, 40)).isEmpty)
+        #expect(texts(power(false, nil)).isEmpty)
+        let onBattery = "the machine runs on its battery: `on_battery: pause` of destinations.nas"
+        #expect(texts(power(true, 40)) == [onBattery])
+        #expect(texts(power(false, 39)) == ["the battery is at 39 %: `min_battery: 40%` of folder cam"])
+        #expect(texts(power(true, 19)).count == 3)
+    }
+}

@@ -1,0 +1,48 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Power, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+struct PowerTests {
+    @Test(
+        "on its battery what is under way stops and nothing begins, uses no attempt, and goes on when it is fed again")
+    func pause() async throws {
+        let folder = TemporaryFolder()
+        func battery(_ isFed: Bool) throws {
+            for (name, value) in [
+                ("BAT0/type", "Battery"), ("BAT0/status", isFed ? "Charging" : "Discharging"), ("BAT0/capacity", "80"),
+                ("AC/type", "Mains"), ("AC/online", isFed ? "1" : "0"),
+            ] { try folder.write(FilePath(name), Array("\(value)\n".utf8)) }
+        }
+        try battery(true)
+        let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
+        await scene.agent.dispatcher.read(PowerSupplies(root: folder.path))
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a.mp4")
+        try await scene.isRunning(1)
+        let look = try #require(try await scene.agent.dispatcher.nextPowerLook())
+        #expect(look == .seconds(60))
+        try battery(false)
+        scene.agent.house.dispatchBell.ring()
+        try await scene.isRunning(0)
+        try await scene.reach(.queued, [id])
+        let view = try await scene.agent.show(id).upload
+        #expect(view.state == "waiting" && view.holds.map(\.kind) == ["power"] && view.attempt == 0)
+        let why = try await scene.agent.why(id).answers.first?.text
+        #expect(why == "the machine runs on its battery: `on_battery: pause` of folder cam")
+        let other = try await scene.add("b.mp4", in: "solo")
+        scene.remote.letGo()
+        try await scene.reach(.completed, [other])
+        #expect(try await scene.state(id) == .queued)
+        try battery(true)
+        scene.agent.house.dispatchBell.ring()
+        try await scene.reach(.completed, [id])
+        // Nothing waits: nobody looks.
+        #expect(try await scene.agent.dispatcher.nextPowerLook() == nil)
+        try await scene.stop()
+    }
+}
