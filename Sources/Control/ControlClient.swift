@@ -27,6 +27,11 @@ package struct ControlClient: Sendable {
 
     package func why(_ reference: String) async throws -> WhyView { try await get("why/" + percentEncoded(reference)) }
 
+    package func plan(_ query: PlanQuery) async throws -> PlanView {
+        let pairs = query.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }
+        return try await get("plan" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")))
+    }
+
     package func status() async throws -> StatusView { try await get("status") }
 
     package func usage(_ query: UsageQuery) async throws -> UsageView {

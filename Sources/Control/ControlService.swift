@@ -63,6 +63,7 @@ final class ControlService: WebService {
         case .limit:
             let limit = try Self.read(LimitRequest.self, body)
             return WebReply(json: try await operations.limit(limit, by: Self.name(of: request.peer)))
+        case .plan: return WebReply(json: try await operations.plan(try PlanQuery(request.query)))
         case .status: return WebReply(json: try await operations.status())
         case .usage: return WebReply(json: try await operations.usage(try UsageQuery(request.query)))
         case .reload:

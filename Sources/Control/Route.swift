@@ -11,6 +11,7 @@ enum Route: Hashable, Sendable {
     case add
     case show(String)
     case why(String)
+    case plan
     /// On one upload, whose reference stands in the path.
     case actOn(String, Act)
     /// On a selection in the body.
@@ -30,7 +31,7 @@ enum Route: Hashable, Sendable {
 
     var changes: Bool {
         switch self {
-        case .list, .show, .why, .status, .usage, .events: false
+        case .list, .show, .why, .plan, .status, .usage, .events: false
         case .add, .actOn, .act, .reload, .allow, .limit: true
         }
     }
@@ -50,6 +51,7 @@ enum Route: Hashable, Sendable {
         case "allow": self = try only("POST", .allow)
         case "limit": self = try only("POST", .limit)
         case "usage": self = try only("GET", .usage)
+        case "plan": self = try only("GET", .plan)
         case "reload": self = try only("POST", .reload)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("why/") && rest.count > 4: self = try only("GET", .why(String(rest.dropFirst(4))))
@@ -139,6 +141,44 @@ extension UsageQuery {
             ("days", String(days)), ("months", String(months)), ("by", by), ("destination", destination),
             ("folder", folder),
         ]
+        return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
+    }
+}
+
+extension PlanQuery {
+    /// From the query of a URL.
+    init(_ query: [String: String]) throws(Refusal) {
+        self.init()
+        if let strange = query.keys.filter({ !["until", "rate"].contains($0) }).min() {
+            throw Refusal(.badRequest, "no key `\(strange)`; there are: until, rate")
+        }
+        if let written = query["until"] {
+            guard let moment = Self.moment(written) else {
+                throw Refusal(
+                    .badRequest, "until is `\(printable(written))`; it must be a time like 2026-11-25T17:00:00Z")
+            }
+            until = moment
+        }
+        if let written = query["rate"] {
+            guard let number = Int64(written), number > 0 else {
+                throw Refusal(.badRequest, "rate is `\(printable(written))`; it must be bytes a second, like 2000000")
+            }
+            rate = number
+        }
+    }
+
+    /// RFC 3339; parts of a second are nothing to a plan. `+` in a query is a space.
+    private static func moment(_ text: String) -> WallTime? {
+        let bytes = Array(text.replacing(" ", with: "+").utf8)
+        guard let time = CivilTime(bytes) else { return nil }
+        var zone = bytes.dropFirst(19)
+        if zone.first == UInt8(ascii: ".") { zone = zone.dropFirst().drop { (48...57).contains($0) } }
+        return CivilTime.offset(zone).map { time.moment(offset: $0) }
+    }
+
+    /// As a URL's query.
+    var pairs: [(String, String)] {
+        let all = [("until", until?.description), ("rate", rate.map(String.init))]
         return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
     }
 }

@@ -166,10 +166,19 @@ package struct Admission: Hashable, Sendable {
         // The time for a probe has come: its trouble is no longer in the way of one upload.
         if remote.health.mayProbe(at: world.monotonic) { holds.removeAll { $0 == remote.health.standing } }
         if !holds.isEmpty { return .wait(holds) }
+        let free = free(for: remote, running: remote.running, inAll: world.running)
+        return free > 0 ? .go(free) : .busy
+    }
+
+    /// How many more uploads to `remote` there are slots for; 0 or less for none.
+    ///
+    /// - Parameters:
+    ///   - running: To it.
+    ///   - all: Over all destinations.
+    package func free(for remote: Remote, running: Int, inAll all: Int) -> Int {
         // A destination that was down is tried with one upload at a time until one gets an answer.
         let slots = remote.health.trouble == nil ? remote.slots : 1
-        let free = min(slots - remote.running, total - world.running)
-        return free > 0 ? .go(free) : .busy
+        return min(slots - running, total - all)
     }
 }
 

@@ -184,6 +184,11 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
+    /// Counts the bytes that are reserved as sent: for a plan, which goes on from there with what is under way.
+    mutating func countReserved(at now: WallTime) {
+        for (step, reserved) in steps { settle(step, Spending(bytes: reserved.spending.bytes), at: now) }
+    }
+
     private mutating func change(_ kind: Class, at now: WallTime, _ body: (inout Line) -> Void) {
         for number in lines.indices where lines[number].counts(kind) {
             body(&lines[number])

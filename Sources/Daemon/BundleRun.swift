@@ -20,7 +20,9 @@ struct BundleRun: Sendable {
 
     /// - Throws: `StoreError` when the state cannot be written.
     func run() async throws -> Result {
-        for claim in claims { house.live.begin(claim.upload.id, acked: 0, size: claim.asset.stagedSize) }
+        for claim in claims {
+            house.live.begin(claim.upload.id, to: claim.upload.destination, acked: 0, size: claim.asset.stagedSize)
+        }
         defer { for claim in claims { house.live.end(claim.upload.id) } }
         CrashPoint.reached("claimed")
         let notes = BundleRunNotes(house: house, ids: claims.map(\.upload.id))

@@ -15,17 +15,21 @@ final class LiveUploads: Sendable {
         var rate: Int64 = 0
         /// To be called when the remote has answered to the opening.
         var onOpened: (@Sendable () -> Void)?
+        let destination: String
     }
 
     private let runs = Mutex<[String: Run]>([:])
+    /// By destination; stays when nothing runs any more.
+    private let speeds = Mutex<[String: Speed]>([:])
     private let clocks: any Clocks
 
     init(clocks: any Clocks) { self.clocks = clocks }
 
-    func begin(_ id: String, acked: Int64, size: Int64) {
+    func begin(_ id: String, to destination: String, acked: Int64, size: Int64) {
         let now = clocks.monotonic()
         runs.withLock {
-            $0[id] = Run(sent: acked, acked: acked, size: size, startedAt: now, window: (now, acked))
+            $0[id] = Run(
+                sent: acked, acked: acked, size: size, startedAt: now, window: (now, acked), destination: destination)
         }
     }
 
@@ -51,8 +55,9 @@ final class LiveUploads: Sendable {
 
     func sent(_ id: String, _ offset: Int64) {
         let now = clocks.monotonic()
-        runs.withLock { runs in
-            guard var run = runs[id] else { return }
+        let news = runs.withLock { runs -> (destination: String, bytes: Int64)? in
+            guard var run = runs[id] else { return nil }
+            let news = (run.destination, offset - run.sent)
             run.sent = offset
             let elapsed = now.since(run.window.at).inSeconds
             // A window of one second, smoothed: steady for the eye, and quick to see a stop.
@@ -62,8 +67,13 @@ final class LiveUploads: Sendable {
                 run.window = (now, offset)
             }
             runs[id] = run
+            return news
         }
+        if let news { speeds.withLock { $0[news.destination, default: Speed()].sent(news.bytes, at: now) } }
     }
+
+    /// Bytes a second to a destination, over the last minutes in which any went; `nil` while that is not known.
+    func speed(to destination: String) -> Int64? { speeds.withLock { $0[destination]?.rate } }
 
     func acked(_ id: String, _ offset: Int64) {
         runs.withLock { runs in

@@ -24,7 +24,8 @@ struct UploadRun: Sendable {
     /// - Throws: `StoreError` when the state cannot be written.
     func run() async throws -> Verdict {
         let upload = claim.upload
-        house.live.begin(upload.id, acked: upload.acked, size: claim.asset.stagedSize)
+        house.live.begin(
+            upload.id, to: upload.destination, acked: upload.acked, size: claim.asset.stagedSize)
         defer { house.live.end(upload.id) }
         let source = SourceGuard(claim.asset)
         let notes = RunNotes(house: house, id: upload.id, acked: upload.acked, source)

@@ -277,6 +277,8 @@ package protocol Operations: Sendable {
     /// - Parameter reference: As for `show`, or any path.
     func why(_ reference: String) async throws -> WhyView
     func usage(_ query: UsageQuery) async throws -> UsageView
+    /// What goes when.
+    func plan(_ query: PlanQuery) async throws -> PlanView
     /// One upload for each destination.
     func add(_ request: AddRequest) async throws -> [UploadView]
     /// With neither ids, folder nor destination: everything (`global`).

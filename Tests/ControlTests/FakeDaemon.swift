@@ -81,6 +81,11 @@ final class FakeDaemon: Operations {
         return UsageView(days: [day], months: [], by: query.by, quotas: [])
     }
 
+    func plan(_ query: PlanQuery) async throws -> PlanView {
+        _ = try note("plan \(query.until?.description ?? "")|\(query.rate.map(String.init) ?? "")")
+        return .sample
+    }
+
     func add(_ request: AddRequest) async throws -> [UploadView] {
         let path = FilePath(bytes: bytes(hexadecimal: request.path) ?? []).display
         return try note("add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)")
@@ -147,6 +152,34 @@ extension UploadView {
             sourceState: "pending", remoteDelete: nil, createdAt: "2026-11-20T08:00:00.000Z",
             startedAt: "2026-11-20T08:00:01.000Z", finishedAt: nil)
     }
+}
+
+extension PlanView {
+    static let sample = PlanView(
+        from: "2026-11-20T08:00:00.000Z", until: "2026-11-22T08:00:00.000Z", isCut: false,
+        rates: [PlanRateView(destination: "archive", rate: 2_000_000, source: "measured")],
+        steps: [
+            PlanStepView(
+                from: "2026-11-20T21:00:00.000Z", to: "2026-11-21T05:00:00.000Z", folder: "front",
+                destination: "archive", interface: "wlan0", network: "unmetered", files: 412, bytes: 38_000_000_000,
+                rate: 1_319_444, end: "held",
+                holds: [
+                    HoldView(
+                        kind: "schedule", since: "2026-11-21T05:00:00.000Z", until: "2026-11-21T21:00:00.000Z",
+                        text: "outside the windows of policy")
+                ])
+        ],
+        queues: [
+            PlanQueueView(
+                folder: "front", destination: "archive", files: 500, bytes: 50_000_000_000,
+                ends: "2026-11-22T23:30:00.000Z", leftFiles: 88, leftBytes: 12_000_000_000, copying: 3, paused: 1,
+                going: 28_800, turns: 0,
+                waits: [
+                    PlanWaitView(
+                        kind: "schedule", text: "outside the windows of policy", from: "2026-11-20T08:00:00.000Z",
+                        until: "2026-11-20T21:00:00.000Z", seconds: 144_000)
+                ])
+        ], notes: [])
 }
 
 extension StatusView {

@@ -138,7 +138,7 @@ struct LiveUploadsTests {
     func rate() {
         let clocks = ManualClocks()
         let live = LiveUploads(clocks: clocks)
-        live.begin("a", acked: 1_000, size: 100_000)
+        live.begin("a", to: "nas", acked: 1_000, size: 100_000)
         clocks.advance(by: .seconds(1))
         live.sent("a", 11_000)
         #expect(live["a"]?.rate == 10_000)
@@ -152,7 +152,7 @@ struct LiveUploadsTests {
     @Test("acknowledged bytes count as sent")
     func acknowledged() {
         let live = LiveUploads(clocks: ManualClocks())
-        live.begin("a", acked: 0, size: 10)
+        live.begin("a", to: "nas", acked: 0, size: 10)
         live.acked("a", 7)
         #expect(live["a"]?.sent == 7)
     }

@@ -41,6 +41,7 @@ struct VerbTests {
             (["usage"], ["usage 7|3|||"]),
             (["usage", "--days", "2", "--by", "network"], ["usage 2|0|network||"]),
             (["usage", "--months", "1", "--days", "3", "--folder", "f", "--destination", "d"], ["usage 3|1||d|f"]),
+            (["plan", "--rate", "2 MB/s"], ["plan |2000000"]),
             (["pause"], ["pause ||||"]),
             (["pause", "--folder", "b", "--for", "2h"], ["pause ||b||7200"]),
             (["pause", "--destination", "d"], ["pause |||d|"]),

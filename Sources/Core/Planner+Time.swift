@@ -1,0 +1,138 @@
+// How a plan gets on: how fast what runs goes, and what happens next.
+
+extension Planner {
+    // MARK: How fast
+
+    /// What limits speed now, and whom.
+    mutating func limit() {
+        func least(_ rates: Int64?...) -> Double? { rates.compactMap { $0 }.min().map { Double(max(0, $0)) } }
+        let metered = lanes.map(\.passage.countsAsMetered)
+        let all = Array(lanes.indices)
+        var caps: [PlanShares.Cap] = []
+        func add(_ rate: Double?, _ members: [Int]) {
+            if let rate, !members.isEmpty { caps.append(PlanShares.Cap(rate: rate, members: members)) }
+        }
+        func add(_ rules: PolicyRules, _ own: Int64?, _ members: [Int]) {
+            add(least(rules.limit(in: world), own), members)
+            add(least(rules.meteredLimit), members.filter { metered[$0] })
+        }
+        add(question.admission.rules, question.rates.everything, all)
+        for (number, remote) in remotes.enumerated() {
+            add(remote.rules, question.rates.destinations[remote.name], all.filter { lanes[$0].remote == number })
+        }
+        for (number, origin) in origins.enumerated() {
+            add(origin.rules, nil, all.filter { lanes[$0].origin == number })
+        }
+        self.caps = caps
+    }
+
+    /// Shares the rates among what runs.
+    mutating func share() {
+        if counts == shared { return }
+        shared = counts
+        let speeds = PlanShares.speeds(counts, caps)
+        for number in lanes.indices { lanes[number].speed = speeds[number] }
+    }
+
+    // MARK: Time
+
+    /// Goes to the next moment at which anything happens.
+    mutating func advance() {
+        var wait = Double.infinity
+        for number in lanes.indices where counts[number] > 0 {
+            let speed = lanes[number].speed
+            for item in lanes[number].running {
+                wait = item.left <= 0.5 ? 0 : speed > 0 ? min(wait, item.left / speed * 1000) : wait
+            }
+        }
+        var usedUp: Int?
+        for (number, line) in world.quotas.lines.enumerated() {
+            guard let left = line.bytesLeft, left > 0 else { continue }
+            let flow = counted[number].reduce(0.0) { $0 + lanes[$1].speed * Double(counts[$1]) } * carrying
+            if flow > 0, Double(left) / flow * 1000 <= wait {
+                wait = Double(left) / flow * 1000
+                usedUp = number
+            }
+        }
+        let due = [boundary, isRecording ? mark : nil, horizon].compactMap { $0 }.min() ?? horizon
+        let toDue = Double(due.milliseconds - start.milliseconds) - clock
+        let isBoundary = toDue <= wait
+        move(by: isBoundary ? toDue : wait)
+        if isBoundary {
+            clock = Double(due.milliseconds - start.milliseconds)
+            isDue = true
+            if isRecording, due == mark { close(at: mark) }
+        }
+        // What rounding left of it is nothing.
+        if !isBoundary, let usedUp, let kind = lanes[counted[usedUp][0]].kind {
+            let left = world.quotas.lines[usedUp].bytesLeft ?? 0
+            if left > 0 { world.quotas.spend(Spending(bytes: left), for: kind, at: now) }
+            isDue = true
+        }
+        end()
+    }
+
+    /// What leaves the machine for each byte of a file.
+    var carrying: Double { 1 + Double(max(0, question.overhead)) / 100 }
+
+    mutating func move(by milliseconds: Double) {
+        let seconds = max(0, milliseconds) / 1000
+        clock += max(0, milliseconds)
+        let now = now
+        for number in lanes.indices {
+            let count = counts[number]
+            if count == 0 {
+                if isRecording, lanes[number].hasNext { lanes[number].idle += seconds }
+                continue
+            }
+            lanes[number].going += isRecording ? seconds : 0
+            let bytes = lanes[number].speed * seconds
+            for place in lanes[number].running.indices { lanes[number].running[place].left -= bytes }
+            let sent = bytes * Double(count)
+            lanes[number].sent += sent
+            lanes[number].step?.bytes += sent
+            lanes[number].step?.going += seconds
+            lanes[number].step?.to = now
+            guard let kind = lanes[number].kind else { continue }
+            let counted = Int64(lanes[number].sent * carrying)
+            world.quotas.spend(Spending(bytes: counted - lanes[number].counted), for: kind, at: now)
+            lanes[number].counted = counted
+        }
+    }
+
+    /// Enters for what a queue has waited since the last look.
+    mutating func settleIdle(_ number: Int) {
+        let seconds = lanes[number].idle
+        if seconds == 0 { return }
+        lanes[number].idle = 0
+        if lanes[number].holds.isEmpty { lanes[number].turns += seconds }
+        for hold in lanes[number].holds {
+            // The sentence goes on with amounts, which are others each day.
+            let key = hold.kind.rawValue + (hold.text.split(separator: ",").first ?? "")
+            lanes[number].waits[key, default: Wait(hold: hold, from: looked)].seconds += seconds
+        }
+    }
+
+    /// Takes out what is sent.
+    mutating func end() {
+        for number in lanes.indices
+        where counts[number] > 0 && lanes[number].running.contains(where: { $0.left <= 0.5 }) {
+            for item in lanes[number].running where item.left <= 0.5 {
+                if item.step != 0 { world.quotas.settle(item.step, Spending(files: item.files), at: now) }
+                lanes[number].step?.files += item.files
+                if isRecording {
+                    ended(Plan.Ended(queue: number, place: item.place, files: item.files, at: now))
+                }
+            }
+            lanes[number].running.removeAll { $0.left <= 0.5 }
+            counts[number] = lanes[number].running.count
+            if lanes[number].isOver {
+                lanes[number].ends = now
+                unfinished -= 1
+                finish(number, .done)
+            } else if lanes[number].running.isEmpty, !lanes[number].holds.isEmpty {
+                finish(number, .held(lanes[number].holds))
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+/// Carries a backlog through time for a ``Plan``.
+///
+/// Between two looks at the policy nothing of it changes, and the next look is due when a window, a limit, a quota or a pause
+/// does. What runs shares the rate, so that the next moment at which anything happens is known, and time goes there in one step.
+struct Planner {
+    /// One upload, or some of those that are known by their sum.
+    struct Item {
+        var place: Int
+        var left: Double
+        var files: Int64
+        var priority: Int
+        /// What is reserved of quotas that count files; 0: nothing.
+        var step: Int64 = 0
+    }
+
+    /// One queue, and how far it is.
+    struct Lane {
+        let queue: Plan.Queue
+        let remote: Int?
+        let origin: Int?
+        /// What is not begun yet.
+        var next = 0
+        var rest: Spending
+        let piece: Int64
+        /// Begun and stopped, in their order: they go on before others begin.
+        var returned: [Item] = []
+        var running: [Item] = []
+        var holds: [Hold] = []
+        var passage = Admission.Passage.local
+        var kind: QuotaBook.Class?
+        /// Bytes a second for each that runs.
+        var speed = 0.0
+        /// Sent in all, exactly, and as far as quotas know it.
+        var sent = 0.0
+        var counted: Int64 = 0
+        var lastTurn = 0
+        var step: Stretch?
+        var waits: [String: Wait] = [:]
+        /// Seconds since the last look in which none of it went, though something is left.
+        var idle = 0.0
+        var going = 0.0
+        var turns = 0.0
+        var files: Int64
+        var bytes: Double
+        var ends: WallTime?
+        var left: Spending?
+
+        var isOver: Bool { !hasNext && running.isEmpty }
+        var hasNext: Bool { !returned.isEmpty || next < queue.uploads.count || rest.files > 0 }
+
+        var priority: Int {
+            if let first = returned.first { return first.priority }
+            return next < queue.uploads.count ? queue.uploads[next].priority : queue.uploads.last?.priority ?? 0
+        }
+    }
+
+    /// What a queue waits for, and how many seconds so far.
+    struct Wait {
+        let hold: Hold
+        let from: WallTime
+        var seconds = 0.0
+    }
+
+    /// A ``Plan/Step`` that is not over.
+    struct Stretch {
+        var from: WallTime
+        var to: WallTime
+        var files: Int64 = 0
+        var bytes = 0.0
+        var going = 0.0
+    }
+
+    let question: Plan.Question
+    let ended: (Plan.Ended) -> Void
+    let start: WallTime
+    /// Where the plan ends, and where looking ahead does.
+    let mark: WallTime
+    let horizon: WallTime
+    var world: Admission.World
+    var remotes: [Admission.Remote]
+    var origins: [Admission.Origin]
+    var lanes: [Lane]
+    /// How many of each queue run. Asked far more often than it changes.
+    var counts: [Int]
+    /// Queues of which anything is left.
+    var unfinished = 0
+    /// Milliseconds since the start.
+    var clock = 0.0
+    var steps: [Plan.Step] = []
+    var isRecording = true
+    var isCut = false
+    /// The policy is to be asked again.
+    var isDue = true
+    var looks = 0
+    /// The look before the last one: since then each queue waits for what it was found to wait for.
+    var looked: WallTime
+    var turn = 0
+    var lastStep: Int64 = 0
+    /// When a timetable changes next, as far as that was asked for.
+    var timetable: (asked: Bool, at: WallTime?) = (false, nil)
+    var boundary: WallTime?
+    /// Of each queue as many as ran when the speeds were shared out.
+    var shared: [Int] = []
+    var caps: [PlanShares.Cap] = []
+    let countsFiles: Bool
+    /// The queues that each quota counts.
+    var counted: [[Int]] = []
+
+    init(_ question: Plan.Question, ended: @escaping (Plan.Ended) -> Void) {
+        self.question = question
+        self.ended = ended
+        start = question.world.now
+        let far = start.advanced(by: Plan.longest)
+        mark = min(max(question.until ?? far, start), start.advanced(by: Plan.furthest))
+        horizon = max(far, mark)
+        world = question.world
+        looked = start
+        world.quotas.countReserved(at: start)
+        remotes = question.remotes
+        origins = question.origins
+        countsFiles = world.quotas.lines.contains { $0.quota.files != nil }
+        lanes = question.queues.map { queue in
+            var rest = queue.rest
+            rest.files = max(0, rest.files)
+            rest.bytes = rest.files > 0 ? max(0, rest.bytes) : 0
+            let listed = queue.uploads.reduce(0.0) { $0 + Double(max(0, $1.left)) }
+            return Lane(
+                queue: queue, remote: question.remotes.firstIndex { $0.name == queue.destination },
+                origin: question.origins.firstIndex { $0.name == queue.folder }, rest: rest,
+                piece: max(1, (rest.files + Plan.pieces - 1) / Plan.pieces),
+                files: Int64(queue.uploads.count) + rest.files, bytes: listed + Double(rest.bytes))
+        }
+        counts = lanes.map { _ in 0 }
+        unfinished = lanes.count { !$0.isOver }
+        for number in lanes.indices where lanes[number].isOver { lanes[number].ends = start }
+    }
+
+    var now: WallTime { start.advanced(by: .milliseconds(Int64(clock))) }
+    var running: Int { counts.reduce(0, +) }
+
+    mutating func plan() -> Plan {
+        takeUnderWay()
+        var events = 0
+        while now < horizon, unfinished > 0 {
+            events += 1
+            if events > Plan.mostEvents || looks >= Plan.mostLooks || steps.count >= Plan.mostSteps {
+                isCut = isRecording
+                break
+            }
+            if isDue { look() }
+            fill()
+            if isDue { continue }
+            share()
+            advance()
+        }
+        let last = isCut ? max(start, now) : mark
+        if isRecording { close(at: last) }
+        return Plan(
+            from: start, until: last, steps: steps.sorted { ($0.from, $0.to) < ($1.from, $1.to) },
+            outcomes: lanes.map { outcome($0) }, isCut: isCut)
+    }
+
+    /// What is being sent now keeps its slot, whatever else waits.
+    mutating func takeUnderWay() {
+        look()
+        for number in lanes.indices {
+            while lanes[number].next < lanes[number].queue.uploads.count,
+                lanes[number].queue.uploads[lanes[number].next].isUnderWay, mayGoOn(lanes[number])
+            { begin(number) }
+        }
+        isDue = true
+    }
+
+    // MARK: What may go
+
+    /// Asks the policy of each queue, and stops what may not go on.
+    mutating func look() {
+        isDue = false
+        looks += 1
+        let now = now
+        looked = world.now
+        world.now = now
+        if let until = world.everything?.until, until <= now { world.everything = nil }
+        if let until = world.clockTrouble?.until, until <= now {
+            world.clockTrouble = nil
+            timetable.asked = false
+        }
+        for number in remotes.indices {
+            if let end = remotes[number].pause?.until, end <= now { remotes[number].pause = nil }
+        }
+        for number in origins.indices {
+            if let end = origins[number].pause?.until, end <= now { origins[number].pause = nil }
+        }
+        for recount in world.quotas.advance(to: now, in: world.zone) {
+            // What nobody has read is nothing that a plan could know of.
+            world.quotas.recount(recount, spent: .none, at: now)
+        }
+        for number in lanes.indices where !lanes[number].isOver { look(at: number) }
+        counted = world.quotas.lines.map { line in
+            lanes.indices.filter { number in lanes[number].kind.map { line.counts($0) } ?? false }
+        }
+        limit()
+        shared = []
+        setBoundary()
+    }
+
+    mutating func look(at number: Int) {
+        settleIdle(number)
+        let queue = lanes[number].queue
+        guard let remote = lanes[number].remote.map({ remotes[$0] }) else {
+            lanes[number].holds = [
+                Hold(.destination, since: start, text: "destination \(queue.destination) is not in the configuration")
+            ]
+            return
+        }
+        let origin = lanes[number].origin.map { origins[$0] } ?? Admission.Origin(name: queue.folder)
+        lanes[number].holds = question.admission.holds(for: remote, from: origin, in: world)
+        if !question.rates.isKnown(for: queue.destination) {
+            lanes[number].holds.append(
+                Hold(.destination, since: start, text: "nobody knows how fast bytes go to \(queue.destination)"))
+        }
+        if case .open(let passage) = question.admission.way(to: remote, from: origin, in: world) {
+            lanes[number].passage = passage
+            lanes[number].kind =
+                passage.ledger == .local
+                ? nil : QuotaBook.Class(queue.destination, from: queue.folder, isMetered: passage.countsAsMetered)
+        }
+        if lanes[number].holds.isEmpty { return }
+        if !lanes[number].running.isEmpty, !mayGoOn(lanes[number]) { stop(number) }
+        if lanes[number].running.isEmpty { finish(number, .held(lanes[number].holds)) }
+    }
+
+    /// What has begun may go on where nothing new may begin.
+    func mayGoOn(_ lane: Lane) -> Bool {
+        if lane.holds.isEmpty { return true }
+        guard let remote = lane.remote.map({ remotes[$0] }), question.rates.isKnown(for: remote.name) else {
+            return false
+        }
+        let origin = lane.origin.map { origins[$0] } ?? Admission.Origin(name: lane.queue.folder)
+        guard question.admission.bans(on: remote, from: origin, in: world, isUnderWay: true).isEmpty else {
+            return false
+        }
+        return lane.kind.map { world.quotas.room(for: $0).bytes != 0 } ?? true
+    }
+
+    mutating func stop(_ number: Int) {
+        let stopped = lanes[number].running
+        lanes[number].running = []
+        counts[number] = 0
+        for var item in stopped {
+            if item.step != 0 { world.quotas.settle(item.step, .none, at: now) }
+            item.step = 0
+            lanes[number].returned.append(item)
+        }
+        lanes[number].returned.sort { $0.place < $1.place }
+    }
+
+    /// When the policy is to be asked again, though nothing is used up.
+    mutating func setBoundary() {
+        if !timetable.asked || timetable.at.map({ $0 <= world.now }) ?? false {
+            var (quiet, still, mute) = (world, remotes, origins)
+            quiet.quotas = QuotaBook(policy: PolicyRules())
+            quiet.everything = nil
+            quiet.clockTrouble?.until = nil
+            for number in still.indices { still[number].pause = nil }
+            for number in mute.indices { mute[number].pause = nil }
+            timetable = (true, question.admission.nextChange(still, mute, in: quiet))
+        }
+        let pauses =
+            [world.everything?.until, world.clockTrouble?.until]
+            + (remotes.map(\.pause) + origins.map(\.pause)).map { $0?.until }
+        // A quota is whole again at the end of its stretch, also where it is not used up.
+        let stretches = world.quotas.lines.map { $0.stretch?.upperBound }
+        boundary = ([timetable.at] + pauses + stretches).compactMap { $0 }.filter { $0 > world.now }.min()
+    }
+
+    // MARK: What goes
+
+    /// Gives slots that are free to what may go: destinations take turns, and folders of one priority do.
+    mutating func fill() {
+        var isGiven = true
+        while isGiven && !isDue {
+            isGiven = false
+            for number in remotes.indices {
+                guard let lane = next(to: number) else { continue }
+                begin(lane)
+                isGiven = true
+                if isDue { return }
+            }
+        }
+    }
+
+    func next(to remote: Int) -> Int? {
+        var count = 0
+        for number in lanes.indices where counts[number] > 0 && lanes[number].remote == remote {
+            count += counts[number]
+        }
+        guard question.admission.free(for: remotes[remote], running: count, inAll: running) > 0 else { return nil }
+        var best: (lane: Int, rank: (Int, Int))?
+        for number in lanes.indices
+        where lanes[number].remote == remote && lanes[number].holds.isEmpty && lanes[number].hasNext {
+            let rank = (-lanes[number].priority, lanes[number].lastTurn)
+            if best.map({ rank < $0.rank }) ?? true, hasSlot(lanes[number].queue.folder) { best = (number, rank) }
+        }
+        return best?.lane
+    }
+
+    func hasSlot(_ folder: String) -> Bool {
+        guard let most = question.folderSlots[folder] else { return true }
+        var count = 0
+        for number in lanes.indices where counts[number] > 0 && lanes[number].queue.folder == folder {
+            count += counts[number]
+        }
+        return count < most
+    }
+
+    mutating func begin(_ number: Int) {
+        guard var item = take(number) else { return }
+        turn += 1
+        lanes[number].lastTurn = turn
+        if countsFiles, let kind = lanes[number].kind {
+            lastStep += 1
+            item.step = lastStep
+            world.quotas.open(lastStep, Spending(files: item.files), for: kind, at: now)
+            if world.quotas.room(for: kind).files == 0 { isDue = true }
+        }
+        lanes[number].running.append(item)
+        counts[number] += 1
+        if lanes[number].step == nil { lanes[number].step = Stretch(from: now, to: now) }
+    }
+
+    /// The next of a queue: one upload, or as many of its rest as go for one, and as quotas of files allow.
+    mutating func take(_ number: Int) -> Item? {
+        let uploads = lanes[number].queue.uploads
+        if !lanes[number].returned.isEmpty { return lanes[number].returned.removeFirst() }
+        let next = lanes[number].next
+        if next < uploads.count {
+            lanes[number].next += 1
+            return Item(
+                place: next, left: Double(max(0, uploads[next].left)), files: 1, priority: uploads[next].priority)
+        }
+        let rest = lanes[number].rest
+        guard rest.files > 0 else { return nil }
+        var files = min(rest.files, lanes[number].piece)
+        if countsFiles, let kind = lanes[number].kind, let room = world.quotas.room(for: kind).files {
+            files = max(1, min(files, room))
+        }
+        let bytes = files == rest.files ? rest.bytes : Int64(Int128(rest.bytes) * Int128(files) / Int128(rest.files))
+        lanes[number].rest = Spending(bytes: rest.bytes - bytes, files: rest.files - files)
+        return Item(place: uploads.count, left: Double(bytes), files: files, priority: uploads.last?.priority ?? 0)
+    }
+}

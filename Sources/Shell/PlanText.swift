@@ -1,0 +1,170 @@
+internal import Core
+internal import Daemon
+internal import Linux
+
+// A plan, as people read it: what goes, stretch by stretch; what waits; when each folder is done; and what does not fit.
+
+/// Stretches that are shown; a script reads all of them.
+private let mostStretches = 40
+
+func planLines(_ plan: PlanView, _ console: Console, now: WallTime) -> [String] {
+    let page = PlanPage(console: console, now: now)
+    let isWhole = !plan.queues.isEmpty && plan.queues.allSatisfy { $0.leftFiles == 0 }
+    let end = isWhole ? "all is sent" : page.time(plan.until)
+    var lines = page.text("from \(page.time(plan.from)) until \(end), \(rates(plan.rates))")
+    if plan.queues.isEmpty {
+        return lines + page.text("Nothing waits.")
+    }
+    lines += stretches(plan, page)
+    lines += waiting(plan, page)
+    lines += endings(plan, page)
+    if plan.isCut {
+        lines += page.section("Cut", ["there is too much to plan at once: ask for less with --until"], .yellow)
+    }
+    return lines + page.section("Note", plan.notes, .dim)
+}
+
+/// Where lines break, and how times are said.
+private struct PlanPage {
+    let console: Console
+    let now: WallTime
+
+    func text(_ text: String, indent: Int = 0) -> [String] {
+        // What hangs over stands further in.
+        let lines = wrapped(printable(text), width: console.width, indent: indent + 2).split(separator: "\n").map(
+            String.init)
+        return lines.enumerated().map { $0 == 0 ? String($1.dropFirst(2)) : $1 }
+    }
+
+    func section(_ title: String, _ entries: [String], _ style: Console.Style = .bold) -> [String] {
+        if entries.isEmpty { return [] }
+        return ["", console.styled(title, style)] + entries.flatMap { text($0, indent: 2) }
+    }
+
+    func stretch(_ from: String, _ to: String) -> String {
+        let (start, end) = (time(from), time(to))
+        if start != end { return "\(start) to \(end)" }
+        guard let first = Units.wallTime(from), let last = Units.wallTime(to) else { return start }
+        return "\(start) for \(Units.duration((last.milliseconds - first.milliseconds + 999) / 1000))"
+    }
+
+    /// `22:00` of today, `Sun 22:00` of the next days, else with the date.
+    func time(_ text: String) -> String {
+        guard let time = Units.wallTime(text) else { return printable(text) }
+        let (today, day) = (Zone.local.reading(at: now).day, Zone.local.reading(at: time).day)
+        let clock = String(LocalTime(time).clock.prefix(5))
+        switch day.number - today.number {
+        case 0: return clock
+        case 1...6: return day.weekday.rawValue.capitalizedWord + " " + clock
+        default: return "\(day) \(clock)"
+        }
+    }
+}
+
+extension String {
+    fileprivate var capitalizedWord: String { prefix(1).uppercased() + dropFirst() }
+}
+
+private func rates(_ rates: [PlanRateView]) -> String {
+    let known = rates.map { rate in
+        let speed = rate.rate.map(Units.rate) ?? "no known speed"
+        let source =
+            switch rate.source {
+            case "measured": "measured"
+            case "usage": "the best hour of last week"
+            case "given": "as you say"
+            default: ""
+            }
+        return "at \(speed)" + (rate.destination.map { " to \($0)" } ?? "") + (source.isEmpty ? "" : " (\(source))")
+    }
+    return known.isEmpty ? "nothing to send" : known.joined(separator: ", ")
+}
+
+private func files(_ count: Int64) -> String { "\(count) \(count == 1 ? "file" : "files")" }
+
+private func amount(_ count: Int64, _ bytes: Int64) -> String { "\(files(count)), \(Units.bytes(bytes))" }
+
+private func stretches(_ plan: PlanView, _ page: PlanPage) -> [String] {
+    var lines: [String] = []
+    var last = ""
+    var shown = 0
+    for step in plan.steps {
+        let title = page.stretch(step.from, step.to)
+        if title != last {
+            shown += 1
+            if shown > mostStretches { break }
+            lines += ["", page.console.styled(title, .bold)]
+            last = title
+        }
+        let part = step.files == 0 ? "a part of one, \(Units.bytes(step.bytes))" : amount(step.files, step.bytes)
+        var text = "\(step.folder) -> \(step.destination)  \(part) at \(Units.rate(step.rate))"
+        if let interface = step.interface { text += " by \(interface)" }
+        if step.network == "metered" { text += " (metered)" }
+        lines += page.text(text, indent: 2)
+        lines += page.text(ending(step, page), indent: 4).map {
+            page.console.styled($0, step.end == "done" ? .green : .dim)
+        }
+    }
+    if shown > mostStretches { lines += ["", "… and more after that: --json has all of it"] }
+    return lines
+}
+
+private func ending(_ step: PlanStepView, _ page: PlanPage) -> String {
+    switch step.end {
+    case "done": return "then all of it is sent"
+    case "held":
+        guard let hold = step.holds.first else { return "then it may not go on" }
+        return "then \(hold.text)" + (hold.until.map { ", until \(page.time($0))" } ?? "")
+    default: return "and goes on"
+    }
+}
+
+/// What does not go at once.
+private func waiting(_ plan: PlanView, _ page: PlanPage) -> [String] {
+    var entries: [String] = []
+    for queue in plan.queues {
+        let isFirst = { (wait: PlanWaitView) in wait.from == plan.from }
+        if let wait = queue.waits.first(where: isFirst) {
+            entries.append(
+                "\(queue.folder) -> \(queue.destination)  \(amount(queue.files, queue.bytes)): \(wait.kind): \(wait.text)"
+                    + (wait.until.map { ", until \(page.time($0))" } ?? ""))
+        }
+        if queue.copying > 0 {
+            entries.append(
+                "\(queue.folder) -> \(queue.destination)  \(files(queue.copying)) still to be copied, planned as if they were"
+            )
+        }
+        if queue.paused > 0 {
+            entries.append(
+                "\(queue.folder) -> \(queue.destination)  \(files(queue.paused)) paused by somebody, not planned")
+        }
+    }
+    return page.section("Waiting now", entries)
+}
+
+private func endings(_ plan: PlanView, _ page: PlanPage) -> [String] {
+    var (done, late): ([String], [String]) = ([], [])
+    for queue in plan.queues where queue.files > 0 {
+        let name = "\(queue.folder) -> \(queue.destination)"
+        if queue.leftFiles == 0, let ends = queue.ends {
+            done.append("\(name)  \(page.time(ends)), \(amount(queue.files, queue.bytes))")
+        } else {
+            late.append("\(name)  \(amount(queue.leftFiles, queue.leftBytes)) left; " + why(queue, page))
+        }
+    }
+    return page.section("All sent by", done, .green)
+        + page.section("Will not fit before \(page.time(plan.until))", late, .yellow)
+}
+
+/// What binds, and when it would be there.
+private func why(_ queue: PlanQueueView, _ page: PlanPage) -> String {
+    var reasons = queue.waits.filter { $0.seconds > 0 }.prefix(2).map { wait in
+        // What is used up today is not what will be tomorrow.
+        let text = wait.kind == "quota" ? String(wait.text.split(separator: ",").first ?? "") : wait.text
+        return "\(wait.kind): \(text), for \(Units.duration(wait.seconds))"
+    }
+    if queue.turns > 0 { reasons.append("others go first for \(Units.duration(queue.turns))") }
+    if queue.going > 0 { reasons.append("it goes for \(Units.duration(queue.going))") }
+    let end = queue.ends.map { "it would be sent by \(page.time($0))" } ?? "no end is in sight within a month"
+    return (reasons + [end]).joined(separator: "; ")
+}

@@ -1,0 +1,350 @@
+import TestKit
+import Testing
+
+@testable import Core
+
+/// What is planned against what happens: the same days, once by ``Plan`` and once by a scheduler that looks at the policy twice
+/// a minute, reserves what it sends in steps, and lets every transfer draw small pieces from what there is. A failure names its
+/// seed.
+@Suite("Plan, against the live scheduler", .timeLimit(.minutes(Patience.minutes(3))))
+struct PlanAgreementTests {
+    /// A few folders, destinations, rules and files, around a day on which clocks are set.
+    struct Case {
+        let zone = TestZone.berlin
+        var question: Plan.Question
+        let quota: Int64?
+
+        init(seed: UInt64) {
+            var dice = Dice(seed: seed)
+            func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &dice) == 0 }
+            let near = TestZone.all[0].changes[Int(seed % 2)]
+            let now = near.advanced(by: .seconds(-86_400 - 60 * Int64.random(in: 0...900, using: &dice)))
+            let from = Int.random(in: 19...23, using: &dice)
+            var policy = PolicyRules()
+            if !chance(4) { policy.windows = [Window(from: from * 60, to: Int.random(in: 2...9, using: &dice) * 60)] }
+            if chance(2) { policy.bandwidth = [.init(window: Window(from: 60, to: 4 * 60), limit: 700_000)] }
+            quota = chance(3) ? nil : Int64.random(in: 4...14, using: &dice) * 1_000_000_000
+            var nas = PolicyRules()
+            if let quota { nas.quotas = [Quota(period: .day, bytes: quota)] }
+            var door = PolicyRules()
+            if chance(2) { door.quotas = [Quota(period: .day, files: Int64.random(in: 5...20, using: &dice))] }
+            if chance(3) { door.bandwidth = [.init(limit: 400_000)] }
+            var book = QuotaBook(
+                policy: policy, destinations: [("nas", nas), ("cloud", PolicyRules())],
+                folders: [("door", door), ("yard", PolicyRules())], least: Quota.least)
+            for recount in book.advance(to: now, in: zone) { book.recount(recount, spent: .none, at: now) }
+            func remote(_ name: String, _ rules: PolicyRules, _ pause: Admission.Pause?) -> Admission.Remote {
+                Admission.Remote(
+                    name: name, slots: Int.random(in: 1...3, using: &dice), running: 0, pause: pause,
+                    health: DestinationHealth(), rules: rules, reach: .unseen(""))
+            }
+            func queue(_ folder: String, _ destination: String, _ priority: Int) -> Plan.Queue {
+                Plan.Queue(
+                    folder: folder, destination: destination,
+                    uploads: (0..<Int.random(in: 5...40, using: &dice)).map { _ in
+                        Plan.Upload(left: Int64.random(in: 20...900, using: &dice) * 1_000_000, priority: priority)
+                    })
+            }
+            let pause = chance(3) ? Admission.Pause(since: now, until: now.advanced(by: .seconds(3600 * 5))) : nil
+            question = Plan.Question(
+                admission: Admission(total: Int.random(in: 1...4, using: &dice), rules: policy),
+                world: Admission.World(
+                    now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, running: 0, everything: nil,
+                    quotas: book),
+                remotes: [remote("nas", nas, nil), remote("cloud", PolicyRules(), pause)],
+                origins: [Admission.Origin(name: "door", rules: door), Admission.Origin(name: "yard")],
+                folderSlots: chance(3) ? ["yard": 1] : [:],
+                queues: [
+                    queue("door", "nas", 0), queue("yard", "nas", chance(3) ? 1 : 0), queue("yard", "cloud", 0),
+                ],
+                rates: Plan.Rates(destinations: ["nas": 1_500_000, "cloud": 600_000]),
+                until: now.advanced(by: .seconds(3 * 86_400)), overhead: 0)
+        }
+    }
+
+    struct Key: Hashable { let queue, place: Int }
+
+    /// What a look at the policy every half minute, and steps of 8 MiB that one transfer has and another lacks when a quota ends,
+    /// come to. Where two slots become free almost at once, or an upload ends with a quota, whose turn it is may be the other
+    /// way round: the next upload then ends as much earlier or later as one of them takes.
+    private static let tolerance: (most: Int64, any: Int64) = (60_000, 1_800_000)
+
+    @Test(
+        "over days on which clocks are set nine of ten uploads end within a minute of their plan, and each in half an hour",
+        arguments: 1...8)
+    func agrees(_ seed: UInt64) {
+        let one = Case(seed: seed)
+        var planned: [Key: WallTime] = [:]
+        let plan = Plan(one.question) { planned[Key(queue: $0.queue, place: $0.place)] = $0.at }
+        var live = LiveScheduler(one.question)
+        let really = live.run(until: plan.until)
+        #expect(really.count > 10, "seed \(seed)")
+        let apart = Set(planned.keys).union(really.keys).map { key in
+            // What the one ends just in time the other may end just too late.
+            abs((planned[key] ?? plan.until).milliseconds - (really[key] ?? plan.until).milliseconds)
+        }
+        let near = apart.count { $0 <= Self.tolerance.most }
+        #expect(near * 10 >= apart.count * 9, "seed \(seed): \(near) of \(apart.count)")
+        #expect(apart.allSatisfy { $0 <= Self.tolerance.any }, "seed \(seed): \(apart.max() ?? 0) ms apart")
+    }
+
+    @Test("nothing goes in a closed window or over a quota, and what does not end is named with its reason")
+    func never() {
+        for seed in 1...120 as ClosedRange<UInt64> {
+            let one = Case(seed: seed)
+            var files = 0
+            let plan = Plan(one.question) { files += Int($0.files) }
+            let windows = one.question.admission.rules.windows
+            for step in plan.steps where !windows.isEmpty {
+                for moment in stride(from: step.from.milliseconds, to: step.to.milliseconds, by: 600_000) {
+                    let (day, time) = one.zone.reading(at: WallTime(milliseconds: moment))
+                    #expect(windows.contains { $0.holds(day, time) }, "seed \(seed)")
+                }
+            }
+            if let quota = one.quota {
+                let all = plan.steps.filter { $0.destination == "nas" }
+                let days = Set(all.flatMap { [one.zone.reading(at: $0.from).day, one.zone.reading(at: $0.to).day] })
+                for day in days {
+                    let (start, end) = (one.zone.start(of: day), one.zone.start(of: day + 1))
+                    let sent = all.filter { $0.from >= start && $0.to <= end }.reduce(0) { $0 + $1.bytes }
+                    #expect(sent <= quota + 2, "seed \(seed): \(sent) on \(day)")
+                }
+                #expect(all.reduce(0) { $0 + $1.bytes } <= quota * Int64(days.count) + 10, "seed \(seed)")
+            }
+            let left = plan.outcomes.reduce(0) { $0 + Int($1.left.files) }
+            #expect(files + left == one.question.queues.reduce(0) { $0 + $1.uploads.count }, "seed \(seed)")
+            for outcome in plan.outcomes where outcome.left.files > 0 {
+                let isNamed = !outcome.waits.isEmpty || outcome.going > .zero || outcome.turns > .zero
+                #expect(isNamed, "seed \(seed)")
+            }
+            #expect(!plan.isCut, "seed \(seed)")
+        }
+    }
+}
+
+/// The dispatcher and the ledger, as far as they decide when what goes.
+struct LiveScheduler {
+    private struct Transfer {
+        var key: PlanAgreementTests.Key
+        var left: Int64
+        var step: Int64
+        var reserved: Int64
+        var sent: Int64 = 0
+    }
+
+    private let question: Plan.Question
+    private var world: Admission.World
+    private var remotes: [Admission.Remote]
+    private var waiting: [[(place: Int, left: Int64)]]
+    private var transfers: [Transfer] = []
+    private var turns: [Int]
+    private var turn = 0
+    private var lastStep: Int64 = 0
+    private var ends: [PlanAgreementTests.Key: WallTime] = [:]
+    /// Queues that may begin something now.
+    private var open: Set<Int> = []
+
+    private static let look: Int64 = 30_000
+    private static let round: Int64 = 1000
+    private static let most: Int64 = 8 << 20
+
+    init(_ question: Plan.Question) {
+        self.question = question
+        world = question.world
+        remotes = question.remotes
+        waiting = question.queues.map { $0.uploads.enumerated().map { ($0, $1.left) } }
+        turns = question.queues.map { _ in 0 }
+    }
+
+    mutating func run(until end: WallTime) -> [PlanAgreementTests.Key: WallTime] {
+        // As the daemon wakes: on the minute at which a window opens.
+        var now = world.now
+        while now < end, !transfers.isEmpty || waiting.contains(where: { !$0.isEmpty }) {
+            world.now = now
+            look()
+            claim()
+            var next = min(end, now.advanced(by: .milliseconds(Self.look - now.milliseconds % Self.look)))
+            if transfers.isEmpty, open.isEmpty { next = max(next, min(end, nextChange)) }
+            while !transfers.isEmpty, world.now < next {
+                send(for: min(Self.round, next.milliseconds - world.now.milliseconds))
+            }
+            now = next
+        }
+        return ends
+    }
+
+    /// While nothing may go.
+    private var nextChange: WallTime {
+        let change = question.admission.nextChange(remotes, question.origins, in: world)
+        let stretches = world.quotas.lines.compactMap { $0.stretch?.upperBound }
+        return ([change].compactMap { $0 } + stretches).filter { $0 > world.now }.min() ?? world.now
+    }
+
+    private func origin(_ queue: Int) -> Admission.Origin? {
+        question.origins.first { $0.name == question.queues[queue].folder }
+    }
+    private func remote(_ queue: Int) -> Int {
+        remotes.firstIndex { $0.name == question.queues[queue].destination } ?? 0
+    }
+    private func kind(_ queue: Int) -> QuotaBook.Class {
+        QuotaBook.Class(question.queues[queue].destination, from: question.queues[queue].folder, isMetered: false)
+    }
+
+    private mutating func look() {
+        for number in remotes.indices {
+            if let until = remotes[number].pause?.until, until <= world.now { remotes[number].pause = nil }
+        }
+        for recount in world.quotas.advance(to: world.now, in: world.zone) {
+            world.quotas.recount(recount, spent: .none, at: world.now)
+        }
+        for transfer in transfers {
+            let holds = question.admission.bans(
+                on: remotes[remote(transfer.key.queue)], from: origin(transfer.key.queue), in: world, isUnderWay: true)
+            if !holds.isEmpty { stop(transfer) }
+        }
+        askWhatIsOpen()
+    }
+
+    private mutating func askWhatIsOpen() {
+        open = Set(
+            waiting.indices.filter {
+                question.admission.bans(on: remotes[remote($0)], from: origin($0), in: world).isEmpty
+            })
+    }
+
+    private mutating func stop(_ transfer: Transfer) {
+        world.quotas.settle(transfer.step, Spending(bytes: transfer.sent), at: world.now)
+        transfers.removeAll { $0.key == transfer.key }
+        let queue = transfer.key.queue
+        waiting[queue].append((transfer.key.place, transfer.left))
+        waiting[queue].sort { $0.place < $1.place }
+    }
+
+    /// Destinations take turns; in each the folder of the highest priority whose turn is longest ago.
+    private mutating func claim() {
+        var isTaken = true
+        while isTaken {
+            isTaken = false
+            for number in remotes.indices {
+                var remote = remotes[number]
+                remote.running = transfers.count { self.remote($0.key.queue) == number }
+                world.running = transfers.count
+                guard case .go = question.admission.verdict(for: remote, in: world) else { continue }
+                let offers = waiting.indices.filter { queue in
+                    let folder = question.queues[queue].folder
+                    let running = transfers.count { question.queues[$0.key.queue].folder == folder }
+                    return self.remote(queue) == number && !waiting[queue].isEmpty && open.contains(queue)
+                        && running < question.folderSlots[folder] ?? .max
+                }
+                let (queues, turns) = (question.queues, turns)
+                let priority = { (queue: Int) in queues[queue].uploads[0].priority }
+                guard let queue = offers.min(by: { (-priority($0), turns[$0]) < (-priority($1), turns[$1]) }) else {
+                    continue
+                }
+                let (place, left) = waiting[queue][0]
+                guard let (step, bytes) = reserve(queue, left, files: 1) else {
+                    open.remove(queue)
+                    continue
+                }
+                waiting[queue].removeFirst()
+                transfers.append(
+                    Transfer(key: .init(queue: queue, place: place), left: left, step: step, reserved: bytes))
+                turn += 1
+                self.turns[queue] = turn
+                isTaken = true
+            }
+        }
+    }
+
+    private mutating func reserve(_ queue: Int, _ wanted: Int64, files: Int64) -> (Int64, Int64)? {
+        let room = world.quotas.room(for: kind(queue))
+        let bytes = min(wanted, Self.most, room.bytes ?? .max)
+        guard bytes >= min(wanted, Quota.least), files == 0 || room.files ?? 1 >= files else { return nil }
+        lastStep += 1
+        world.quotas.open(lastStep, Spending(bytes: bytes, files: files), for: kind(queue), at: world.now)
+        return (lastStep, bytes)
+    }
+
+    /// Every transfer draws a piece in its turn, as long as all that limits it has one.
+    private mutating func send(for milliseconds: Int64) {
+        var budgets = limits().map { (left: $0.rate * milliseconds / 1000, counts: $0.counts) }
+        let end = world.now.advanced(by: .milliseconds(milliseconds))
+        var isMoving = true
+        while isMoving {
+            isMoving = false
+            // The same for each, as far as all that limits it has as much, so that nobody is better off for coming first.
+            let least = Int64(32 * transfers.count)
+            let open = budgets.map(\.left).filter { $0 >= least }.min() ?? 0
+            let piece = open / Int64(2 * max(1, transfers.count))
+            for number in transfers.indices where transfers[number].left > 0 {
+                let queue = transfers[number].key.queue
+                let mine = budgets.indices.filter { budgets[$0].counts(queue) }
+                guard mine.allSatisfy({ budgets[$0].left >= least }) else { continue }
+                let count = min(piece, transfers[number].left)
+                guard count > 0, pay(number, count) else { continue }
+                for budget in mine { budgets[budget].left -= count }
+                isMoving = true
+            }
+            // Whoever is done makes room at once.
+            if finish(at: end) { isMoving = true }
+        }
+        world.now = end
+    }
+
+    /// - Returns: Whether any was done, or had to stop.
+    private mutating func finish(at end: WallTime) -> Bool {
+        let over = transfers.filter { $0.left == 0 || $0.reserved == 0 }
+        if over.isEmpty { return false }
+        for transfer in over {
+            if transfer.left > 0 {
+                stop(transfer)
+                continue
+            }
+            world.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: 1), at: world.now)
+            ends[transfer.key] = end
+            transfers.removeAll { $0.key == transfer.key }
+        }
+        askWhatIsOpen()
+        claim()
+        return true
+    }
+
+    private mutating func pay(_ number: Int, _ count: Int64) -> Bool {
+        if transfers[number].reserved < count {
+            let transfer = transfers[number]
+            let wanted = min(transfer.left, Self.most) - transfer.reserved
+            if wanted > 0, let (step, bytes) = reserve(transfer.key.queue, wanted, files: 0) {
+                // What is left of the old step goes into the new one, and its file does.
+                world.quotas.settle(transfer.step, Spending(bytes: transfer.sent), at: world.now)
+                world.quotas.settle(step, .none, at: world.now)
+                lastStep += 1
+                world.quotas.open(
+                    lastStep, Spending(bytes: transfer.reserved + bytes, files: 1), for: kind(transfer.key.queue),
+                    at: world.now)
+                transfers[number].step = lastStep
+                transfers[number].reserved += bytes
+                transfers[number].sent = 0
+            }
+        }
+        let paid = min(count, transfers[number].reserved)
+        if paid == 0 { return false }
+        transfers[number].reserved -= paid
+        transfers[number].sent += paid
+        transfers[number].left -= paid
+        return true
+    }
+
+    private func limits() -> [(rate: Int64, counts: (Int) -> Bool)] {
+        let queues = question.queues
+        var limits: [(rate: Int64, counts: (Int) -> Bool)] = []
+        if let rate = question.admission.rules.limit(in: world) { limits.append((rate, { _ in true })) }
+        for remote in remotes {
+            let rates = [question.rates.destinations[remote.name], remote.rules.limit(in: world)].compactMap { $0 }
+            if let rate = rates.min() { limits.append((rate, { queues[$0].destination == remote.name })) }
+        }
+        for origin in question.origins {
+            if let rate = origin.rules.limit(in: world) { limits.append((rate, { queues[$0].folder == origin.name })) }
+        }
+        return limits
+    }
+}

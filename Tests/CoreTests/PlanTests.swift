@@ -1,0 +1,192 @@
+import TestKit
+import Testing
+
+@testable import Core
+
+@Suite("Plan")
+struct PlanTests {
+    private static let gb: Int64 = 1_000_000_000
+    private static let now = utc("2026-11-20T20:00:00")
+    private static let night = PolicyRules(windows: [Window(from: 22 * 60, to: 6 * 60)])
+
+    private static func question(
+        policy: PolicyRules = PolicyRules(), nas: PolicyRules = PolicyRules(), door: PolicyRules = PolicyRules(),
+        total: Int = 3, slots: Int = 2, reach: Reach = .unseen(""), _ queues: [Plan.Queue],
+        rate: Int64? = 1_000_000, until: WallTime? = nil,
+        at now: WallTime = now, zone: Zone = .utc
+    ) -> Plan.Question {
+        var book = QuotaBook(
+            policy: policy, destinations: [("nas", nas), ("cloud", PolicyRules())],
+            folders: [("door", door), ("yard", PolicyRules())])
+        for recount in book.advance(to: now, in: zone) { book.recount(recount, spent: .none, at: now) }
+        func remote(_ name: String, _ rules: PolicyRules) -> Admission.Remote {
+            Admission.Remote(
+                name: name, slots: slots, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
+                reach: reach)
+        }
+        return Plan.Question(
+            admission: Admission(total: total, rules: policy),
+            world: Admission.World(
+                now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, running: 0, everything: nil,
+                quotas: book),
+            remotes: [remote("nas", nas), remote("cloud", PolicyRules())],
+            origins: [Admission.Origin(name: "door", rules: door), Admission.Origin(name: "yard")], queues: queues,
+            rates: Plan.Rates(everything: rate), until: until, overhead: 0)
+    }
+
+    private static func queue(_ sizes: [Int64], folder: String = "door", to: String = "nas", rest: Spending = .none)
+        -> Plan.Queue
+    {
+        Plan.Queue(folder: folder, destination: to, uploads: sizes.map { Plan.Upload(left: $0) }, rest: rest)
+    }
+
+    @Test("what may go goes now, one after another at the rate that there is")
+    func plain() throws {
+        var ends: [WallTime] = []
+        let plan = Plan(Self.question([Self.queue([60_000_000, 60_000_000, 120_000_000])])) { ends.append($0.at) }
+        let step = try #require(plan.steps.first)
+        #expect(plan.steps.count == 1)
+        #expect(step.from == Self.now)
+        #expect(step.to == Self.now.advanced(by: .seconds(240)))
+        #expect(step.files == 3 && step.bytes == 240_000_000 && step.rate == 1_000_000)
+        #expect(step.end == .done)
+        // Two at a time, of half the rate each.
+        #expect(ends == [120, 120, 240].map { Self.now.advanced(by: .seconds($0)) })
+        #expect(plan.outcomes.first?.ends == step.to)
+        #expect(plan.outcomes.first?.left == Spending.none)
+    }
+
+    @Test("it waits for its window, stops when that closes, and goes on in the next one where it stopped")
+    func window() throws {
+        // Eight hours carry 28.8 GB.
+        let plan = Plan(Self.question(policy: Self.night, [Self.queue([20 * Self.gb, 20 * Self.gb])]))
+        #expect(plan.steps.map(\.from) == [utc("2026-11-20T22:00:00"), utc("2026-11-21T22:00:00")])
+        #expect(plan.steps.first?.to == utc("2026-11-21T06:00:00"))
+        #expect(plan.steps.first?.bytes == 28_800_000_000)
+        guard case .held(let holds)? = plan.steps.first?.end else {
+            Issue.record("\(plan.steps)")
+            return
+        }
+        #expect(holds.first?.text == "outside the windows of policy")
+        #expect(plan.outcomes.first?.ends == utc("2026-11-21T22:00:00").advanced(by: .seconds(11_200)))
+    }
+
+    @Test("what does not fit is named with what is in its way, and when it would be sent")
+    func late() throws {
+        let plan = Plan(
+            Self.question(
+                policy: Self.night, [Self.queue([20 * Self.gb, 20 * Self.gb])], until: utc("2026-11-21T12:00:00")))
+        let outcome = try #require(plan.outcomes.first)
+        #expect(outcome.left.files == 2)
+        #expect(outcome.left.bytes == 40 * Self.gb - 28_800_000_000)
+        #expect(outcome.ends == utc("2026-11-21T22:00:00").advanced(by: .seconds(11_200)))
+        #expect(outcome.waits.map(\.hold.kind) == [.schedule])
+        #expect(outcome.waits.first?.length == .seconds(8 * 3600))
+        #expect(outcome.going == .seconds(8 * 3600))
+        #expect(plan.steps.count == 1)
+    }
+
+    @Test("a quota is filled to its last byte and no further, and is whole again in its next stretch")
+    func quota() throws {
+        let rules = PolicyRules(quotas: [Quota(period: .day, bytes: 5 * Self.gb)])
+        let plan = Plan(Self.question(nas: rules, [Self.queue([4 * Self.gb, 4 * Self.gb, 4 * Self.gb])]))
+        #expect(plan.steps.map(\.bytes) == [5 * Self.gb, 5 * Self.gb, 2 * Self.gb])
+        #expect(plan.steps.map(\.from) == [Self.now, utc("2026-11-21T00:00:00"), utc("2026-11-22T00:00:00")])
+        guard case .held(let holds)? = plan.steps.first?.end else {
+            Issue.record("\(plan.steps)")
+            return
+        }
+        #expect(holds.first?.text == "the quota of destinations.nas is used up: 5 GB a day, 5.0 GB sent")
+        #expect(plan.outcomes.first?.waits.first?.hold.kind == .quota)
+    }
+
+    @Test("a quota of files lets so many begin")
+    func files() throws {
+        let rules = PolicyRules(quotas: [Quota(period: .day, files: 10)])
+        let plan = Plan(
+            Self.question(policy: rules, [Self.queue([1000, 1000], rest: Spending(bytes: 28_000, files: 28))]))
+        #expect(plan.steps.map(\.files) == [10, 10, 10])
+        #expect(plan.outcomes.first?.ends.map { $0 < utc("2026-11-22T00:01:00") } == true)
+    }
+
+    @Test("what has the higher priority goes first; folders of the same take turns; a pause with an end ends")
+    func order() throws {
+        var first: [Int] = []
+        var question = Self.question(
+            total: 1,
+            [
+                Self.queue([1000, 1000, 1000]), Self.queue([1000, 1000], folder: "yard"),
+                Plan.Queue(folder: "yard", destination: "cloud", uploads: [Plan.Upload(left: 1000, priority: 5)]),
+            ])
+        question.remotes[1].pause = Admission.Pause(since: Self.now, until: Self.now.advanced(by: .seconds(3600)))
+        let plan = Plan(question) { first.append($0.queue) }
+        #expect(first == [0, 1, 0, 1, 0, 2])
+        #expect(plan.outcomes[2].waits.first?.length == .seconds(3600))
+    }
+
+    @Test("limits share out what there is, and another limit counts when its time has come")
+    func limits() throws {
+        let slow = PolicyRules(bandwidth: [.init(window: Window(from: 20 * 60, to: 21 * 60), limit: 100_000)])
+        let plan = Plan(
+            Self.question(door: slow, [Self.queue([720_000_000]), Self.queue([7_200_000_000], folder: "yard")]))
+        let door = try #require(plan.steps.first { $0.folder == "door" })
+        // An hour at a tenth of the rate, then half of it.
+        #expect(door.to == utc("2026-11-20T21:00:00").advanced(by: .seconds(720)))
+        // The yard has nine tenths, then half, then all of it.
+        let left = 7200.0 - 3600 * 0.9 - 720 * 0.5
+        #expect(plan.outcomes[1].ends == utc("2026-11-20T21:12:00").advanced(by: .milliseconds(Int64(left * 1000))))
+    }
+
+    @Test("what nothing will let go is named, and so is what nobody knows the speed of")
+    func never() throws {
+        var question = Self.question([Self.queue([1000]), Self.queue([1000], to: "cloud")], rate: nil)
+        question.rates = Plan.Rates(destinations: ["nas": 1000])
+        question.world.everything = Admission.Pause(since: Self.now, until: nil)
+        let plan = Plan(question)
+        #expect(plan.steps.isEmpty)
+        #expect(plan.outcomes.map(\.ends) == [nil, nil])
+        #expect(plan.outcomes[0].waits.map(\.hold.text) == ["everything is paused"])
+        #expect(plan.outcomes[1].waits.map(\.hold.text).contains("nobody knows how fast bytes go to cloud"))
+        #expect(plan.outcomes[1].left == Spending(bytes: 1000, files: 1))
+    }
+
+    @Test("what is under way keeps its slot, and what is reserved for it counts once")
+    func underWay() throws {
+        let rules = PolicyRules(quotas: [Quota(period: .day, bytes: Self.gb, files: 2)])
+        var question = Self.question(
+            policy: rules, total: 1,
+            [
+                Plan.Queue(
+                    folder: "door", destination: "nas", uploads: [Plan.Upload(left: 1_000_000, isUnderWay: true)]),
+                Plan.Queue(folder: "yard", destination: "nas", uploads: [Plan.Upload(left: 1_000_000, priority: 9)]),
+            ])
+        question.world.quotas.open(
+            1, Spending(bytes: 8 << 20, files: 1), for: .init("nas", from: "door", isMetered: false), at: Self.now)
+        var order: [Int] = []
+        let plan = Plan(question) { order.append($0.queue) }
+        #expect(order == [0, 1])
+        #expect(plan.outcomes.allSatisfy { $0.waits.isEmpty })
+    }
+
+    @Test("a million files in 50 classes cost as little as a few thousand, and all of them are planned")
+    func million() throws {
+        var question = Self.question(
+            policy: Self.night, [], rate: 100_000_000, until: Self.now.advanced(by: .seconds(20 * 86_400)))
+        question.remotes[0].rules.quotas = [Quota(period: .day, bytes: 300 * Self.gb)]
+        question.origins = (0..<50).map { Admission.Origin(name: "f\($0)") }
+        question.queues = (0..<50).map { number in
+            Self.queue(
+                (0..<200).map { Int64($0) * 10_000 + 1 }, folder: "f\(number)", to: number % 2 == 0 ? "nas" : "cloud",
+                rest: Spending(bytes: 400 * Self.gb, files: 19_800))
+        }
+        var (files, calls): (Int64, Int) = (0, 0)
+        let plan = Plan(question) {
+            files += $0.files
+            calls += 1
+        }
+        let left = plan.outcomes.map(\.left.files).reduce(0, +)
+        #expect(files + left == 1_000_000)
+        #expect(calls < 50 * (200 + Int(Plan.pieces) + 2))
+        #expect(!plan.isCut)
+    }
+}

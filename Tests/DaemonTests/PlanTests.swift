@@ -1,0 +1,84 @@
+import Core
+import Destinations
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Plan, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+struct PlanTests {
+    private static let night = PolicyRules(windows: [Window(from: 22 * 60, to: 6 * 60)])
+
+    /// A moment of 2026-11-24, as this machine's clocks show it.
+    private static func local(_ hour: Int) throws -> WallTime {
+        let day = try #require(CivilDay(year: 2026, month: 11, day: 24))
+        return try #require(Zone.local.moments(day, Int64(hour) * 3_600_000).first)
+    }
+
+    @Test("what waits for its window is planned for when that opens, and ends when it really ends")
+    func agrees() async throws {
+        let clocks = ManualClocks(wall: try Self.local(12))
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.night }
+        let ids = [try await scene.add("a.mp4", size: 3000), try await scene.add("b.mp4", size: 5000)]
+        try await scene.reach(.queued, ids)
+        let plan = try await scene.agent.plan(PlanQuery(rate: 100))
+        let step = try #require(plan.steps.first)
+        #expect(plan.steps.count == 1)
+        #expect(step.from == (try Self.local(22)).description)
+        #expect(step.to == (try Self.local(22)).advanced(by: .seconds(80)).description)
+        #expect(step.files == 2 && step.bytes == 8000 && step.end == "done")
+        #expect(plan.queues.first?.waits.first?.kind == "schedule")
+        #expect(plan.rates == [PlanRateView(rate: 100, source: "given")])
+        #expect(scene.remote.began.isEmpty)
+        try await scene.stop()
+    }
+
+    @Test("where nobody knows a rate it says so and asks for one; what is known is taken from the ledger")
+    func rates() async throws {
+        let clocks = ManualClocks(wall: try Self.local(12))
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.night }
+        try await scene.reach(.queued, [try await scene.add("a.mp4", size: 3000)])
+        let unknown = try await scene.agent.plan(PlanQuery())
+        #expect(unknown.steps.isEmpty)
+        #expect(unknown.rates == [PlanRateView(destination: "nas", source: "unknown")])
+        #expect(unknown.notes.first?.contains("--rate '2 MB/s'") == true)
+        #expect(unknown.queues.first?.waits.contains { $0.text == "nobody knows how fast bytes go to nas" } == true)
+        try await scene.agent.house.store.pay([
+            Payment(SpendingAccount(destination: "nas", folder: "cam", network: .any), Spending(bytes: 1_040 * 3600))
+        ])
+        let known = try await scene.agent.plan(PlanQuery())
+        #expect(known.rates == [PlanRateView(destination: "nas", rate: 1000, source: "usage")])
+        #expect(known.steps.first?.bytes == 3000)
+        try await scene.stop()
+    }
+
+    @Test("an end that is past, or years away, is refused")
+    func refused() async throws {
+        let clocks = ManualClocks(wall: try Self.local(12))
+        let scene = try await AgentScene(clocks: clocks)
+        for until in [try Self.local(12), try Self.local(12).advanced(by: .seconds(400 * 86_400))] {
+            await #expect(throws: Refusal.self) { try await scene.agent.plan(PlanQuery(until: until)) }
+        }
+        try await scene.stop()
+    }
+
+    @Test("a speed is that of the minutes in which something went, and stays known")
+    func speed() {
+        let clocks = ManualClocks()
+        let live = LiveUploads(clocks: clocks)
+        live.begin("a", to: "nas", acked: 0, size: 100_000)
+        #expect(live.speed(to: "nas") == nil)
+        for step in 0...4 {
+            live.sent("a", Int64(step) * 1000)
+            clocks.advance(by: .seconds(1))
+        }
+        clocks.advance(by: .seconds(3600))
+        live.sent("a", 90_000)
+        live.end("a")
+        #expect(live.speed(to: "nas") == 1000)
+        #expect(live.speed(to: "cloud") == nil)
+    }
+}

@@ -1,0 +1,57 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// A plan from the built program, whose clock stands where a test wants it.
+@Suite("plan, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+struct PlanEndToEndTests {
+    /// The part of `sluice plan --json` that these tests read.
+    private struct Plan: Decodable {
+        struct Step: Decodable {
+            var from, to, folder, destination, end: String
+            var files, bytes, rate: Int64
+        }
+        struct Queue: Decodable { var files, left_files: Int64 }
+        var steps: [Step]
+        var queues: [Queue]
+    }
+
+    @Test("what waits for its window is planned for it, and goes when the plan says; what does not fit is named")
+    func window() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.policyKeys = ["windows: [\"22:00-23:00\"]"]
+        try await fixture.startReceiver()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 0, size: 100_000, relative: "clip.mp4"))
+        let now = SystemClocks().wall()
+        let tomorrow = Zone.local.reading(at: now).day + 1
+        let opens = try #require(Zone.local.moments(tomorrow, 22 * 3_600_000).first)
+        // Seconds before it opens.
+        let shift = (opens.milliseconds - now.milliseconds) / 1000 - 25
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
+        let plan = try await eventually("it is planned") { () -> Plan? in
+            guard let text = try await fixture.ask("plan", ["--json", "--rate", "50 kB/s"]) else { return nil }
+            let plan = try JSONDecoder().decode(Plan.self, from: Data(text.utf8))
+            return plan.queues.first?.files == 1 ? plan : nil
+        }
+        let step = try #require(plan.steps.first)
+        #expect(plan.steps.count == 1)
+        #expect(step.from == opens.description)
+        #expect(step.to == opens.advanced(by: .seconds(2)).description)
+        #expect(step.files == 1 && step.bytes == 100_000 && step.rate == 50_000 && step.end == "done")
+        #expect(plan.queues.first?.left_files == 0)
+        #expect(try Outcome.files(in: fixture.received, hidden: false).isEmpty)
+        let text = try #require(try await fixture.ask("plan", ["--rate", "1 kB/s", "--until", "2d"]))
+        #expect(text.contains("All sent by"), "\(text)")
+        let late = try #require(try await fixture.ask("plan", ["--rate", "1 B/s", "--until", "2d"]))
+        #expect(late.contains("Will not fit before"), "\(late)")
+        #expect(late.contains("schedule: outside the windows of policy"), "\(late)")
+        let unknown = try #require(try await fixture.ask("plan"))
+        #expect(unknown.contains("--rate '2 MB/s'"), "\(unknown)")
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        try await outcome.check()
+    }
+}

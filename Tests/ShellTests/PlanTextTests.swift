@@ -1,0 +1,54 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Daemon
+@testable import Shell
+
+@Suite("A plan, as text")
+struct PlanTextTests {
+    private static let now = Units.wallTime("2026-11-20T08:00:00.000Z") ?? WallTime(milliseconds: 0)
+
+    private static func clock(_ text: String) -> String {
+        Units.wallTime(text).map { String(LocalTime($0).clock.prefix(5)) } ?? ""
+    }
+
+    @Test("it says what goes when, how fast, until when and why not longer; what waits; and what does not fit")
+    func whole() throws {
+        let lines = planLines(.sample, Screen().console(width: 120), now: Self.now)
+        let text = lines.joined(separator: "\n")
+        #expect(lines.contains { $0.hasSuffix(":00") == false && $0.contains("at 2.0 MB/s to archive (measured)") })
+        #expect(lines.contains("  front -> archive 412 files, 38.0 GB at 1.3 MB/s by wlan0"))
+        #expect(text.contains("then outside the windows of policy, until "))
+        #expect(text.contains("front -> archive 500 files, 50.0 GB: schedule: outside the windows of policy"))
+        #expect(text.contains("3 files still to be copied"))
+        #expect(text.contains("1 file paused by somebody, not planned"))
+        #expect(text.contains("Will not fit before "))
+        #expect(text.contains("88 files, 12.0 GB left; schedule: outside the windows of policy, for 1d 16h"))
+        #expect(text.contains("it would be sent by "))
+        #expect(text.contains(Self.clock("2026-11-22T23:30:00.000Z")))
+    }
+
+    @Test("no line is wider than the screen", arguments: [40, 60, 80])
+    func narrow(_ width: Int) {
+        for line in planLines(.sample, Screen().console(width: width), now: Self.now) {
+            #expect(displayWidth(line) <= width, "\(line)")
+        }
+    }
+
+    @Test("an end is a time of the day, a day, both, or a length of time; what is past is none")
+    func ends() throws {
+        let day = LocalTime(Self.now).date
+        func local(_ text: String) throws -> WallTime { try #require(CivilTime(Array(text.utf8))).localMoment }
+        #expect(planEnd("2d", now: Self.now) == Self.now.advanced(by: .seconds(172_800)))
+        #expect(planEnd("2026-11-25", now: Self.now) == (try local("2026-11-25T00:00:00")))
+        #expect(planEnd("2026-11-25T18:30", now: Self.now) == (try local("2026-11-25T18:30:00")))
+        let evening = try #require(planEnd("23:59", now: Self.now))
+        #expect(LocalTime(evening).clock == "23:59:00" && evening > Self.now)
+        #expect(planEnd("00:00", now: Self.now).map { LocalTime($0).date != day } == true)
+        for text in ["2026-11-19", "25:00", "2026-13-01", "tomorrow", "", "1", "2026-11-19T10:00", "18.00"] {
+            #expect(planEnd(text, now: Self.now) == nil, "\(text)")
+        }
+    }
+}
