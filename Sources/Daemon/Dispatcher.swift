@@ -37,6 +37,8 @@ actor Dispatcher {
     var completed = 0
     /// How often transfers were told to stop: a claim during which that happened is given back.
     private var stops = 0
+    /// The destination that something was started to last.
+    private var lastServed = ""
     /// How often a destination changed: what an attempt says counts only for the one that it was made with.
     var changes: [String: Int] = [:]
     /// Failures of the network or the server that an upload has met, until it is over.
@@ -121,8 +123,10 @@ actor Dispatcher {
         setLimits()
         stopForbidden()
         try await startExcused()
-        // Destinations take turns, so that one with many files does not take every slot of the others.
+        // Destinations take turns, so that one with many files does not take every slot of the others: who was served last
+        // is asked last.
         var open = house.settings.destinations.map(\.name)
+        if let served = open.firstIndex(of: lastServed) { open = Array(open[(served + 1)...] + open[...served]) }
         while !open.isEmpty {
             var stillOpen: [String] = []
             for name in open where try await startNext(to: name, sharing: open.count) { stillOpen.append(name) }
@@ -166,6 +170,7 @@ actor Dispatcher {
         for share in room.shared(going, isBundled: isSmall) {
             start(share, isBundle: share.allSatisfy(isSmall), name, destination, purse)
         }
+        if !going.isEmpty { lastServed = name }
         return !going.isEmpty
     }
 
