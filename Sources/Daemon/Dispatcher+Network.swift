@@ -11,6 +11,8 @@ extension Dispatcher {
         var reach: Reach
         var way: Admission.Way
         var since: WallTime
+
+        var isUnseen: Bool { if case .unseen = reach { true } else { false } }
     }
 
     /// Some rule depends on what bytes cost.
@@ -88,7 +90,7 @@ extension Dispatcher {
             now.way = admission.way(to: remote, in: world)
             guard let before = reached[name], before.way == now.way else {
                 if reached[name] != nil { changed.insert(name) }
-                tell(name, now.way, before: reached[name]?.way)
+                tell(name, now, after: reached[name])
                 reached[name] = now
                 continue
             }
@@ -111,11 +113,15 @@ extension Dispatcher {
         }
     }
 
-    private func tell(_ name: String, _ way: Admission.Way, before: Admission.Way?) {
-        switch way {
+    private func tell(_ name: String, _ now: Reached, after before: Reached?) {
+        // Nobody has answered yet, which is no news; nor is it when they have.
+        if now.isUnseen, before == nil { return }
+        switch now.way {
         case .open(let passage):
             guard let interface = passage.interface else {
-                if case .closed? = before { house.log.notice("the network is there again", ["destination": name]) }
+                if let before, case .closed = before.way, !before.isUnseen {
+                    house.log.notice("the network is there again", ["destination": name])
+                }
                 return
             }
             house.log.notice(

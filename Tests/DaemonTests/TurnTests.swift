@@ -31,6 +31,27 @@ struct TurnTests {
         try await scene.stop()
     }
 
+    @Test("a destination does not wait for all that goes to another, where there is one slot for both")
+    func destinations() async throws {
+        let scene = try await AgentScene { settings in
+            (settings.policy.total, settings.policy.perDestination) = (1, 1)
+            var other = settings.destinations[0]
+            other.name = "other"
+            settings.destinations.append(other)
+            settings.folders[1].uploadTo = ["other"]
+        }
+        scene.remote.standard = .waitUploading
+        var ids = [try await scene.add("burst 0")]
+        try await scene.isRunning(1)
+        for number in 1..<5 { ids.append(try await scene.add("burst \(number)")) }
+        ids.append(try await scene.add("only", in: "solo"))
+        try await scene.reach(.queued, Array(ids.dropFirst()))
+        scene.remote.letGo()
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.began[1] == "only")
+        try await scene.stop()
+    }
+
     @Test("an order that is set for a folder counts for what waits, from the reload on")
     func reload() async throws {
         let scene = try await AgentScene { ($0.policy.total, $0.policy.perDestination) = (1, 1) }

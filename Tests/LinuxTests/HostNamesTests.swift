@@ -1,0 +1,23 @@
+import Core
+import Testing
+
+@testable import Linux
+
+@Suite("Names of hosts")
+struct HostNamesTests {
+    @Test("an address stands for itself, and this machine knows its own name")
+    func known() async throws {
+        #expect(try await HostNames.addresses(of: "192.0.2.7") == [IPAddress("192.0.2.7")].compactMap { $0 })
+        #expect(try await HostNames.addresses(of: "2001:db8::7").map(\.description) == ["2001:db8::7"])
+        let own = try await HostNames.addresses(of: "localhost")
+        #expect(!own.isEmpty && own.allSatisfy(\.isLoopback))
+    }
+
+    /// The name is too long for any server to be asked (RFC 1035, section 2.3.4).
+    @Test("a name that cannot be one is unknown, and says so")
+    func unknown() async {
+        let name = String(repeating: "a", count: 64) + ".invalid"
+        let error = await #expect(throws: HostNames.Unknown.self) { try await HostNames.addresses(of: name) }
+        #expect(error?.description.hasPrefix(name + ": ") == true)
+    }
+}
