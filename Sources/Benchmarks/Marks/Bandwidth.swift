@@ -3,9 +3,12 @@ internal import Linux
 internal import TestKit
 internal import Transport
 
+/// `LASTING=6` for a quick look.
+private let seconds = count("LASTING", 60)
+
 /// How well a limit is kept, seen from the other end.
 let bandwidthMarks: [Mark] = [
-    Mark(name: "transport/bandwidth", what: "a shared limit, as the receiving sockets see it for 6 s") { _ in
+    Mark(name: "transport/bandwidth", what: "a shared limit, as the receiving sockets see it for \(seconds) s") { _ in
         var findings: [Finding] = []
         for rate: Int64 in [200_000, 5_000_000] {
             for transfers in [1, 8] {
@@ -26,7 +29,7 @@ private enum Limited {
         let sink = try Sink()
         let folder = TemporaryFolder()
         let file = folder.path.appending("file")
-        let size = 10 * rate / Int64(transfers)
+        let size = Int64(seconds + 4) * rate / Int64(transfers)
         try makeFile(file, size: size)
         let (throttle, transport) = (Throttle(rate: rate), Transport())
         return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -43,7 +46,7 @@ private enum Limited {
             let begin = clock.now.advanced(by: .seconds(1))
             try await clock.sleep(until: begin)
             var samples: [(at: ContinuousClock.Instant, bytes: Int64)] = [(clock.now, sink.now.bytes)]
-            while let last = samples.last, begin.duration(to: last.at) < .seconds(6) {
+            while let last = samples.last, begin.duration(to: last.at) < .seconds(seconds) {
                 try await clock.sleep(for: .milliseconds(5))
                 samples.append((clock.now, sink.now.bytes))
             }

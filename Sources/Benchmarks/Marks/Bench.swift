@@ -127,3 +127,8 @@ func makeFile(_ path: FilePath, size: Int64, seed: UInt64 = 1) throws {
     }
     try file.close(named: path)
 }
+
+/// A number that the caller may set in the environment, for a quick look or a long one.
+func count(_ name: String, _ usual: Int) -> Int {
+    getenv(name).flatMap { Int(String(cString: $0)) } ?? usual
+}

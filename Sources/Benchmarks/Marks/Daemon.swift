@@ -28,24 +28,33 @@ let daemonMarks: [Mark] = [
         let scene = try await Scene(bench, destination: "{type: tus, url: \"\(sink.url)/u\"}", folders: 1000)
         try scene.place("first.bin", size: 1 << 20, seed: 1)
         try await scene.completed(1)
-        await scene.hangUp()
-        var before = try scene.usage()
-        var isFirst = true
-        // What the last work left to do, and giving its memory back, ends within seconds; then the minute begins.
-        try await eventually("the daemon sleeps", within: .seconds(120), every: .seconds(15)) {
-            let now = try scene.usage()
-            defer { (before, isFirst) = (now, false) }
-            // The first look is at the same moment as the one before.
-            return !isFirst && now.switches == before.switches
-        }
-        try await Task.sleep(for: .seconds(60))
-        let after = try scene.usage()
-        let wakeUps = after.switches.reduce(0) { $0 + $1.value - (before.switches[$1.key] ?? 0) }
+        let minute = try await scene.minuteAsleep()
         return [
-            .bound("wake-ups", Double(wakeUps), "", most: 0),
-            .bound("bytes written", Double(after.writtenBytes - before.writtenBytes), "", most: 0),
-            .bound("resident", Double(after.resident) / 1_048_576, "MiB", most: 20),
-            .note("most ever resident", "\(shown(Double(after.residentPeak) / 1_048_576)) MiB"),
+            .bound("wake-ups", Double(minute.wakeUps), "", most: 0),
+            .bound("bytes written", Double(minute.written), "", most: 0),
+            .bound("resident", Double(minute.usage.resident) / 1_048_576, "MiB", most: 20),
+            .note("most ever resident", "\(shown(Double(minute.usage.residentPeak) / 1_048_576)) MiB"),
+        ]
+    },
+    Mark(
+        name: "daemon/waiting",
+        what: "60 s in which 100 uploads wait for a window, networks and quotas are watched"
+    ) { bench in
+        let sink = try Sink()
+        // In an hour and a half: nothing is due before.
+        let minute = Int(Zone.local.reading(at: SystemClocks().wall()).time / 60_000) + 90
+        func time(_ minute: Int) -> String { "\(padded(minute / 60 % 24, 2)):\(padded(minute % 60, 2))" }
+        let scene = try await Scene(
+            bench, destination: "{type: tus, url: \"\(sink.url)/u\"}",
+            policy: ", metered: pause, windows: [\"\(time(minute))-\(time(minute + 10))\"], "
+                + "quotas: [{per: day, bytes: 20 GB}]")
+        for number in 0..<100 { try scene.place(FilePath("\(number).bin"), size: 10_000, seed: UInt64(number + 1)) }
+        try await scene.staged(1_000_000)
+        let asleep = try await scene.minuteAsleep()
+        return [
+            .bound("wake-ups", Double(asleep.wakeUps), "", most: 0),
+            .bound("bytes written", Double(asleep.written), "", most: 0),
+            .bound("bytes sent", Double(sink.now.bytes), "", most: 0),
         ]
     },
     Mark(name: "daemon/memory", what: "resident with 8 transfers at once, files of 64 MiB and of 1 GiB") { bench in

@@ -17,9 +17,10 @@ final class Scene: Sendable {
     ///   - destination: The YAML behind `target:`.
     ///   - quiet: The folder's `quiet_for`.
     ///   - folders: Subfolders of the drop folder, made before the start.
+    ///   - policy: More keys of `policy`, as they stand in its braces.
     init(
         _ bench: Bench, home: TemporaryFolder = TemporaryFolder(), destination: String, concurrency: Int = 8,
-        quiet: String = "50ms", folders: Int = 0
+        quiet: String = "50ms", folders: Int = 0, policy: String = ""
     ) async throws {
         self.home = home
         let root = home.path
@@ -33,7 +34,7 @@ final class Scene: Sendable {
               - {name: camera, path: \(root.display)/drop, settle: {quiet_for: \(quiet)}, upload_to: [target]}
             destinations:
               target: \(destination)
-            policy: {concurrency: {total: \(concurrency), per_destination: \(concurrency)}}
+            policy: {concurrency: {total: \(concurrency), per_destination: \(concurrency)}\(policy)}
             control: {socket: \(root.display)/control.sock}
 
             """
@@ -83,6 +84,26 @@ final class Scene: Sendable {
         try await eventually("\(bytes) bytes are staged", within: .seconds(600), every: .milliseconds(50)) {
             try await self.status().map { $0.staging.used >= bytes } ?? false
         }
+    }
+
+    /// Waits until the daemon sleeps, and then for a minute.
+    ///
+    /// - Returns: Its wake-ups in that minute, the bytes that it wrote, and what it used at the end.
+    func minuteAsleep() async throws -> (wakeUps: Int, written: Int64, usage: Usage) {
+        await hangUp()
+        var before = try usage()
+        var isFirst = true
+        // What the last work left to do, and giving its memory back, ends within seconds; then the minute begins.
+        try await eventually("the daemon sleeps", within: .seconds(120), every: .seconds(15)) {
+            let now = try self.usage()
+            defer { (before, isFirst) = (now, false) }
+            // The first look is at the same moment as the one before.
+            return !isFirst && now.switches == before.switches
+        }
+        try await Task.sleep(for: .seconds(60))
+        let after = try usage()
+        let wakeUps = after.switches.reduce(0) { $0 + $1.value - (before.switches[$1.key] ?? 0) }
+        return (Int(wakeUps), Int64(after.writtenBytes - before.writtenBytes), after)
     }
 
     func processor() throws -> Double { try processorSeconds(of: daemon.pid) }

@@ -126,11 +126,6 @@ let watchMarks: [Mark] = [
     },
 ]
 
-/// How many, unless the environment says otherwise.
-private func count(_ name: String, _ usual: Int) -> Int {
-    getenv(name).flatMap { Int(String(cString: $0)) } ?? usual
-}
-
 /// Of this process, so far.
 private func processorSeconds() -> Double {
     var time = timespec()
