@@ -11,8 +11,12 @@ let strict: [SwiftSetting] = [
 ]
 
 func room(_ name: String, _ below: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: below, swiftSettings: strict)
+    .target(name: name, dependencies: below, swiftSettings: strict + (unhurried.contains(name) ? small : []))
 }
+
+/// Rooms that wait for others most of their time: what they save in room is worth more than what they lose in speed.
+let unhurried: Set = ["Config", "WebServer", "Credentials", "Receiver", "Daemon", "Control", "Shell"]
+let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 func tests(_ name: String, _ subject: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: subject + ["TestKit"], swiftSettings: strict)

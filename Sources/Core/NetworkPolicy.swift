@@ -20,13 +20,11 @@ extension PolicyRules {
         return metered.map { $0 != .allow } ?? false
     }
 
-    /// Bytes a second over metered networks; `nil` for no limit of its own.
+    /// Bytes a second over metered networks; `nil` for no limit of its own. A pause is none: who is let off it goes as fast as
+    /// anybody.
     package var meteredLimit: Int64? {
-        switch metered {
-        case .limit(let rate): rate
-        case .pause: 0
-        case .allow, nil: nil
-        }
+        if case .limit(let rate) = metered, rate > 0 { return rate }
+        return nil
     }
 }
 

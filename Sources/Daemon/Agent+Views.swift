@@ -12,7 +12,12 @@ extension Agent {
     func views(_ rows: ArraySlice<UploadRow>) async -> [UploadView] {
         var views: [UploadView] = []
         var known: [String: [Hold]] = [:]
+        let excused = Set(await dispatcher.excusedUploads.map(\.id))
         for row in rows {
+            if excused.contains(row.upload.id) {
+                views.append(await view(row))
+                continue
+            }
             let group = row.upload.folder + "/" + row.upload.destination
             if known[group] == nil {
                 known[group] = await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination)
@@ -23,7 +28,8 @@ extension Agent {
     }
 
     func view(_ row: UploadRow) async -> UploadView {
-        let holds = await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination)
+        let holds = await dispatcher.holds(
+            folder: row.upload.folder, destination: row.upload.destination, upload: row.upload.id)
         return view(row, classHolds: holds + (await twinHold(row)))
     }
 

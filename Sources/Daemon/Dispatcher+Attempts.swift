@@ -160,6 +160,7 @@ extension Dispatcher {
             let isNews = health.trouble?.kind != hold.kind || said[name] != failure.code
             said[name] = failure.code
             health.failed(hold.kind, text: failure.message, wait: hold.wait, now: now, monotonic: monotonic)
+            if hold.kind == .destination { doubtNetwork() }
             // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.
             verdict.outcome = .held(failure, until: monotonic.advanced(by: hold.wait + .seconds(1)))
             if isNews {

@@ -39,6 +39,13 @@ extension Dispatcher {
         lookLater(.milliseconds(250))
     }
 
+    /// A destination could not be reached. Where it is held to an interface, it may be behind another one by now.
+    func doubtNetwork() {
+        if network == nil { return }
+        networks.doubtNames()
+        lookLater(.milliseconds(250))
+    }
+
     private func lookLater(_ wait: Duration) {
         _ = Alarms.shared.set(after: wait) { [weak self] in
             Task { await self?.lookAtNetwork() }

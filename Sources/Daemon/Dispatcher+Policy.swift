@@ -174,7 +174,9 @@ extension Dispatcher {
     func isForbidden(_ destination: String) -> Bool { !admission.bans(on: remote(destination), in: world).isEmpty }
 
     /// What holds all uploads of a class, for views.
-    func holds(folder: String, destination: String) async -> [Hold] {
+    ///
+    /// - Parameter upload: One of them, which may have an excuse of its own.
+    func holds(folder: String, destination: String, upload: String? = nil) async -> [Hold] {
         await closing?.value
         let setup = house.setup
         if setup.destinations[destination] == nil {
@@ -186,7 +188,8 @@ extension Dispatcher {
                         + "with `sluice cancel --destination \(destination)`")
             ]
         }
-        return admission.holds(for: remote(destination), from: origin(folder), in: world)
+        let origin = upload.map { self.origin(folder, of: $0) } ?? self.origin(folder)
+        return admission.holds(for: remote(destination), from: origin, in: world)
     }
 
     /// When an upload of this class goes that nothing holds, in words that follow nothing.

@@ -61,10 +61,8 @@ final class Networks: Sendable {
         let news = try NetworkNews { [weak self] kind in
             guard let self else { return }
             // What a name means may be another thing in another network.
-            self.state.withLock { state in
-                for (name, known) in state.names where !known.isAsked { state.names[name]?.askedAt = .longAgo }
-                state.managers?.lookAgain()
-            }
+            self.doubtNames()
+            self.state.withLock { $0.managers }?.lookAgain()
             self.tell(kind)
         }
         state.withLock { $0.news = news }
@@ -103,6 +101,13 @@ final class Networks: Sendable {
             state.report?.trouble = reason
         }
         tell(.mayForbid)
+    }
+
+    /// A destination could not be reached: what its name means may be another thing by now.
+    func doubtNames() {
+        state.withLock { state in
+            for (name, known) in state.names where !known.isAsked { state.names[name]?.askedAt = .longAgo }
+        }
     }
 
     private func tell(_ kind: NetworkNews.Kind) { state.withLock { $0.tell }?(kind) }
