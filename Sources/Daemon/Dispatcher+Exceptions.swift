@@ -6,10 +6,14 @@ internal import Store
 // What a person lets something off for a while, and what follows.
 
 extension Dispatcher {
+    /// A clock that was set back behind the word does not make it last longer: until then it does not count.
     func excuses(_ scope: ExceptionRecord.Scope, _ name: String) -> Set<Excuse> {
-        Set(
+        let now = house.clocks.wall()
+        return Set(
             exceptions.compactMap { exception in
-                guard exception.scope == scope, exception.name == name, case .excuse(let excuse) = exception.kind else {
+                guard exception.scope == scope, exception.name == name, exception.since <= now,
+                    case .excuse(let excuse) = exception.kind
+                else {
                     return nil
                 }
                 return excuse

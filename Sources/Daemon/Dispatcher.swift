@@ -178,7 +178,7 @@ actor Dispatcher {
     private func startExcused() async throws {
         for (id, excuses) in excusedUploads {
             guard runs[id] == nil, let upload = try await house.store.upload(id),
-                let destination = house.destinations[upload.destination]
+                let destination = house.destinations[upload.destination], !fullFolders().contains(upload.folder)
             else { continue }
             var origin = origin(upload.folder)
             // What goes without its own excuse goes in its turn.

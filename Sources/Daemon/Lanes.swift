@@ -15,7 +15,8 @@ struct Lane: Sendable {
     var accounts: [String: Account] = [:]
 
     /// For what a person asks for at this moment, who has seen what it may cost.
-    static let byHand = Lane(throttles: [])
+    static let byHand = Lane(throttles: [], isByHand: true)
+    private(set) var isByHand = false
 
     @TaskLocal static var current: Lane?
 }
@@ -33,7 +34,11 @@ struct LaneTransport: Transporting {
         var request = request
         request.interface = lane.interface
         request.throttles += lane.throttles
-        guard let account = lane.account else { return try await transport.send(request) }
+        guard let account = lane.account else {
+            if lane.isByHand { return try await transport.send(request) }
+            throw TransportError(
+                kind: .interface, detail: "nobody pays for this request, so it was not sent", url: request.url)
+        }
         do { try await account.prepare(for: request.body.count) } catch {
             throw TransportError(kind: .cancelled, detail: "a quota is used up", url: request.url)
         }

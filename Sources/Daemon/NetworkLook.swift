@@ -60,7 +60,7 @@ struct NetworkLook {
         if gatewaysMatter, route.gateway != nil, route.gatewayHardware == nil,
             metering.links[route.link]?.medium == .ethernet
         {
-            // Without it nobody knows which network this is.
+            // Without it nobody knows which network this is. What cannot be asked stays unknown, and so closed.
             try? Routes.askGateway(of: route)
             isUnfinished = true
             return nil

@@ -47,7 +47,11 @@ final class InstanceLock: Sendable {
 
     /// A program that is started at this moment has a copy of the descriptor until its exec: closing ours would leave the
     /// lock to it for as long.
-    deinit { descriptor.withNumber { _ = flock($0, LOCK_UN) } }
+    ///
+    /// Said aloud and not left to the last reference: the thread that made this may still hold one for a moment.
+    func release() { descriptor.withNumber { _ = flock($0, LOCK_UN) } }
+
+    deinit { release() }
 
     /// From now on a missing database is a loss and no beginning.
     func noteUse() throws(SystemError) {

@@ -302,6 +302,7 @@ package actor Store {
     /// Gives files and folder back. Nothing can be asked or changed afterwards.
     package func close() {
         closeFiles()
+        lock?.release()
         lock = nil
     }
 
