@@ -15,7 +15,10 @@ func room(_ name: String, _ below: [Target.Dependency]) -> Target {
 }
 
 /// Rooms that wait for others most of their time: what they save in room is worth more than what they lose in speed.
-let unhurried: Set = ["Config", "WebServer", "Credentials", "Receiver", "Daemon", "Control", "Shell"]
+let unhurried: Set = [
+    "Linux", "Config", "WebServer", "Credentials", "Media", "Store", "Staging", "Transport", "Destinations", "Receiver",
+    "Daemon", "Control", "Shell",
+]
 let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 func tests(_ name: String, _ subject: [Target.Dependency]) -> Target {

@@ -67,13 +67,24 @@ int64_t sluice_get_attribute(int file, const char *name, void *into, size_t coun
 }
 int sluice_read_lease(int file, int take) { return fcntl(file, F_SETLEASE, take ? F_RDLCK : F_UNLCK); }
 
+static void sluice_tell_space(const struct statfs *s, struct sluice_space *space) {
+    space->total = (int64_t)s->f_blocks * s->f_frsize;
+    space->free_to_us = (int64_t)s->f_bavail * s->f_frsize;
+    space->files_free = s->f_files == 0 ? INT64_MAX : (int64_t)s->f_ffree;  // some file systems do not count inodes
+    space->type = (int64_t)s->f_type & 0xFFFFFFFF;
+}
+
 int sluice_statfs(const char *path, struct sluice_space *space) {
     struct statfs s;
     if (statfs(path, &s) != 0) return -1;
-    space->total = (int64_t)s.f_blocks * s.f_frsize;
-    space->free_to_us = (int64_t)s.f_bavail * s.f_frsize;
-    space->files_free = s.f_files == 0 ? INT64_MAX : (int64_t)s.f_ffree;  // some file systems do not count inodes
-    space->type = (int64_t)s.f_type & 0xFFFFFFFF;
+    sluice_tell_space(&s, space);
+    return 0;
+}
+
+int sluice_fstatfs(int file, struct sluice_space *space) {
+    struct statfs s;
+    if (fstatfs(file, &s) != 0) return -1;
+    sluice_tell_space(&s, space);
     return 0;
 }
 

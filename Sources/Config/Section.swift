@@ -68,6 +68,8 @@ struct Section: Sendable {
             "between": "a quota counts whole hours, days, weeks or months; the time of the day stands under `windows`",
             "limit": "a quota has `bytes`, `files` or both; a rate stands under `bandwidth`",
         ])
+    /// Of any `busy`.
+    static let busy = Section(path: "busy", keys: ["file", "command", "every", "timeout"])
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: retryKeys)
     static let control = Section(path: "control", keys: ["socket"], later: ["web"])
@@ -78,13 +80,13 @@ struct Section: Sendable {
     /// What `policy`, each destination and each folder may say.
     private static let rules = [
         "windows", "bandwidth", "metered", "metered_unknown", "networks", "quotas", "expires_after", "on_battery",
-        "min_battery",
+        "min_battery", "busy",
     ]
     private static let laterPolicy = ["limit", "power"]
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, window, rate, metered, network, quota, retry, control, secret,
+        destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, secret,
     ]
 
     /// What to say about a key that the section does not have.

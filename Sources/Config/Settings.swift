@@ -122,9 +122,10 @@ package struct ControlSettings: Hashable, Sendable {
 
 extension Settings {
     /// Something is counted.
-    package var hasQuotas: Bool {
-        ([policy.rules] + destinations.map(\.policy.rules) + folders.map(\.policy.rules)).contains {
-            !$0.quotas.isEmpty
-        }
+    package var hasQuotas: Bool { allRules.contains { !$0.quotas.isEmpty } }
+
+    /// Of `policy`, of every destination and of every folder.
+    package var allRules: [PolicyRules] {
+        [policy.rules] + destinations.map(\.policy.rules) + folders.map(\.policy.rules)
     }
 }

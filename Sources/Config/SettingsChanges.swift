@@ -136,6 +136,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("networks", old.networks != new.networks), ("quotas", old.quotas != new.quotas),
             ("expires_after", old.expiresAfter != new.expiresAfter),
             ("on_battery", old.onBattery != new.onBattery), ("min_battery", old.minBattery != new.minBattery),
+            ("busy", old.busy != new.busy),
         ]
     }
 }

@@ -73,7 +73,7 @@ struct SettingsReading {
             quotas: quotas(fields),
             expiresAfter: fields.take("expires_after", as: .duration(.seconds(60) ... .seconds(10 * 366 * 86_400)))?
                 .value, onBattery: fields.take("on_battery", as: .choice)?.value,
-            minBattery: fields.take("min_battery", as: .percent)?.value)
+            minBattery: fields.take("min_battery", as: .percent)?.value, busy: busy(fields))
     }
 
     /// - Parameter otherwise: For what the section does not set.

@@ -40,11 +40,13 @@ package struct Admission: Hashable, Sendable {
         package var quotas: QuotaBook
         /// What the machine runs on; `nil` without a battery, and while nobody needs to know.
         package var power: Power?
+        /// What was heard of each source of `busy` that counts still.
+        package var busy: [BusySource: BusyWord]
 
         package init(
             now: WallTime, monotonic: MonotonicTime, zone: Zone = .utc, clockTrouble: Hold? = nil, running: Int,
             everything: Pause?, network: Metering? = nil, quotas: QuotaBook = QuotaBook(policy: PolicyRules()),
-            power: Power? = nil
+            power: Power? = nil, busy: [BusySource: BusyWord] = [:]
         ) {
             self.now = now
             self.monotonic = monotonic
@@ -55,6 +57,7 @@ package struct Admission: Hashable, Sendable {
             self.network = network
             self.quotas = quotas
             self.power = power
+            self.busy = busy
         }
     }
 
@@ -162,10 +165,19 @@ package struct Admission: Hashable, Sendable {
 
     /// - Parameter folder: For what comes from there alone, and has a word of its own.
     package func verdict(for remote: Remote, from folder: Origin? = nil, in world: World) -> Verdict {
-        var holds = holds(for: remote, from: folder, in: world)
-        // The time for a probe has come: its trouble is no longer in the way of one upload.
-        if remote.health.mayProbe(at: world.monotonic) { holds.removeAll { $0 == remote.health.standing } }
-        if !holds.isEmpty { return .wait(holds) }
+        let bans = bans(on: remote, from: folder, in: world)
+        let room = room(at: remote, in: world)
+        if bans.isEmpty { return room }
+        guard case .wait(let more) = room else { return .wait(bans) }
+        return .wait(bans + more)
+    }
+
+    /// What health and slots say of uploads to `remote` that nothing forbids.
+    package func room(at remote: Remote, in world: World) -> Verdict {
+        // When the time for a probe has come, its trouble is no longer in the way of one upload.
+        if let standing = remote.health.standing, !remote.health.mayProbe(at: world.monotonic) {
+            return .wait([standing])
+        }
         let free = free(for: remote, running: remote.running, inAll: world.running)
         return free > 0 ? .go(free) : .busy
     }
@@ -218,9 +230,25 @@ package struct DestinationHealth: Hashable, Sendable {
     package mutating func failed(
         _ kind: Hold.Kind, text: String, wait: Duration, now: WallTime, monotonic: MonotonicTime
     ) {
+        // No room after a long silence is another trouble, which has just begun; so is silence after no room.
+        let same = trouble.flatMap { ($0.kind == .quota) == (kind == .quota) ? $0 : nil }
         trouble = Trouble(
-            kind: kind, text: text, since: trouble?.since ?? now, failures: (trouble?.failures ?? 0) + 1,
+            kind: kind, text: text, since: same?.since ?? now, failures: (same?.failures ?? 0) + 1,
             probeAt: monotonic.advanced(by: wait), probeAtWall: now.advanced(by: wait))
+    }
+
+    /// How often this has gone on for in a row, counted from 1 with the failure that has just come.
+    ///
+    /// - Parameter isFull: It has no room.
+    package func failures(isFull: Bool) -> Int {
+        guard let trouble, (trouble.kind == .quota) == isFull else { return 1 }
+        return trouble.failures + 1
+    }
+
+    /// How seldom a destination without room is asked again: after 5 minutes, and at most an hour apart; sooner where
+    /// `retry` says that nothing waits for longer.
+    package static func patience(_ retry: Backoff) -> Backoff {
+        Backoff(first: min(.seconds(300), retry.ceiling), ceiling: min(.seconds(3600), retry.ceiling))
     }
 
     /// The kind of hold and the wait that a failed upload means for its destination; `nil` when only the upload is at
@@ -229,7 +257,7 @@ package struct DestinationHealth: Hashable, Sendable {
     /// | remedy | hold | wait |
     /// |---|---|---|
     /// | hold destination | `destination` | what the server asked for, else the backoff, at most 5 min |
-    /// | no room | `destination` | the same |
+    /// | no room | `quota` | what the server asked for, else ``patience(_:)`` |
     /// | rate limit | `rate_limit` | what the server asked for, else the backoff |
     /// | authenticate | `auth` | 15 min |
     /// | misconfigured | `destination` | the backoff |
@@ -238,7 +266,9 @@ package struct DestinationHealth: Hashable, Sendable {
     ) -> (kind: Hold.Kind, wait: Duration)? {
         let wait = backoff.wait(afterFailures: failures, luck: luck)
         switch remedy {
-        case .holdDestination(let after), .noRoom(let after): return (.destination, after ?? min(wait, .seconds(300)))
+        case .holdDestination(let after): return (.destination, after ?? min(wait, .seconds(300)))
+        case .noRoom(let after):
+            return (.quota, after ?? patience(backoff).wait(afterFailures: failures, luck: luck))
         case .rateLimit(let after): return (.rateLimit, after ?? wait)
         case .authenticate: return (.auth, .seconds(900))
         case .misconfigured: return (.destination, wait)

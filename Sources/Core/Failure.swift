@@ -35,8 +35,8 @@ package enum Remedy: Hashable, Sendable {
     case holdDestination(after: Duration?)
     /// As above, and the server named a rate limit.
     case rateLimit(after: Duration?)
-    /// There is no room at the destination: hold it, and probe it more and more seldom although it answers, since each
-    /// probe may cost bytes that are refused.
+    /// There is no room at the destination, or its quota is used up: hold it, and probe it more and more seldom although it
+    /// answers, since each probe may cost bytes that are refused. `after` is when the server says that there is some.
     case noRoom(after: Duration?)
     /// The credential is refused: hold the destination until the secret works again.
     case authenticate

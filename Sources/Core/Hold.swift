@@ -5,7 +5,9 @@ package struct Hold: Hashable, Sendable {
         case `operator`
         /// A person paused everything, or this folder or destination. Stored.
         case global
-        case schedule, metered, offline, quota
+        case schedule, metered, offline
+        /// A quota of ours is used up; or the destination has no room, or not enough for this upload.
+        case quota
         /// The destination asked for a pause (`Retry-After`, 429).
         case rateLimit = "rate_limit"
         /// This upload failed and waits for its next attempt.
@@ -34,5 +36,20 @@ package struct Hold: Hashable, Sendable {
         self.since = since
         self.until = until
         self.text = text
+    }
+}
+
+extension Sequence<Hold> {
+    /// The one that ends last, as far as is known: when it is over, the others are. One without an end comes before all.
+    package var binding: Hold? {
+        var binding: Hold?
+        for hold in self {
+            guard let last = binding else {
+                binding = hold
+                continue
+            }
+            if let until = last.until, hold.until.map({ $0 > until }) ?? true { binding = hold }
+        }
+        return binding
     }
 }

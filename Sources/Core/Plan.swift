@@ -16,6 +16,8 @@ package struct Plan: Hashable, Sendable {
         package var rates: Rates
         /// Where the plan ends; `nil`: when all is sent, at the latest after ``Plan/longest``.
         package var until: WallTime?
+        /// What a person said of the speed of all together, for a while.
+        package var limits: [Limit] = []
         /// Percent of the bytes of a file that quotas count besides: headers and what is sent twice.
         package var overhead: Int64
 
@@ -36,7 +38,29 @@ package struct Plan: Hashable, Sendable {
         }
     }
 
-    /// What waits of one folder for one destination.
+    /// That a person lets something off until then.
+    package struct Leave: Hashable, Sendable {
+        package var excuse: Excuse
+        package var until: WallTime
+
+        package init(_ excuse: Excuse, until: WallTime) {
+            self.excuse = excuse
+            self.until = until
+        }
+    }
+
+    /// At most so many bytes a second until then.
+    package struct Limit: Hashable, Sendable {
+        package var rate: Int64
+        package var until: WallTime
+
+        package init(rate: Int64, until: WallTime) {
+            self.rate = rate
+            self.until = until
+        }
+    }
+
+    /// What waits of one folder for one destination, or what of it a person lets off something.
     package struct Queue: Hashable, Sendable {
         package var folder: String
         package var destination: String
@@ -44,6 +68,7 @@ package struct Plan: Hashable, Sendable {
         package var uploads: [Upload]
         /// What follows them: known by its sum alone, and taken for files of one size and the priority of the last upload.
         package var rest: Spending
+        package var leaves: [Leave] = []
 
         package init(folder: String, destination: String, uploads: [Upload], rest: Spending = .none) {
             self.folder = folder

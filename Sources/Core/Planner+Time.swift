@@ -17,6 +17,7 @@ extension Planner {
             add(least(rules.meteredLimit), members.filter { metered[$0] })
         }
         add(question.admission.rules, question.rates.everything, all)
+        add(question.limits.filter { $0.until > world.now }.map { Double(max(0, $0.rate)) }.min(), all)
         for (number, remote) in remotes.enumerated() {
             add(remote.rules, question.rates.destinations[remote.name], all.filter { lanes[$0].remote == number })
         }

@@ -213,7 +213,7 @@ struct Planner {
             ]
             return
         }
-        let origin = lanes[number].origin.map { origins[$0] } ?? Admission.Origin(name: queue.folder)
+        let origin = origin(of: lanes[number])
         lanes[number].holds = question.admission.holds(for: remote, from: origin, in: world)
         if !question.rates.isKnown(for: queue.destination) {
             lanes[number].holds.append(
@@ -230,16 +230,24 @@ struct Planner {
         if lanes[number].running.isEmpty { finish(number, .held(lanes[number].holds)) }
     }
 
+    /// Where a queue comes from, and what a person lets it off now.
+    private func origin(of lane: Lane) -> Admission.Origin {
+        var origin = lane.origin.map { origins[$0] } ?? Admission.Origin(name: lane.queue.folder)
+        origin.excused = Set(lane.queue.leaves.filter { $0.until > world.now }.map(\.excuse))
+        return origin
+    }
+
     /// What has begun may go on where nothing new may begin.
     func mayGoOn(_ lane: Lane) -> Bool {
         if lane.holds.isEmpty { return true }
         guard let remote = lane.remote.map({ remotes[$0] }), question.rates.isKnown(for: remote.name) else {
             return false
         }
-        let origin = lane.origin.map { origins[$0] } ?? Admission.Origin(name: lane.queue.folder)
+        let origin = origin(of: lane)
         guard question.admission.bans(on: remote, from: origin, in: world, isUnderWay: true).isEmpty else {
             return false
         }
+        if origin.excused.contains(.quota) { return true }
         return lane.kind.map { world.quotas.room(for: $0).bytes != 0 } ?? true
     }
 
@@ -271,7 +279,8 @@ struct Planner {
             + (remotes.map(\.pause) + origins.map(\.pause)).map { $0?.until }
         // A quota is whole again at the end of its stretch, also where it is not used up.
         let stretches = world.quotas.lines.map { $0.stretch?.upperBound }
-        boundary = ([timetable.at] + pauses + stretches).compactMap { $0 }.filter { $0 > world.now }.min()
+        let words = question.limits.map(\.until) + lanes.flatMap { $0.queue.leaves.map(\.until) }
+        boundary = ([timetable.at] + pauses + stretches + words).compactMap { $0 }.filter { $0 > world.now }.min()
     }
 
     // MARK: What goes

@@ -18,11 +18,14 @@ package struct PolicyRules: Hashable, Sendable {
     package var onBattery: BatteryUse?
     /// Per cent: nothing goes while the battery has less, also while it is charged.
     package var minBattery: Int?
+    /// Nothing goes while this says that the machine is busy. `nil` says nothing.
+    package var busy: BusyRule?
 
     package init(
         windows: [Window] = [], bandwidth: [RateRule] = [], metered: MeteredRule? = nil,
         meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = [], quotas: [Quota] = [],
-        expiresAfter: Duration? = nil, onBattery: BatteryUse? = nil, minBattery: Int? = nil
+        expiresAfter: Duration? = nil, onBattery: BatteryUse? = nil, minBattery: Int? = nil,
+        busy: BusyRule? = nil
     ) {
         self.windows = windows
         self.bandwidth = bandwidth
@@ -33,6 +36,7 @@ package struct PolicyRules: Hashable, Sendable {
         self.expiresAfter = expiresAfter
         self.onBattery = onBattery
         self.minBattery = minBattery
+        self.busy = busy
     }
 
     /// How fast bytes may go, always or while a window is open.
@@ -75,7 +79,7 @@ package struct PolicyRules: Hashable, Sendable {
             excused.contains(.window) ? nil : closed(place, world), still(place, world),
             excused.contains(.quota) ? nil : uncounted(world),
         ]
-        return byTime.compactMap { $0 } + powerHolds(place, in: world)
+        return byTime.compactMap { $0 } + powerHolds(place, in: world) + busyHolds(place, in: world)
     }
 
     /// Nobody knows in which stretch of the calendar bytes would count.

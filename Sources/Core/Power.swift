@@ -7,13 +7,24 @@ package struct Power: Hashable, Sendable {
     package var isOnBattery: Bool
     /// How full its batteries are, 0 to 100; `nil` where they do not say.
     package var percent: Int?
+    /// What counts for ``PolicyRules/minBattery``: on the battery a level that rises counts only ``band`` later, so that one
+    /// that wavers about a limit, as it does when the load goes, does not stop and start uploads again and again.
+    package private(set) var steady: Int?
     /// When it was first seen to be so.
     package var since: WallTime
 
-    package init(isOnBattery: Bool, percent: Int?, since: WallTime) {
+    /// Per cent.
+    static let band = 2
+
+    /// - Parameter before: What was seen last.
+    package init(isOnBattery: Bool, percent: Int?, since: WallTime, after before: Power? = nil) {
         self.isOnBattery = isOnBattery
         self.percent = percent
         self.since = since
+        steady = percent
+        if isOnBattery, let percent, let last = before?.steady {
+            steady = min(percent, max(last, percent - Self.band))
+        }
     }
 
     package func isSame(as other: Power) -> Bool { isOnBattery == other.isOnBattery && percent == other.percent }
@@ -26,8 +37,9 @@ package struct Power: Hashable, Sendable {
         case battery(isDraining: Bool, percent: Int?)
     }
 
+    /// - Parameter before: What was seen last.
     /// - Returns: `nil` where there is no battery, and nothing to hold.
-    package init?(_ supplies: [Supply], at now: WallTime) {
+    package init?(_ supplies: [Supply], at now: WallTime, after before: Power? = nil) {
         var (isFed, hasBattery, isDraining) = (false, false, false)
         var levels: [Int] = []
         for supply in supplies {
@@ -43,7 +55,7 @@ package struct Power: Hashable, Sendable {
         // A battery that is full and feeds the machine through a gap of its charger is told by what is outside.
         self.init(
             isOnBattery: !isFed && isDraining, percent: levels.isEmpty ? nil : levels.reduce(0, +) / levels.count,
-            since: now)
+            since: now, after: before)
     }
 }
 
@@ -61,11 +73,12 @@ extension PolicyRules {
                     .power, since: power.since, text: "the machine runs on its battery: `on_battery: pause` of \(place)"
                 ))
         }
-        if let minBattery, let percent = power.percent, percent < minBattery {
+        if let minBattery, let percent = power.percent, let steady = power.steady, steady < minBattery {
+            let later = percent < minBattery ? "" : ", and it goes on at \(minBattery + Power.band) %"
             holds.append(
                 Hold(
                     .power, since: power.since,
-                    text: "the battery is at \(percent) %: `min_battery: \(minBattery)%` of \(place)"))
+                    text: "the battery is at \(percent) %\(later): `min_battery: \(minBattery)%` of \(place)"))
         }
         return holds
     }

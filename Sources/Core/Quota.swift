@@ -20,8 +20,10 @@ package struct Quota: Hashable, Sendable {
         self.network = network
     }
 
-    /// What is left of one that is less than this is too little for anything, and counts as used up.
-    package static let least: Int64 = 128 << 10
+    /// What is left of one that is less than this is too little for anything, and counts as used up: a transfer that began with
+    /// it would only ask how far it is, and stop, again and again. More than what has to be there for a body to begin
+    /// (`Account.margin` and a request).
+    package static let least: Int64 = 288 << 10
 
     /// Whether it is about what goes over such a network.
     package func counts(isMetered: Bool) -> Bool { network == .any || isMetered }

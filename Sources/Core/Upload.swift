@@ -96,7 +96,7 @@ package protocol UploadNotes: AnyObject, Sendable {
     /// Bytes of the file handed to the socket so far in this attempt's running request, as an offset in the file.
     /// Called often, from any thread; must be cheap.
     func sending(_ offset: Int64)
-    /// Bytes that left for the destination, for the ledger: bodies as sent, retransmissions included.
+    /// Bytes that left for a destination with no socket of ours, for the ledger, which counts the others at their sockets.
     func spent(_ bytes: Int64)
     func entered(_ phase: UploadPhase)
 }
@@ -143,6 +143,13 @@ package protocol Destination: Sendable {
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding
     /// Asks, without side effects, whether uploads would work: for `sluice check`.
     func check() async -> CheckResult
+    /// Whether ``space()`` may have an answer.
+    var tellsSpace: Bool { get }
+    /// Asks how much room there is, without side effects.
+    ///
+    /// - Returns: `nil` when the remote says nothing of it.
+    /// - Throws: ``UploadError`` when the remote cannot be asked now, which is no reason not to send.
+    func space() async throws(UploadError) -> RemoteSpace?
 }
 
 extension Destination {
@@ -150,6 +157,8 @@ extension Destination {
     package func upload(
         together orders: [UploadOrder], notes: any BundleNotes
     ) async throws -> [String: RemoteObject] { [:] }
+    package var tellsSpace: Bool { false }
+    package func space() async throws(UploadError) -> RemoteSpace? { nil }
 }
 
 /// What a remote says of a file that it may hold already.
@@ -166,9 +175,12 @@ package struct CheckResult: Hashable, Sendable {
     package enum Verdict: String, Hashable, Sendable, Codable { case ok, warning, failed }
     package var verdict: Verdict
     package var detail: String
+    /// What a destination said of its room.
+    package var space: RemoteSpace?
 
-    package init(_ verdict: Verdict, _ detail: String) {
+    package init(_ verdict: Verdict, _ detail: String, space: RemoteSpace? = nil) {
         self.verdict = verdict
         self.detail = detail
+        self.space = space
     }
 }

@@ -18,15 +18,31 @@ extension Agent {
         let rates = try await rates(query, Set(backlog.map(\.destination)))
         var question = try await dispatcher.question()
         let live = house.live
+        let leaves = await dispatcher.leaves()
+        var excused: [Plan.Queue] = []
+        var missing = Set(leaves.uploads.keys)
         question.queues = backlog.map { waiting in
-            Plan.Queue(
-                folder: waiting.folder, destination: waiting.destination,
-                uploads: waiting.first.map { upload in
-                    let acked = max(upload.acked, live[upload.id]?.acked ?? 0)
-                    return Plan.Upload(
-                        left: max(0, upload.size - acked), priority: upload.priority, isUnderWay: upload.isRunning)
-                }, rest: waiting.rest + waiting.unstaged)
+            var queue = Plan.Queue(
+                folder: waiting.folder, destination: waiting.destination, uploads: [],
+                rest: waiting.rest + waiting.unstaged)
+            queue.leaves = leaves.folders[waiting.folder] ?? []
+            for upload in waiting.first {
+                let acked = max(upload.acked, live[upload.id]?.acked ?? 0)
+                let planned = Plan.Upload(
+                    left: max(0, upload.size - acked), priority: upload.priority, isUnderWay: upload.isRunning)
+                guard let own = leaves.uploads[upload.id] else {
+                    queue.uploads.append(planned)
+                    continue
+                }
+                // It goes on its own.
+                missing.remove(upload.id)
+                var single = Plan.Queue(folder: queue.folder, destination: queue.destination, uploads: [planned])
+                single.leaves = queue.leaves + own
+                excused.append(single)
+            }
+            return queue
         }
+        question.queues += excused
         question.rates = Plan.Rates(
             everything: query.rate,
             destinations: query.rate == nil
@@ -39,8 +55,9 @@ extension Agent {
         // It may take a second, in which others have something to do.
         let plan = try await blocking { Plan(asked) }
         return PlanView(
-            plan, rates: rates, backlog: backlog.map { ($0.unstaged.files, $0.paused.files) },
-            notes: await notes(asked, rates))
+            plan, rates: rates,
+            backlog: backlog.map { ($0.unstaged.files, $0.paused.files) } + excused.map { _ in (0, 0) },
+            notes: notes(asked, rates, leftOut: missing))
     }
 
     private func rates(_ query: PlanQuery, _ destinations: Set<String>) async throws -> [PlanRateView] {
@@ -70,7 +87,7 @@ extension Agent {
         }
     }
 
-    private func notes(_ question: Plan.Question, _ rates: [PlanRateView]) async -> [String] {
+    private func notes(_ question: Plan.Question, _ rates: [PlanRateView], leftOut: Set<String>) -> [String] {
         var notes: [String] = []
         let unknown = rates.filter { $0.rate == nil }.compactMap(\.destination)
         if !unknown.isEmpty {
@@ -79,9 +96,12 @@ extension Agent {
                     + "`sluice plan --rate '2 MB/s'`")
         }
         notes.append(
-            "networks, destinations and pauses without an end are taken as they are now, and nothing new arrives")
-        if await dispatcher.hasExceptions {
-            notes.append("what `sluice allow` and `sluice limit` say for a while is left out")
+            "networks, destinations, power, what is busy and pauses without an end are taken as they are now, and nothing new "
+                + "arrives")
+        if !leftOut.isEmpty {
+            notes.append(
+                "what `sluice allow` says of \(leftOut.sorted().joined(separator: ", ")) is left out: it is paused, over, "
+                    + "or far behind in its queue")
         }
         if question.world.clockTrouble != nil {
             notes.append("the clock is not believed now, so what depends on it waits")
@@ -91,7 +111,21 @@ extension Agent {
 }
 
 extension Dispatcher {
-    fileprivate var hasExceptions: Bool { !exceptions.isEmpty }
+    /// What a person lets folders and uploads off, and until when.
+    fileprivate func leaves() -> (folders: [String: [Plan.Leave]], uploads: [String: [Plan.Leave]]) {
+        var folders: [String: [Plan.Leave]] = [:]
+        var uploads: [String: [Plan.Leave]] = [:]
+        for exception in standing {
+            guard case .excuse(let excuse) = exception.kind else { continue }
+            let leave = Plan.Leave(excuse, until: exception.until)
+            switch exception.scope {
+            case .folder: folders[exception.name, default: []].append(leave)
+            case .upload: uploads[exception.name, default: []].append(leave)
+            case .all: break
+            }
+        }
+        return (folders, uploads)
+    }
 
     /// All that a plan asks, but for the backlog and the rates.
     fileprivate func question() async throws -> Plan.Question {
@@ -101,14 +135,13 @@ extension Dispatcher {
         let names = settings.folders.map(\.watch.name)
         let gone = pauses.filter { $0.scope == .folder && !names.contains($0.name) }.map(\.name)
         let slots = settings.folders.compactMap { folder in folder.policy.concurrency.map { (folder.watch.name, $0) } }
-        return Plan.Question(
-            admission: admission, world: world, remotes: settings.destinations.map { remote($0.name) },
-            // What a person lets off for a while ends, and a plan must not count on it.
-            origins: (names + gone).map { name in
-                var origin = origin(name)
-                origin.excused = []
-                return origin
-            },
-            folderSlots: Dictionary(slots, uniquingKeysWith: { $1 }), queues: [], rates: Plan.Rates())
+        var question = Plan.Question(
+            admission: admission, world: plannedWorld, remotes: settings.destinations.map { remote($0.name) },
+            origins: (names + gone).map { origin($0) }, folderSlots: Dictionary(slots, uniquingKeysWith: { $1 }),
+            queues: [], rates: Plan.Rates())
+        question.limits = standing.compactMap { exception in
+            if case .rate(let rate) = exception.kind { Plan.Limit(rate: rate, until: exception.until) } else { nil }
+        }
+        return question
     }
 }

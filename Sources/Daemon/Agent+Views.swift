@@ -22,7 +22,7 @@ extension Agent {
             if known[group] == nil {
                 known[group] = await dispatcher.holds(folder: row.upload.folder, destination: row.upload.destination)
             }
-            views.append(view(row, classHolds: (known[group] ?? []) + (await twinHold(row))))
+            views.append(view(row, classHolds: (known[group] ?? []) + (await ownHolds(row))))
         }
         return views
     }
@@ -30,7 +30,22 @@ extension Agent {
     func view(_ row: UploadRow) async -> UploadView {
         let holds = await dispatcher.holds(
             folder: row.upload.folder, destination: row.upload.destination, upload: row.upload.id)
-        return view(row, classHolds: holds + (await twinHold(row)))
+        return view(row, classHolds: holds + (await ownHolds(row)))
+    }
+
+    private func ownHolds(_ row: UploadRow) async -> [Hold] { await roomHold(row) + (await twinHold(row)) }
+
+    /// That its destination has no room for it.
+    private func roomHold(_ row: UploadRow) async -> [Hold] {
+        let upload = row.upload
+        guard upload.state == .queued,
+            let hold = await dispatcher.roomHold(
+                of: upload.destination, missing: upload.missing,
+                name: row.asset.path.name.display),
+            // What was begun there is not held for it. Only an explanation, which the next look may have.
+            (try? await house.store.checkpoint(upload.id)) == nil
+        else { return [] }
+        return [hold]
     }
 
     /// That another upload of the same content goes first, where the folder skips duplicates.
@@ -96,7 +111,8 @@ extension Agent {
             if let until = nextAttempt(upload), !holds.contains(where: { $0.kind != .global && $0.kind != .operator }) {
                 holds.append(
                     Hold(
-                        .backoff, since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
+                        row.failure?.kind == .quota ? .quota : .backoff,
+                        since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
                         until: until, text: row.failure?.message ?? "waits for its next attempt"))
             }
         } else if let hold = house.stagingHolds["\(upload.asset)"] ?? house.troubles["staging"] {
@@ -194,7 +210,21 @@ extension Agent {
             warnings: house.troubles.all.map(\.text) + blind() + orphans(ongoing) + overdue(files),
             seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
-            limit: house.lanes.rate, exceptions: await dispatcher.exceptions.map { ExceptionView($0) })
+            limit: house.lanes.rate, exceptions: await dispatcher.exceptions.map { ExceptionView($0) },
+            classes: try await classViews())
+    }
+
+    private func classViews() async throws -> [ClassView] {
+        var views: [ClassView] = []
+        for (one, count) in try await house.store.waitingClasses() {
+            guard let hold = await dispatcher.holds(folder: one.folder, destination: one.destination).binding else {
+                continue
+            }
+            views.append(
+                ClassView(
+                    folder: one.folder, destination: one.destination, waiting: count, hold: HoldView(hold)))
+        }
+        return views
     }
 
     private static let mostSettling = 20
@@ -261,6 +291,7 @@ extension Agent {
         var views: [DestinationView] = []
         for destination in house.settings.destinations {
             let hold = await dispatcher.hold(of: destination.name)
+            let room = await dispatcher.rooms[destination.name]
             let waiting = tallies.filter {
                 $0.destination == destination.name && ($0.state == .queued || $0.state == .staging)
             }
@@ -270,7 +301,8 @@ extension Agent {
                     hold: hold.map(HoldView.init), running: await dispatcher.running(to: destination.name),
                     waiting: waiting.reduce(0) { $0 + $1.uploads },
                     sentToday: try await house.store.spent(since: today, destination: destination.name).bytes,
-                    limit: house.lanes.rate(ofDestination: destination.name)))
+                    limit: house.lanes.rate(ofDestination: destination.name),
+                    space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) }))
         }
         return views
     }

@@ -101,7 +101,11 @@ extension Dispatcher {
         }
         tell(verdict, claim, state)
         // `nil`: ended by a cancel.
-        if state?.isTerminal ?? true { strikes[claim.upload.id] = nil }
+        if state?.isTerminal ?? true {
+            strikes[claim.upload.id] = nil
+            refusedForRoom[claim.upload.id] = nil
+        }
+        rooms[claim.upload.destination]?.ended(hasArrived: state == .completed)
         if state?.isTerminal == true { house.releaseBell.ring() }
         if state == .staging { house.stagerBell.ring() }
         // It waits again, and may have got too old meanwhile.
@@ -149,12 +153,16 @@ extension Dispatcher {
             verdict.outcome = .held(failure, until: monotonic.advanced(by: wait))
             house.log.warning(
                 "waits alone, since others get through",
-                ["id": upload.id, "destination": name, "reason": failure.message])
+                [
+                    "id": upload.id, "destination": name, "reason": failure.message,
+                    "next_try_in": "\(Int(wait.inSeconds.rounded()))s",
+                ])
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
             let hold = DestinationHealth.hold(
-                for: remedy, failures: isUp ? 1 : (health.trouble?.failures ?? 0) + 1, backoff: retry,
+                for: remedy, failures: isUp ? 1 : health.failures(isFull: isFull), backoff: retry,
                 luck: Chance.luck())
         {
+            if isFull { rooms[name]?.changed() }
             if isUp { health.succeeded() }
             // By its code: the text may name another file each time.
             let isNews = health.trouble?.kind != hold.kind || said[name] != failure.code
@@ -172,6 +180,7 @@ extension Dispatcher {
                     ])
             }
         } else if verdict.wasAnswered {
+            if case .verified = verdict.outcome { took[name, default: 0] += 1 }
             if health.trouble != nil { house.log.notice("destination works again", ["destination": name]) }
             health.succeeded()
         }
@@ -183,6 +192,15 @@ extension Dispatcher {
     private func ownWait(
         _ verdict: UploadRun.Verdict, _ upload: UploadRecord, _ health: DestinationHealth, _ retry: Backoff
     ) -> Duration? {
+        if case .noRoom(let after)? = verdict.remedy {
+            let before = refusedForRoom.updateValue(took[upload.destination, default: 0], forKey: upload.id)
+            strikes[upload.id, default: 0] += 1
+            // It has taken others since it last refused this one: there is room, but not so much.
+            guard let before, before < took[upload.destination, default: 0], health.trouble == nil else { return nil }
+            return after
+                ?? DestinationHealth.patience(retry).wait(
+                    afterFailures: strikes[upload.id] ?? 1, luck: Chance.luck())
+        }
         guard case .holdDestination(let after)? = verdict.remedy else { return nil }
         let before = strikes[upload.id] ?? 0
         strikes[upload.id] = before + 1

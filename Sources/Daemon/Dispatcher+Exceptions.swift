@@ -6,16 +6,18 @@ internal import Store
 // What a person lets something off for a while, and what follows.
 
 extension Dispatcher {
-    /// A clock that was set back behind the word does not make it last longer: until then it does not count.
-    func excuses(_ scope: ExceptionRecord.Scope, _ name: String) -> Set<Excuse> {
+    /// Those that count now. A clock that was set back behind a person's word does not make it last longer: until then it does
+    /// not count.
+    var standing: [ExceptionRecord] {
         let now = house.clocks.wall()
-        return Set(
-            exceptions.compactMap { exception in
-                guard exception.scope == scope, exception.name == name, exception.since <= now,
-                    case .excuse(let excuse) = exception.kind
-                else {
-                    return nil
-                }
+        return exceptions.filter { $0.since <= now && $0.until > now }
+    }
+
+    func excuses(_ scope: ExceptionRecord.Scope, _ name: String) -> Set<Excuse> {
+        Set(
+            standing.compactMap { exception in
+                guard exception.scope == scope, exception.name == name, case .excuse(let excuse) = exception.kind
+                else { return nil }
                 return excuse
             })
     }
@@ -39,30 +41,9 @@ extension Dispatcher {
 
     /// Bytes a second that a person lets all transfers have; `nil` for no word.
     var personalLimit: Int64? {
-        exceptions.compactMap { exception -> Int64? in
+        standing.compactMap { exception -> Int64? in
             if case .rate(let rate) = exception.kind { rate } else { nil }
         }.min()
-    }
-
-    /// Folders whose files may go to a destination though the others wait; `nil` for none.
-    ///
-    /// - Returns: How many may start, and all folders but those.
-    func excusedFolders(for destination: String) async throws -> (free: Int, others: [String])? {
-        let excused = Set(exceptions.filter { $0.scope == .folder }.map(\.name))
-        if excused.isEmpty { return nil }
-        let (admission, world, remote) = (admission, world, remote(destination))
-        var free = 0
-        var going: Set<String> = []
-        for name in excused {
-            guard case .go(let slots) = admission.verdict(for: remote, from: origin(name), in: world) else { continue }
-            free = max(free, slots)
-            going.insert(name)
-        }
-        if going.isEmpty { return nil }
-        // Folders that are no longer configured have uploads as well.
-        let all = Set(
-            house.settings.folders.map(\.watch.name) + (try await house.store.folders(waitingFor: destination)))
-        return (free, Array(all.subtracting(going)))
     }
 
     /// Those that are over are forgotten, and that is said.

@@ -207,9 +207,6 @@ extension Admission.Passage {
 }
 
 extension Settings {
-    /// What policy, destinations and folders say.
-    var allRules: [PolicyRules] { [policy.rules] + destinations.map(\.policy.rules) + folders.map(\.policy.rules) }
-
     /// Bytes a second over metered networks, by the place of the configuration.
     var meteredLimits: [String: Int64?] {
         var limits: [String: Int64?] = ["policy": policy.rules.meteredLimit]

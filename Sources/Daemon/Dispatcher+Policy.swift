@@ -16,7 +16,8 @@ extension Dispatcher {
         Admission.World(
             now: house.clocks.wall(), monotonic: house.clocks.monotonic(), zone: .local, clockTrouble: clockTrouble,
             running: transfers.count, everything: pause(.all, ""), network: network,
-            quotas: house.ledger.book, power: power)
+            quotas: house.ledger.book, power: power,
+            busy: busy.words(at: house.clocks.monotonic()))
     }
 
     func remote(_ name: String) -> Admission.Remote {
@@ -35,11 +36,22 @@ extension Dispatcher {
             excused: excuses(.folder, name))
     }
 
-    /// Folders from which nothing may go to a destination now.
-    func closedFolders(for destination: String) -> [String] {
-        let (admission, world, remote) = (admission, world, remote(destination))
-        let names = Set(house.settings.folders.map(\.watch.name) + pauses.filter { $0.scope == .folder }.map(\.name))
-        return names.filter { !admission.bans(on: remote, from: origin($0), in: world).isEmpty }
+    /// Folders from which something may go now, by destination: policy is asked once for each class that waits, however many
+    /// uploads it has.
+    func openFolders() async throws -> [String: Set<String>] {
+        let classes = try await house.store.waitingClasses()
+        let (admission, world) = (admission, world)
+        var remotes: [String: Admission.Remote] = [:]
+        var open: [String: Set<String>] = [:]
+        for (one, _) in classes where house.destinations[one.destination] != nil {
+            let remote = remotes[one.destination] ?? remote(one.destination)
+            remotes[one.destination] = remote
+            evaluations += 1
+            if admission.bans(on: remote, from: origin(one.folder), in: world).isEmpty {
+                open[one.destination, default: []].insert(one.folder)
+            }
+        }
+        return open
     }
 
     /// Stops what policy does not allow any more, at once: a window has closed, a network costs something, or the clock is not
@@ -49,10 +61,10 @@ extension Dispatcher {
     @discardableResult
     func stopForbidden() -> Set<String> {
         let (admission, world) = (admission, world)
-        let now = Set(house.destinations.keys.filter { !admission.bans(on: remote($0), in: world).isEmpty })
         // What is to be removed there waits for the same.
-        if !now.isSuperset(of: forbidden) { house.removalBell.ring() }
-        forbidden = now
+        let free = closedToRemovals.filter { admission.bans(on: remote($0), in: world).isEmpty }
+        if !free.isEmpty { house.removalBell.ring() }
+        closedToRemovals.subtract(free)
         var interfaces: Set<String> = []
         for transfer in transfers.values where !transfer.task.isCancelled {
             let remote = remote(transfer.destination)
@@ -90,11 +102,8 @@ extension Dispatcher {
     }
 
     func lookAtClock() {
-        let settings = house.settings
-        let rules =
-            [settings.policy.rules] + settings.folders.map(\.policy.rules) + settings.destinations.map(\.policy.rules)
         // Nobody asks the clock who needs no clock.
-        if rules.allSatisfy(\.isTimeless) {
+        if house.settings.allRules.allSatisfy(\.isTimeless) {
             clockTrouble = nil
             return
         }
@@ -127,10 +136,15 @@ extension Dispatcher {
         if let backoff = try await house.store.nextBackoff(after: lookedAt) { times.append(backoff) }
         let (now, wall) = (house.clocks.monotonic(), house.clocks.wall())
         var waits = times.map { $0.since(now) }
+        // So is a window that has closed while a pass was under way: what it started meanwhile is to be stopped.
+        var world = world
+        if let lookedAtWall { world.now = min(world.now, lookedAtWall) }
         let change = admission.nextChange(
             house.settings.destinations.map { remote($0.name) }, house.settings.folders.map { origin($0.watch.name) },
             in: world)
         if let look = try await nextPowerLook() { waits.append(look) }
+        waits += rooms.values.compactMap(\.nextLook).filter { $0 > lookedAt }.map { $0.since(now) }
+        if let look = busy.nextLook(at: now) { waits.append(look) }
         let ends = pauses.compactMap(\.until) + exceptions.map(\.until)
         waits += (ends + [change, expiryLook].compactMap { $0 }).map {
             .milliseconds($0.milliseconds - wall.milliseconds)
@@ -170,8 +184,16 @@ extension Dispatcher {
 
     // MARK: For views
 
-    /// Whether policy or a person forbids every byte to this destination.
-    func isForbidden(_ destination: String) -> Bool { !admission.bans(on: remote(destination), in: world).isEmpty }
+    /// Whether policy or a person forbids a removal at this destination. If so, it is rung for when that is over.
+    func forbidsRemovals(at destination: String) -> Bool {
+        if admission.bans(on: remote(destination), in: world).isEmpty {
+            closedToRemovals.remove(destination)
+            return false
+        }
+        // Nobody asks a command for whose word nothing waits.
+        if closedToRemovals.insert(destination).inserted, busy.hasPolled { house.dispatchBell.ring() }
+        return true
+    }
 
     /// What holds all uploads of a class, for views.
     ///
@@ -189,7 +211,7 @@ extension Dispatcher {
             ]
         }
         let origin = upload.map { self.origin(folder, of: $0) } ?? self.origin(folder)
-        return admission.holds(for: remote(destination), from: origin, in: world)
+        return admission.holds(for: remote(destination), from: origin, in: shownWorld)
     }
 
     /// When an upload of this class goes that nothing holds, in words that follow nothing.
@@ -209,9 +231,9 @@ extension Dispatcher {
     /// What is in the way of all that goes to a destination; `nil` when nothing is.
     func hold(of destination: String) async -> Hold? {
         await closing?.value
-        return admission.holds(for: remote(destination), in: world).first
+        return admission.holds(for: remote(destination), in: shownWorld).first ?? roomHold(of: destination)
     }
 
     /// What is in the way of all that comes from a folder; `nil` when nothing is.
-    func hold(ofFolder name: String) -> Hold? { admission.bans(on: origin(name), in: world).first }
+    func hold(ofFolder name: String) -> Hold? { admission.bans(on: origin(name), in: shownWorld).first }
 }

@@ -18,7 +18,8 @@ extension Dispatcher {
         }
         let supplies = powerSupplies
         do {
-            let found = Power(try await blocking { try supplies.all() }, at: house.clocks.wall())
+            let found = Power(
+                try await blocking { try supplies.all() }, at: house.clocks.wall(), after: power)
             if let found, let power, found.isSame(as: power) { return }
             power = found
             powerTrouble = nil

@@ -14,8 +14,9 @@ actor Dispatcher {
     /// The transfer of each upload that runs.
     private var runs: [String: Int] = [:]
     private var lastTransfer = 0
-    /// When the last pass began.
+    /// When the last pass began, by both clocks.
     var lookedAt = MonotonicTime(nanoseconds: 0)
+    var lookedAtWall: WallTime?
     var pauses: [PauseRecord] = []
     /// What a person has said to be otherwise for a while.
     var exceptions: [ExceptionRecord] = []
@@ -28,15 +29,26 @@ actor Dispatcher {
     var powerSupplies = PowerSupplies()
     /// Why that is not known, as it was said.
     var powerTrouble: String?
+    /// What is known of the sources of `busy`.
+    var busy = BusyBook()
+    var busyLook = BusyLook()
+    /// Tells when files of `busy` come and go; `nil` while there is none.
+    var fileNews: FileNews?
+    var listenedTo: Set<FilePath> = []
+    /// Sources that are being asked.
+    var busyAsks: [BusySource: Task<Void, Never>] = [:]
     /// What is wrong with the clock, and was said.
     var clockTrouble: Hold?
-    /// Destinations to which no byte may go.
-    var forbidden: Set<String> = []
+    /// Destinations to which no byte may go, and where something is to be removed.
+    var closedToRemovals: Set<String> = []
+    /// How often it has looked what may go, and how often policy was asked about a class for that, since the start.
+    private(set) var looks = 0
+    var evaluations = 0
     var isStopping = false
     /// Uploads that were completed since the start.
     var completed = 0
     /// How often transfers were told to stop: a claim during which that happened is given back.
-    private var stops = 0
+    var stops = 0
     /// The destination that something was started to last.
     private var lastServed = ""
     /// How often a destination changed: what an attempt says counts only for the one that it was made with.
@@ -45,6 +57,14 @@ actor Dispatcher {
     var strikes: [String: Int] = [:]
     /// The code of the failure that the log was told of last, by destination.
     var said: [String: String] = [:]
+    /// How many uploads each destination has taken since the start.
+    var took: [String: Int] = [:]
+    /// What ``took`` was when an upload was last refused for want of room, until it is over.
+    var refusedForRoom: [String: Int] = [:]
+    /// What is known of the room at each destination.
+    var rooms: [String: RemoteRoom] = [:]
+    /// Those that are being asked.
+    var roomLooks: [String: Task<Void, Never>] = [:]
 
     let networks: Networks
     /// What is known of the networks; `nil` while nobody needs to know.
@@ -91,6 +111,7 @@ actor Dispatcher {
         defer {
             if let news { ClockNews.shared.forget(news) }
             networks.stop()
+            fileNews?.stop()
         }
         while !Task.isCancelled {
             do {
@@ -106,18 +127,20 @@ actor Dispatcher {
             }
         }
         isStopping = true
-        let tasks = transfers.values.map(\.task)
+        let tasks = transfers.values.map(\.task) + roomLooks.values + busyAsks.values
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }
     }
 
     /// Starts what may start.
     private func pass() async throws {
-        lookedAt = house.clocks.monotonic()
+        (lookedAt, lookedAtWall) = (house.clocks.monotonic(), house.clocks.wall())
+        looks += 1
         try await expirePauses()
         try await expireExceptions()
         lookAtClock()
         await lookAtPower()
+        try await lookAtBusy()
         try await expire()
         try await house.ledger.look()
         setLimits()
@@ -125,29 +148,32 @@ actor Dispatcher {
         try await startExcused()
         // Destinations take turns, so that one with many files does not take every slot of the others: who was served last
         // is asked last.
+        let folders = try await openFolders()
         var open = house.settings.destinations.map(\.name)
         if let served = open.firstIndex(of: lastServed) { open = Array(open[(served + 1)...] + open[...served]) }
+        open.removeAll { folders[$0] == nil }
         while !open.isEmpty {
             var stillOpen: [String] = []
-            for name in open where try await startNext(to: name, sharing: open.count) { stillOpen.append(name) }
+            for name in open {
+                if try await startNext(to: name, from: folders[name] ?? [], sharing: open.count) {
+                    stillOpen.append(name)
+                }
+            }
             open = stillOpen
         }
     }
 
-    /// - Parameter count: Destinations that share what is free.
+    /// - Parameters:
+    ///   - folders: Those from which something may go there.
+    ///   - count: Destinations that share what is free.
     /// - Returns: Whether anything was started, so that more may follow.
-    private func startNext(to name: String, sharing count: Int) async throws -> Bool {
-        guard let destination = house.destinations[name] else { return false }
-        let free: Int
-        let passedOver: [String]
-        switch verdict(for: name) {
-        case .busy: return false
-        case .go(let slots): (free, passedOver) = (slots, closedFolders(for: name))
-        case .wait:
-            // Folders that a person lets off what holds all others.
-            guard let excused = try await excusedFolders(for: name) else { return false }
-            (free, passedOver) = (excused.free, excused.others)
-        }
+    private func startNext(to name: String, from folders: Set<String>, sharing count: Int) async throws -> Bool {
+        guard let destination = house.destinations[name],
+            case .go(let free) = admission.room(at: remote(name), in: world)
+        else { return false }
+        let open = folders.subtracting(fullFolders())
+        if asksForRoom(name, destination) { return false }
+        let left = rooms[name]?.left
         let before = stops
         // All that may go share a transaction. What tries whether a destination is back is one file.
         let room = TransferRoom(
@@ -158,11 +184,18 @@ actor Dispatcher {
         do {
             defer { purse.took(claims) }
             claims = try await house.store.claim(
-                filling: room, name, passingOver: passedOver + fullFolders(), skippingDuplicatesOf: alike,
+                filling: room, name, from: { open.contains($0) }, within: left, skippingDuplicatesOf: alike,
                 reserving: { purse.reserve($0) }, onRepeat: { self.tellRepeat($0) })
         }
-        if claims.isEmpty { return false }
+        if claims.isEmpty {
+            try await noteWhatWaitsForRoom(name, from: open)
+            // What it says of its room tells more than its last refusal, and nothing would probe it.
+            if rooms[name]?.waiting != nil, health[name]?.trouble?.kind == .quota { health[name]?.succeeded() }
+            return false
+        }
         let going = try await fit(claims, purse, before)
+        rooms[name]?.begun(missing: going.map(\.upload.missing))
+        try await noteWhatWaitsForRoom(name, from: open)
         let isSmall: (Claim) -> Bool = {
             let goesAlone = $0.checkpoint != nil || $0.asset.keeping == .inPlace
             return room.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)
@@ -224,11 +257,13 @@ actor Dispatcher {
         house.releaseBell.ring()
     }
 
-    /// Whether it may still go the way that it was claimed for, and has what it needs for it.
+    /// Whether it may still go, and the way that it was claimed for, and has what it needs for it: a claim waits for the disk,
+    /// and meanwhile a window may have closed.
     private func mayGo(_ purse: Purse, _ claim: Claim) -> Bool {
+        let (remote, origin) = (remote(purse.destination), purse.origin(claim.upload.folder))
         guard let passage = purse.passage(for: claim.upload.folder), purse.hasEnough(claim),
-            case .open(let now) = admission.way(
-                to: remote(purse.destination), from: purse.origin(claim.upload.folder), in: world)
+            admission.bans(on: remote, from: origin, in: world, isUnderWay: true).isEmpty,
+            case .open(let now) = admission.way(to: remote, from: origin, in: world)
         else { return false }
         return passage.isSame(as: now)
     }
@@ -315,51 +350,7 @@ actor Dispatcher {
         await transfer.task.value
     }
 
-    /// A person says that it works again: what waits for a destination is tried at once.
-    ///
-    /// - Parameter names: `nil` for every destination.
-    func reconsider(_ names: Set<String>? = nil) async throws {
-        for name in house.destinations.keys where names?.contains(name) ?? true {
-            health[name]?.reconsider(monotonic: house.clocks.monotonic())
-            try await house.store.forgetWaits(for: name)
-        }
-        house.dispatchBell.ring()
-    }
-
-    /// Puts other settings in force. Transfers to destinations in `changed` are stopped and go on by themselves, to what
-    /// the destination is now; no other is touched. What was wrong with these destinations is forgotten, and one whose
-    /// credential was refused is tried again: it may be a new one.
-    func take(_ setup: Setup, changed: Set<String>) async {
-        house.replace(setup)
-        expiryLook = nil
-        stops += 1
-        for transfer in transfers.values where changed.contains(transfer.destination) {
-            transfer.task.cancel()
-            for id in transfer.folders.keys { strikes[id] = nil }
-        }
-        for name in changed {
-            changes[name, default: 0] += 1
-            health[name] = nil
-        }
-        let refused = health.filter { $0.value.trouble?.kind == .auth }.map(\.key)
-        for name in refused { health[name]?.reconsider(monotonic: house.clocks.monotonic()) }
-        house.ledger.take(setup.settings)
-        await lookAtNetwork()
-        for name in changed.union(refused) {
-            do { try await house.store.forgetWaits(for: name) } catch {
-                house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])
-            }
-        }
-        house.dispatchBell.ring()
-    }
-
-    var isIdle: Bool { transfers.isEmpty }
+    var isIdle: Bool { transfers.isEmpty && roomLooks.isEmpty && !busy.isAsking }
     func isRunning(_ id: String) -> Bool { runs[id] != nil }
     func running(to destination: String) -> Int { transfers.values.count { $0.destination == destination } }
-
-    /// Reads the pauses again: a person changed them.
-    func reloadPauses() async throws {
-        pauses = try await house.store.pauses()
-        for bell in [house.dispatchBell, house.removalBell] { bell.ring() }
-    }
 }

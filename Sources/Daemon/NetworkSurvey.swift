@@ -1,6 +1,6 @@
 package import Config
 package import Core
-internal import Linux
+package import Linux
 
 /// What the networks of this machine cost and who goes where, for a person who asks before anything is sent.
 package struct NetworkSurvey: Sendable {
@@ -27,7 +27,10 @@ package struct NetworkSurvey: Sendable {
     /// - Parameter sites: Where each destination is, as far as it could be made.
     package static func look(_ settings: Settings, _ sites: [String: DestinationSite]) async -> NetworkSurvey {
         var survey = NetworkSurvey()
-        let report = await managers(&survey)
+        var report = NetworkReport()
+        do { report = try await managers() } catch {
+            survey.troubles.append("NetworkManager cannot be asked: \(error)")
+        }
         var addresses: [String: [IPAddress]] = [:]
         for case .server(let host, _) in sites.values where addresses[host] == nil {
             // Whoever is asked at this address says the same, and better.
@@ -35,7 +38,7 @@ package struct NetworkSurvey: Sendable {
         }
         let known = addresses
         do {
-            let (metering, reaches) = try await blocking {
+            let (metering, reaches) = try await blocking { [report] in
                 var look = NetworkLook(
                     metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
                 var reaches: [String: Reach] = [:]
@@ -56,24 +59,21 @@ package struct NetworkSurvey: Sendable {
     }
 
     /// What NetworkManager and ModemManager say; nothing where they are not there.
-    private static func managers(_ survey: inout NetworkSurvey) async -> NetworkReport {
-        do {
-            let news = try ManagerNews()
-            let (reports, told) = AsyncStream<NetworkReport>.makeStream()
-            let listening = Task { try await news.run { told.yield($0) } }
-            defer { news.stop() }
-            var first = NetworkReport()
-            for await report in reports {
-                first = report
-                break
-            }
-            news.stop()
-            try await listening.value
-            return first
-        } catch {
-            survey.troubles.append("NetworkManager cannot be asked: \(error)")
-            return NetworkReport()
+    ///
+    /// - Throws: When there is no thread or descriptor to ask with.
+    package static func managers() async throws -> NetworkReport {
+        let news = try ManagerNews()
+        let (reports, told) = AsyncStream<NetworkReport>.makeStream()
+        let listening = Task { try await news.run { told.yield($0) } }
+        defer { news.stop() }
+        var first = NetworkReport()
+        for await report in reports {
+            first = report
+            break
         }
+        news.stop()
+        try await listening.value
+        return first
     }
 
     private mutating func judge(_ metering: Metering, _ reaches: [String: Reach], _ settings: Settings) {

@@ -38,7 +38,7 @@ actor RemoteRemovals {
         // Only after the transfer has let go: its last answer may still name what it made.
         if await dispatcher.isRunning(deletion.upload) { return }
         // Where nothing may be sent, a removal may not either. The dispatcher rings when that ends.
-        if await dispatcher.isForbidden(deletion.destination) { return }
+        if await dispatcher.forbidsRemovals(at: deletion.destination) { return }
         guard let lane = await dispatcher.lane(to: deletion.destination) else { return }
         guard let destination = house.destinations[deletion.destination] else {
             try await end(deletion, "gave_up", "the destination is no longer configured")
@@ -51,7 +51,9 @@ actor RemoteRemovals {
         } catch { answer = .failure(error) }
         if let account = lane.account { try await house.ledger.close(account) }
         do {
-            try await end(deletion, try answer.get() ? "done" : "unsupported", nil)
+            let isDone = try answer.get()
+            try await end(deletion, isDone ? "done" : "unsupported", nil)
+            if isDone { await dispatcher.madeRoom(at: deletion.destination) }
         } catch let error as UploadError {
             if house.clocks.wall() > deletion.createdAt.advanced(by: Self.patience) {
                 try await end(deletion, "gave_up", error.failure.message)

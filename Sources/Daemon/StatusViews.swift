@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 
 // What `status` shows.
 
@@ -30,6 +30,17 @@ package struct StatusView: Codable, Sendable, Hashable {
     package var limit: Int64?
     /// What persons have said to be otherwise for a while.
     package var exceptions: [ExceptionView]?
+    /// What is held of what waits: one for each folder and destination.
+    package var classes: [ClassView]?
+}
+
+/// Uploads from one folder to one destination that something holds.
+package struct ClassView: Codable, Sendable, Hashable {
+    package var folder: String
+    package var destination: String
+    package var waiting: Int
+    /// The one that ends last, as far as that is known.
+    package var hold: HoldView
 }
 
 /// A file that has not settled yet.
@@ -126,6 +137,32 @@ package struct DestinationView: Codable, Sendable, Hashable {
     package var sentToday: Int64
     /// Bytes a second that all transfers to it together may take now; absent for no limit.
     package var limit: Int64?
+    /// What it said of its room; absent when it has not been asked, or said nothing.
+    package var space: SpaceView?
+}
+
+/// What a destination says of its room. What it does not say is absent.
+package struct SpaceView: Codable, Sendable, Hashable {
+    /// What the numbers count: `bytes`, `files`.
+    package var unit: String
+    package var free: Int64?
+    package var used: Int64?
+    package var limit: Int64?
+    /// When it is all free again.
+    package var resetsAt: String?
+    package var askedAt: String?
+    /// The same for a person.
+    package var text: String
+
+    package init(_ space: RemoteSpace, askedAt: WallTime?) {
+        unit = space.unit.rawValue
+        free = space.left
+        used = space.used
+        limit = space.limit
+        resetsAt = space.resetsAt?.description
+        self.askedAt = askedAt?.description
+        text = space.words
+    }
 }
 
 package struct StagingView: Codable, Sendable, Hashable {

@@ -170,4 +170,10 @@ extension Descriptor {
             }
         }
     }
+
+    /// Gives the lock back.
+    ///
+    /// A program that is started at this moment has a copy of the descriptor until its exec: only closing ours would leave the
+    /// lock to it for as long.
+    package borrowing func unlock() { withNumber { _ = flock($0, LOCK_UN) } }
 }

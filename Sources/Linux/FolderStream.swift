@@ -102,9 +102,15 @@ package final class FolderStream {
         return FileLook(look)
     }
 
-    private func entryName(_ start: UnsafePointer<UInt8>) -> UnsafePointer<CChar> {
-        UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self)
+    /// Why a look at a name failed.
+    func failure(at name: UnsafeBufferPointer<UInt8>, code: CInt) -> SystemError {
+        SystemError(call: "statx", subject: "\(path.display)/\(FilePath(fromKernel: name).display)", code: code)
     }
+}
+
+/// A name in the kernel's bytes, as C wants it.
+func entryName(_ start: UnsafePointer<UInt8>) -> UnsafePointer<CChar> {
+    UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self)
 }
 
 extension FileLook {

@@ -22,6 +22,8 @@ package final class Inotify {
         package static let overflow = Kind(rawValue: UInt32(IN_Q_OVERFLOW))
         /// The watch is gone.
         package static let ignored = Kind(rawValue: UInt32(IN_IGNORED))
+        /// A name came or went in the folder, or the folder itself did.
+        package static let names: Kind = [.movedFrom, .movedTo, .create, .delete, .deleteSelf, .moveSelf]
         /// It is about a folder.
         package static let isFolder = Kind(rawValue: UInt32(IN_ISDIR))
     }
@@ -63,17 +65,18 @@ package final class Inotify {
     /// Without `IN_EXCL_UNLINK`, which hides the closing of files that are published by a hard link, and without
     /// `IN_MODIFY`, which fires for every write.
     ///
+    /// - Parameter kinds: What to hear of.
     /// - Throws: `ENOSPC` when the user has too many watches (`fs.inotify.max_user_watches`).
-    package func watch(_ folder: borrowing FolderStream, named path: FilePath) throws(SystemError) -> Int32 {
+    package func watch(
+        _ folder: borrowing FolderStream, named path: FilePath, for kinds: Kind = [.names, .closeWrite]
+    ) throws(SystemError) -> Int32 {
         guard taken < limit else { throw SystemError(call: "inotify_add_watch", subject: path.display, code: ENOSPC) }
-        let mask =
-            IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
-            | IN_ONLYDIR
+        let mask = kinds.rawValue | UInt32(IN_ONLYDIR)
         // By the open folder and not by its path: a name that changes hands between the two cannot part them.
         let link = FilePath("/proc/self/fd/\(folder.number)")
         let watch = try descriptor.withNumber { number throws(SystemError) in
             try systemCall("inotify_add_watch", on: path.display) {
-                link.withCString { inotify_add_watch(number, $0, UInt32(mask)) }
+                link.withCString { inotify_add_watch(number, $0, mask) }
             }
         }
         return watch

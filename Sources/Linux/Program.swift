@@ -34,6 +34,12 @@ package struct Program: Sendable {
         self.folder = folder
     }
 
+    /// What programs need to run; nothing that may be a secret.
+    package static let plainEnvironment: [String] = {
+        let kept = ["PATH", "HOME", "USER", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "XDG_RUNTIME_DIR"]
+        return kept.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+    }()
+
     /// Between two looks at the caller's wish while the program says nothing.
     private static let pulse: Duration = .milliseconds(100)
 

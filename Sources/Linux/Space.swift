@@ -15,11 +15,25 @@ package struct Space: Hashable, Sendable {
     package init(at path: FilePath) throws(SystemError) {
         var space = sluice_space()
         try systemCall("statfs", on: path.display) { path.withCString { sluice_statfs($0, &space) } }
+        self.init(space)
+    }
+
+    /// Of the file system that an open file or folder lies on.
+    package init(of file: borrowing Descriptor, named path: FilePath) throws(SystemError) {
+        var space = sluice_space()
+        try systemCall("fstatfs", on: path.display) { file.withNumber { sluice_fstatfs($0, &space) } }
+        self.init(space)
+    }
+
+    private init(_ space: sluice_space) {
         free = space.free_to_us
         total = space.total
         filesFree = space.files_free
         type = space.type
     }
+
+    /// A program tells what there is (FUSE), and some tell nonsense.
+    package var isToldByProgram: Bool { type == 0x6573_5546 }
 
     /// A file system that forgets everything at a reboot: tmpfs or ramfs.
     package var isMemory: Bool { type == 0x0102_1994 || type == 0x8584_58F6 }

@@ -20,6 +20,7 @@ final class Shelf: Sendable {
     private final class Lock: Sendable {
         private let file: Descriptor
         init(_ file: consuming Descriptor) { self.file = file }
+        deinit { file.unlock() }
     }
     private struct Index {
         var arrivals: [String: Arrival] = [:]

@@ -8,7 +8,7 @@ internal import WebServer
 ///
 /// | request                | reply                                                                  |
 /// |------------------------|------------------------------------------------------------------------|
-/// | OPTIONS                | 204, what is offered                                                   |
+/// | OPTIONS                | 204, what is offered, and for how many bytes there is room             |
 /// | POST `/files/`         | 201 and `Location`; twice with the same `sluiceId`: the same `Location` |
 /// | HEAD `/files/`         | our own: 200 when the content that `Upload-Length` and `Upload-Metadata` name is held, else 404 |
 /// | HEAD                   | 200 and the offset, below which everything is on the disk              |
@@ -19,6 +19,9 @@ final class TusService: WebService {
 
     /// Announces that a HEAD of the endpoint is answered, and marks those answers.
     private static let lookup = "Sluice-Lookup"
+
+    /// Bytes of the largest upload that there is room for now.
+    private static let spaceFree = "Sluice-Space-Free"
 
     private let shelf: Shelf
     private let token: [UInt8]?
@@ -122,7 +125,7 @@ final class TusService: WebService {
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
         do {
             switch (method(of: request), target(of: request)) {
-            case ("OPTIONS", _): return options()
+            case ("OPTIONS", _): return await options()
             case ("POST", .endpoint): return try await create(request)
             case ("HEAD", .endpoint): return try await lookUp(request)
             case ("HEAD", .upload(let id)): return try await stand(id)
@@ -133,12 +136,24 @@ final class TusService: WebService {
         } catch { return failed(error, request) }
     }
 
-    private func options() -> WebReply {
+    private func options() async -> WebReply {
+        let shelf = shelf
+        // A disk that does not tell it is a matter for the uploads, which say what is wrong with it.
+        let room = try? await blocking { try Self.room(for: shelf) }
         var headers = [
             Self.version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination"), (Self.lookup, "1"),
         ]
         if let maxSize { headers.append(("Tus-Max-Size", String(maxSize))) }
+        if let room { headers.append((Self.spaceFree, String(max(0, room.bytes)))) }
         return WebReply(status: 204, headers: headers)
+    }
+
+    /// Bytes that an upload may have, and what the disk has left.
+    ///
+    /// One megabyte stays for the records, without which no upload can be finished.
+    private static func room(for shelf: Shelf) throws -> (bytes: Int64, free: Int64) {
+        let free = try Space(at: shelf.folder).free
+        return (free - (1 << 20), free)
     }
 
     private func create(_ request: WebRequest) async throws -> WebReply {
@@ -157,12 +172,11 @@ final class TusService: WebService {
         let shelf = shelf
         do {
             let (arrival, offset) = try await blocking { () throws -> (Arrival, Int64) in
-                let free = try Space(at: shelf.folder).free
+                let room = try Self.room(for: shelf)
                 let (arrival, isNew) = try shelf.create(length: length, metadata: metadata, wish: wish)
-                // One megabyte stays for the records, without which no upload can be finished.
-                if isNew && free - (1 << 20) < length {
+                if isNew && room.bytes < length {
                     try arrival.delete(from: shelf)
-                    throw Full(free: free, length: length)
+                    throw Full(free: room.free, length: length)
                 }
                 if isNew { shelf.log("created \(wish.display), \(length) bytes, upload \(arrival.shownID)") }
                 if isNew, let digest = metadata.text("sha256")?.lowercased(),

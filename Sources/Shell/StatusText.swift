@@ -60,6 +60,8 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
             + (destination.limit.map { ", at most \(Units.rate($0))" } ?? "")
         lines.append(entry("to", text, console))
         if let hold = destination.hold { lines.append(entry("", holdText(hold, now), console, .yellow)) }
+        if let space = destination.space { lines.append(entry("", spaceText(space, now), console)) }
+        lines += classLines(status, to: destination, console, now)
     }
     let staging = status.staging
     lines.append(
@@ -80,6 +82,24 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
     }
     lines += status.warnings.map { entry("warning", printable($0), console, .yellow) }
     return lines
+}
+
+/// What holds the uploads of a folder to a destination, where neither's own line says it.
+private func classLines(
+    _ status: StatusView, to destination: DestinationView, _ console: Console, _ now: WallTime
+) -> [String] {
+    (status.classes ?? []).filter { $0.destination == destination.name }.compactMap { one in
+        let said = [destination.hold, status.folders.first { $0.name == one.folder }?.hold].compactMap { $0?.text }
+        if said.contains(one.hold.text) { return nil }
+        let count = "\(one.waiting) from \(one.folder) \(one.waiting == 1 ? "waits" : "wait")"
+        return entry("", "\(count): \(holdText(one.hold, now))", console, .yellow)
+    }
+}
+
+/// `1.2 GB free, 8.8 GB of 10 GB used, it said at 14:02`
+private func spaceText(_ space: SpaceView, _ now: WallTime) -> String {
+    printable(space.text) + (space.askedAt.map { ", it said at \(Units.moment($0, now: now))" } ?? "")
+        + (space.resetsAt.map { "; all free again at \(Units.moment($0, now: now))" } ?? "")
 }
 
 private func settlingText(_ file: SettlingView, _ now: WallTime) -> String {

@@ -123,7 +123,7 @@ extension StagingArea {
     ) throws(StagingError) -> Program.Result {
         let program = Program(
             words: export.words(input: wanted.path, output: output),
-            environment: Self.environment + ["TMPDIR=\(scratch.text ?? folder.display)"], folder: scratch)
+            environment: Program.plainEnvironment + ["TMPDIR=\(scratch.text ?? folder.display)"], folder: scratch)
         var known = ExportProgress()
         do throws(SystemError) {
             return try program.run(
@@ -144,12 +144,6 @@ extension StagingArea {
             }
         }
     }
-
-    /// What programs need to run; nothing that may be a secret.
-    private static let environment: [String] = {
-        let kept = ["PATH", "HOME", "USER", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "XDG_RUNTIME_DIR"]
-        return kept.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
-    }()
 
     /// With more room than that the staging folder is not what a command found full, unless its file is larger still: then the
     /// next attempt finds it so.

@@ -25,12 +25,7 @@ final class InstanceLock: Sendable {
     init(folder: FilePath) throws {
         let path = folder.appending("lock")
         let descriptor = try Descriptor.open(path, for: .updating)
-        do {
-            try descriptor.withNumber { number throws(SystemError) in
-                _ = try systemCall("flock", on: path.display) { flock(number, LOCK_EX | LOCK_NB) }
-            }
-        } catch {
-            guard error.code == EWOULDBLOCK else { throw error }
+        guard try descriptor.tryLock(named: path) else {
             let text = String(decoding: try Files.read(path, limit: 64), as: UTF8.self)
             throw StateLocked(folder: folder, holder: Int32(text.split(separator: "\n").first ?? ""))
         }
@@ -45,11 +40,8 @@ final class InstanceLock: Sendable {
         self.path = path
     }
 
-    /// A program that is started at this moment has a copy of the descriptor until its exec: closing ours would leave the
-    /// lock to it for as long.
-    ///
     /// Said aloud and not left to the last reference: the thread that made this may still hold one for a moment.
-    func release() { descriptor.withNumber { _ = flock($0, LOCK_UN) } }
+    func release() { descriptor.unlock() }
 
     deinit { release() }
 

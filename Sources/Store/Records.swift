@@ -145,6 +145,9 @@ package struct UploadRecord: Sendable, Hashable {
     package var createdAt: WallTime
     package var startedAt: WallTime?
     package var finishedAt: WallTime?
+
+    /// Bytes that the server has not confirmed.
+    package var missing: Int64 { max(0, size - acked) }
 }
 
 /// An upload with its asset and its last failure: what a list shows.

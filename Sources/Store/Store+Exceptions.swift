@@ -96,15 +96,8 @@ extension Store {
         }
     }
 
-    /// Folders, configured or not, with uploads that wait for a destination.
-    package func folders(waitingFor destination: String) throws -> [String] {
-        try connection.all(
-            "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
-        ) { $0.text(0) }
-    }
-
     /// Takes one upload for its destination, if it is queued and nobody paused it, whatever is before it in the queue. As
-    /// ``claim(filling:_:passingOver:skippingDuplicatesOf:reserving:onRepeat:)`` otherwise.
+    /// ``claim(filling:_:from:skippingDuplicatesOf:reserving:onRepeat:)`` otherwise.
     ///
     /// - Parameter alike: Folders that skip duplicates: one of those is left to the ordinary way.
     package func claim(

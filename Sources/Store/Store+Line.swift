@@ -9,12 +9,21 @@ extension Store {
         let destination: String
         /// Folders that skip duplicates.
         let alike: Set<String>
+        /// Bytes that the destination has room for; `nil` when nobody knows.
+        fileprivate var left: Int64?
         /// Boot-time ns.
         let now: Int64
         /// By folder.
         fileprivate var offers: [String: FolderTurns.Offer] = [:]
 
         var isEmpty: Bool { offers.isEmpty }
+
+        /// What was begun there may have its room already, and is not asked.
+        func hasRoom(for candidate: Candidate) -> Bool {
+            left.map { candidate.checkpoint != nil || candidate.missing <= $0 } ?? true
+        }
+
+        mutating func took(_ candidate: Candidate) { left = left.map { max(min($0, 0), $0 - candidate.missing) } }
     }
 
     /// An upload with what its claim needs.
@@ -22,19 +31,23 @@ extension Store {
         let upload: UploadRecord
         let asset: AssetRecord
         let checkpoint: Checkpoint?
+        var missing: Int64 { upload.missing }
         /// What was begun, and what is uploaded in place: that is watched, which is done for each file by itself.
         var goesAlone: Bool { checkpoint != nil || asset.keeping == .inPlace }
     }
 
     /// - Parameters:
-    ///   - closed: Folders that are passed over.
+    ///   - isOpen: Whether uploads of a folder may be taken.
+    ///   - left: Bytes that the destination has room for; `nil` when nobody knows.
     ///   - alike: Folders that skip duplicates.
-    func line(to destination: String, passingOver closed: [String], alike: [String], _ now: Int64) throws -> Line {
-        var line = Line(destination: destination, alike: Set(alike), now: now)
+    func line(
+        to destination: String, from isOpen: (String) -> Bool, within left: Int64?, alike: [String], _ now: Int64
+    ) throws -> Line {
+        var line = Line(destination: destination, alike: Set(alike), left: left, now: now)
         let folders = try connection.all(
             "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
         ) { $0.text(0) }
-        for folder in folders where !closed.contains(folder) { line.offers[folder] = try offer(of: folder, in: line) }
+        for folder in folders where isOpen(folder) { line.offers[folder] = try offer(of: folder, in: line) }
         return line
     }
 
@@ -57,14 +70,42 @@ extension Store {
     }
 
     private func offer(of folder: String, in line: Line) throws -> FolderTurns.Offer? {
-        try connection.first(
-            """
-            SELECT rank, id FROM upload INDEXED BY upload_next
+        let isNext = """
+            FROM upload INDEXED BY upload_next
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
             AND backoff_until <= ?3 \(line.alike.contains(folder) ? Self.isAlone : "")
+            ORDER BY rank, sort, id
+            """
+        func first(_ sql: String, _ more: [Connection.Value] = []) throws -> FolderTurns.Offer? {
+            try connection.first(sql, [.text(line.destination), .text(folder), .integer(line.now)] + more) {
+                FolderTurns.Offer(folder: folder, rank: $0.integer(0), id: $0.text(1))
+            }
+        }
+        let next = try first("SELECT rank, id \(isNext) LIMIT 1")
+        guard let next, let left = line.left, let candidate = try candidate(next.id), !line.hasRoom(for: candidate)
+        else { return next }
+        return try first(
+            """
+            SELECT rank, id FROM (SELECT rank, sort, id, size - acked AS missing \(isNext) LIMIT \(Self.furthestFit))
+            WHERE missing <= ?4 OR EXISTS (SELECT 1 FROM checkpoint WHERE upload = id)
             ORDER BY rank, sort, id LIMIT 1
-            """, [.text(line.destination), .text(folder), .integer(line.now)]
-        ) { FolderTurns.Offer(folder: folder, rank: $0.integer(0), id: $0.text(1)) }
+            """, [.integer(left)])
+    }
+
+    /// So many of a folder are looked through for one that fits: who has more that does not fit waits for room.
+    private static let furthestFit = 200
+
+    /// The first that waits for a destination and for nothing else, but that it lacks more than `left` bytes there.
+    package func first(
+        waitingFor destination: String, lacking left: Int64, from isOpen: @Sendable (String) -> Bool
+    ) throws -> (upload: UploadRecord, asset: AssetRecord)? {
+        let line = try line(
+            to: destination, from: isOpen, within: nil, alike: [], clocks.monotonic().nanoseconds)
+        for offer in line.offers.values.sorted(by: { ($0.rank, $0.id) < ($1.rank, $1.id) }) {
+            guard let next = try candidate(offer.id), next.checkpoint == nil, next.missing > left else { continue }
+            return (next.upload, next.asset)
+        }
+        return nil
     }
 
     private func candidate(_ id: String) throws -> Candidate? {

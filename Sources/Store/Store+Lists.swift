@@ -125,6 +125,26 @@ extension Store {
         }.compactMap { row in row.1.map { (row.0, $0) } }
     }
 
+    /// Classes with uploads that wait to be sent, of folders and destinations that are no longer configured as well.
+    package func waitingClasses() throws -> [(upload: UploadClass, count: Int)] {
+        try connection.all(
+            "SELECT folder, destination, uploads FROM tally WHERE state = 'queued' AND uploads > 0 ORDER BY 1, 2"
+        ) { row in (UploadClass(folder: row.text(0), destination: row.text(1)), Int(row.integer(2))) }
+    }
+
+    /// Classes of which an upload is queued that nobody paused and that waits for no next attempt.
+    package func readyClasses() throws -> [UploadClass] {
+        let now = clocks.monotonic().nanoseconds
+        return try waitingClasses().map(\.upload).filter { upload in
+            try connection.first(
+                """
+                SELECT 1 FROM upload INDEXED BY upload_next WHERE destination = ?1 AND folder = ?2 AND state = 'queued'
+                AND paused_at IS NULL AND backoff_until <= ?3 LIMIT 1
+                """, [.text(upload.destination), .text(upload.folder), .integer(now)]
+            ) { $0.integer(0) } != nil
+        }
+    }
+
     /// Assets that are looked through at once.
     private static let piece: Int64 = 4_096
 

@@ -19,29 +19,38 @@ extension Store {
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> Claim? {
         try await claim(
-            filling: TransferRoom(slots: 1), destination, passingOver: folders, skippingDuplicatesOf: alike,
-            onRepeat: onRepeat
+            filling: TransferRoom(slots: 1), destination, from: { !folders.contains($0) },
+            skippingDuplicatesOf: alike, onRepeat: onRepeat
         ).first
     }
 
     /// As ``claim(_:passingOver:skippingDuplicatesOf:onRepeat:)``, for as many as there is room for: one transaction.
     ///
-    /// - Parameter reserving: What each of them may send first, in the same transaction; `nil` for nothing.
+    /// - Parameters:
+    ///   - isOpen: Whether uploads of a folder may be taken.
+    ///   - left: The bytes that the destination has room for: what lacks more there is passed over; `nil` when nobody knows.
+    ///   - reserving: What each of them may send first, in the same transaction; `nil` for nothing.
     package func claim(
-        filling room: TransferRoom, _ destination: String, passingOver folders: [String],
+        filling room: TransferRoom, _ destination: String, from isOpen: @Sendable (String) -> Bool,
+        within left: Int64? = nil,
         skippingDuplicatesOf alike: [String] = [], reserving: @Sendable (Claim) -> Reservation? = { _ in nil },
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> [Claim] {
         let now = clocks.monotonic().nanoseconds
         // Asked outside a transaction first, so that an idle dispatcher writes nothing.
-        guard try !line(to: destination, passingOver: folders, alike: alike, now).isEmpty else { return [] }
+        guard try !line(to: destination, from: isOpen, within: left, alike: alike, now).isEmpty else { return [] }
         let (claims, repeats, turns) = try await change { connection -> ([Claim], [AssetRecord], FolderTurns) in
             var (room, turns) = (room, self.turns[destination] ?? FolderTurns())
-            var line = try self.line(to: destination, passingOver: folders, alike: alike, now)
+            var line = try self.line(to: destination, from: isOpen, within: left, alike: alike, now)
             var claims: [Claim] = []
             var repeats: [AssetRecord] = []
             while let next = try self.next(in: line, turns, room) {
                 let (upload, asset) = (next.upload, next.asset)
+                // What was taken before it has left less.
+                guard line.hasRoom(for: next) else {
+                    try self.leave(&line, upload.folder)
+                    continue
+                }
                 if alike.contains(upload.folder), try self.isRepeat(upload, asset) {
                     repeats.append(asset)
                     try self.leave(&line, upload.folder)
@@ -53,6 +62,7 @@ extension Store {
                     [.text(upload.id), .text(self.owner), .integer(self.clocks.wall().milliseconds)])
                 try self.move(upload, by: .claimed)
                 turns.took(upload.folder)
+                line.took(next)
                 try self.leave(&line, upload.folder)
                 var claim = Claim(
                     upload: try self.upload(upload.id) ?? upload, asset: asset, checkpoint: next.checkpoint)

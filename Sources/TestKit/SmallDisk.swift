@@ -23,6 +23,15 @@ package final class SmallDisk: Sendable {
         }
     }
 
+    /// Gives a disk room for more files.
+    package static func resize(_ path: FilePath, files: Int) throws(SystemError) {
+        try systemCall("mount", on: path.display) {
+            path.withCString {
+                Glibc.mount("sluice-test", $0, "tmpfs", CUnsignedLong(MS_REMOUNT), "nr_inodes=\(files)")
+            }
+        }
+    }
+
     // MNT_DETACH: whatever still has it open after a failed test must not keep the mount.
     deinit { _ = path.withCString { umount2($0, 2) } }
 }

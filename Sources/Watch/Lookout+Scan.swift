@@ -7,6 +7,9 @@ extension Lookout {
     /// Identities in one question: enough for the store to find the files of a directory side by side.
     private static let question = 2_048
 
+    /// No rule takes a name of which the listing did not say what it is: it may be a directory.
+    private static let nobody = -1
+
     /// There is something to scan, and room for what it finds.
     var canScan: Bool {
         (cursor != nil || !urgent.isEmpty || !ordinary.isEmpty) && room > 0
@@ -149,24 +152,23 @@ extension Lookout {
             return 1
         }
         var read = 0
+        var isOver = false
+        var isWhole = true
         do {
-            // Nothing begins to settle while names are listed.
-            let settles = settling.count > 0
             let stream = cursor.stream
-            while read < most {
+            while read < most && !isOver {
                 read += 1
-                if try !stream.next({ name, kind in take(name, kind, cursor, settles) }) {
-                    close(isWhole: true)
-                    break
-                }
+                isOver = try !stream.next { name, kind in list(name, kind, cursor) }
             }
         } catch {
             notice(
                 error, below: cursor.directory.root,
                 "cannot list a directory to its end (\(error)); it is tried again with the next scan")
-            close(isWhole: false)
+            (isOver, isWhole) = (true, false)
         }
-        return max(read, 1)
+        lookAtListed(cursor)
+        if isOver { close(isWhole: isWhole) }
+        return read
     }
 
     /// - Parameter isWhole: Everything was listed, so what was not come across is no longer there.
@@ -182,9 +184,7 @@ extension Lookout {
         endVisit(cursor.directory)
     }
 
-    private func take(
-        _ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ cursor: Cursor, _ settles: Bool
-    ) {
+    private func list(_ name: UnsafeBufferPointer<UInt8>, _ kind: FolderStream.Kind, _ cursor: Cursor) {
         switch kind {
         case .other: return
         case .folder: takeFolder(name, cursor)
@@ -193,16 +193,25 @@ extension Lookout {
             var winner = cursor.contenders.winner(for: name)
             if winner != nil, cursor.ignored.ignores(name) { winner = nil }
             if winner == nil, case .file = kind { return }
-            let look: FileLook?
-            do { look = try cursor.stream.look(at: name) } catch {
+            listed.add(name, tag: winner ?? Self.nobody)
+        }
+    }
+
+    private func lookAtListed(_ cursor: Cursor) {
+        if listed.isEmpty { return }
+        // Nothing begins to settle while they are looked at.
+        let settles = settling.count > 0
+        listed.look(in: cursor.stream) { name, winner, look in
+            switch look {
+            case .failure(let error):
                 notice(
                     error, below: cursor.directory.root,
                     "cannot look at a file (\(error)); it is tried again with the next scan")
-                return
+            case .success(nil): return
+            case .success(let look?):
+                if look.isDirectory { return takeFolder(name, cursor) }
+                if look.isRegular, winner != Self.nobody { takeFile(name, look, rule: winner, cursor, settles) }
             }
-            guard let look else { return }
-            if look.isDirectory { return takeFolder(name, cursor) }
-            if look.isRegular, let winner { takeFile(name, look, rule: winner, cursor, settles) }
         }
     }
 
@@ -276,7 +285,10 @@ extension Lookout {
     func askAboutFound() {
         guard asked == nil else { return }
         if found.isEmpty {
-            if !canScan { spare = Finds() }
+            if !canScan {
+                spare = Finds()
+                listed = FolderLooks()
+            }
             return
         }
         guard found.count >= Self.question || !canScan else { return }

@@ -52,6 +52,8 @@ final class Lookout {
     var ordinary = Queue<Directory>()
     var cursor: Cursor?
     var generation = 0
+    /// Names of the directory that is being listed, to be looked at together; each with the rule that takes it.
+    var listed = FolderLooks()
     /// Files that a scan found and nobody has been asked about; and those that the question out there is about.
     var found = Finds()
     var asked: Finds?

@@ -116,6 +116,7 @@ struct Canonical {
         add("quotas", rules.quotas.map(quota))
         if let use = rules.onBattery { keys.append("on_battery: \(use.rawValue)") }
         if let share = rules.minBattery { keys.append("min_battery: \(share)%") }
+        if let rule = rules.busy { keys.append("busy: {\(busy(rule))}") }
         if let age = rules.expiresAfter { keys.append("expires_after: \(time(age))") }
         return keys
     }
@@ -125,6 +126,14 @@ struct Canonical {
         case .allow: "allow"
         case .pause: "pause"
         case .limit(let rate): "{limit: \(amount(rate))/s}"
+        }
+    }
+
+    private static func busy(_ rule: BusyRule) -> String {
+        switch rule.source {
+        case .file(let path): "file: \(quoted(path))"
+        case .command(let words):
+            "command: \(list(words)), every: \(time(rule.every)), timeout: \(time(rule.timeout))"
         }
     }
 

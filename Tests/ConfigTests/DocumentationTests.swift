@@ -60,7 +60,7 @@ struct DocumentationTests {
             "removable": "always", "windows": "[\"22:00-06:00\"]", "bandwidth": "2 MB/s",
             "metered": "pause", "metered_unknown": "allow", "networks": "[{interface: eth0, metered: true}]",
             "quotas": "[{per: day, bytes: 20 GB}]", "expires_after": "7d",
-            "on_battery": "pause", "min_battery": "30%",
+            "on_battery": "pause", "min_battery": "30%", "busy": "{file: /run/busy}",
         ]
         for (key, value) in values {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes
@@ -88,7 +88,7 @@ struct DocumentationTests {
         "each example loads without a warning",
         arguments: [
             "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
-            "without-copies.yaml", "by-the-clock.yaml", "metered.yaml",
+            "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml",
         ])
     func examples(_ name: String) throws {
         let loaded = try Settings.load(
@@ -102,6 +102,7 @@ struct DocumentationTests {
         #expect(
             try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }.sorted() == [
                 "by-the-clock.yaml", "cameras.yaml", "metered.yaml", "move-after-upload.yaml", "nas-folder.yaml",
+                "recording.yaml",
                 "sluice.yaml",
                 "two-destinations.yaml",
                 "without-copies.yaml",

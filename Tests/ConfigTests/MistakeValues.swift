@@ -205,6 +205,48 @@ extension MistakeTests {
             "policy: {min_battery: 0%}",
             "23: policy.min_battery: takes a share from 1% to 100%, like `30%`, not `0%`"),
         Mistake(
+            "policy: {busy: /run/recording}",
+            "16: policy.busy: takes `{file: /run/camera/recording}` or `{command: [/usr/local/bin/is-recording]}`, not a single value"
+        ),
+        Mistake(
+            "policy: {busy: {every: 30s}}",
+            "16: policy.busy: names neither a file nor a command; write `{file: /run/camera/recording}` or `{command: [/usr/local/bin/is-recording]}`"
+        ),
+        Mistake(
+            "policy: {busy: {file: /run/a, command: [/bin/a]}}",
+            "16: policy.busy: names a file and a command; keep one of the two"),
+        Mistake(
+            "folders: [{name: a, busy: {file: recording}, path: /a, upload_to: []}]",
+            "34: folders[0].busy.file: takes an absolute path, not `recording`; begin it with `/`"),
+        Mistake(
+            "policy: {busy: {file: /run/a, every: 5s}}",
+            "38: policy.busy.every: belongs to `command`; a file is watched, and needs no time"),
+        Mistake(
+            "policy: {busy: {file: /run/a, timeout: 5s}}",
+            "40: policy.busy.timeout: belongs to `command`; a file is watched, and needs no time"),
+        Mistake(
+            "policy: {busy: {command: []}}",
+            "26: policy.busy.command: takes a program and its arguments, like `[/usr/local/bin/is-recording]`"),
+        Mistake(
+            "policy: {busy: {command: /bin/a}}",
+            "26: policy.busy.command: takes a list, like `[a, b]`, not a single value"),
+        Mistake(
+            "policy: {busy: {command: [is-recording]}}",
+            "27: policy.busy.command: takes the program by its absolute path; no shell looks for it"),
+        Mistake(
+            "policy: {busy: {command: [/bin/a], every: 0}}",
+            "43: policy.busy.every: takes a length of time from 1s to 1h, not `0`"),
+        Mistake(
+            "policy: {busy: {command: [/bin/a], every: 2h}}",
+            "43: policy.busy.every: takes a length of time from 1s to 1h, not `2h`"),
+        Mistake(
+            "policy: {busy: {command: [/bin/a], timeout: 5m}}",
+            "45: policy.busy.timeout: takes a length of time from 100ms to 1m, not `5m`"),
+        Mistake(
+            "destinations: {a: {type: tus, url: 'http://a/', busy: {file: /run/a, minutes: 3}}}",
+            "70: destinations.a.busy.minutes: no setting is called `minutes` here; here are allowed: file, command, every, timeout"
+        ),
+        Mistake(
             "policy: {on_battery: wait}", "22: policy.on_battery: takes `allow` or `pause`, not `wait`"),
         Mistake(
             "policy: {expires_after: 7}",

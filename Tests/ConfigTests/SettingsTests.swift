@@ -46,6 +46,33 @@ struct SettingsTests {
         #expect(named.control.socket == "/c")
     }
 
+    @Test("take `busy` in three places, a file or a command with its times")
+    func busy() throws {
+        let settings = try read(
+            """
+            version: 1
+            folders:
+              - {name: door, path: /srv/camera, upload_to: [nas], busy: {file: /run/camera/./recording}}
+            destinations:
+              nas:
+                type: tus
+                url: https://nas.example/files
+                busy: {command: [/usr/bin/pgrep, -x, ffmpeg], every: 5s, timeout: 500ms}
+            policy:
+              busy: {command: [/usr/local/bin/is-recording]}
+            """
+        ).settings
+        #expect(settings.folders[0].policy.rules.busy == BusyRule(.file("/run/camera/recording")))
+        #expect(
+            settings.destinations[0].policy.rules.busy
+                == BusyRule(
+                    .command(["/usr/bin/pgrep", "-x", "ffmpeg"]), every: .seconds(5), timeout: .milliseconds(500)))
+        #expect(
+            settings.policy.rules.busy
+                == BusyRule(
+                    .command(["/usr/local/bin/is-recording"]), every: .seconds(30), timeout: .seconds(10)))
+    }
+
     @Test("take quotas in three places, each with what it leaves out")
     func quotas() throws {
         let settings = try read(

@@ -203,5 +203,15 @@ extension StatusView {
             SettlingView(
                 folder: "front", path: "/srv/front/long.mp4", size: 48_000_000, since: "2026-11-20T07:58:00.000Z",
                 reason: "somebody has it open for writing", rate: 1_250_000, overdue: false)
-        ], overflows: 0)
+        ], overflows: 0,
+        classes: [
+            ClassView(
+                folder: "front", destination: "archive", waiting: 2,
+                hold: HoldView(
+                    kind: "destination", since: "2026-11-20T07:59:00.000Z", until: "2026-11-20T08:05:00.000Z",
+                    text: "nas.example does not answer")),
+            ClassView(
+                folder: "back", destination: "archive", waiting: 1,
+                hold: HoldView(kind: "metered", since: "2026-11-20T07:59:00.000Z", text: "wwan0 costs")),
+        ])
 }

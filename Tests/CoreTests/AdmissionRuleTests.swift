@@ -13,12 +13,18 @@ struct AdmissionRuleTests {
         let folder: Admission.Origin
         let everything: Admission.Pause?
         let now: WallTime
+        let busy: [BusySource: BusyWord]
 
         init(seed: UInt64) {
             var dice = Dice(seed: seed)
             let zone = TestZone.all[Int.random(in: 0..<TestZone.all.count, using: &dice)]
             let near = zone.changes[Int.random(in: 0..<zone.changes.count, using: &dice)].milliseconds
             let now = WallTime(milliseconds: near + Int64.random(in: -3000...3000, using: &dice) * 60_000)
+            let sources: [BusySource] = [.file("/run/recording"), .command(["/bin/is-recording"])]
+            let answers: [BusyWord.Answer] = [.free, .free, .busy, .unknown(problem: "hangs", remedy: "kick it")]
+            busy = Dictionary(
+                sources.map { ($0, BusyWord(answers.randomElement(using: &dice) ?? .free, since: now)) }
+            ) { $1 }
             func rules() -> PolicyRules {
                 PolicyRules(
                     windows: (0..<Int.random(in: 0...2, using: &dice)).map { _ in
@@ -27,6 +33,9 @@ struct AdmissionRuleTests {
                                 .union([.wed]),
                             from: Int.random(in: 0...47, using: &dice) * 30,
                             to: Int.random(in: 1...48, using: &dice) * 30)
+                    },
+                    busy: sources.randomElement(using: &dice).flatMap { source in
+                        Bool.random(using: &dice) ? BusyRule(source) : nil
                     })
             }
             func pause() -> Admission.Pause? {
@@ -48,7 +57,7 @@ struct AdmissionRuleTests {
         func world(at now: WallTime, clockTrouble: Hold? = nil) -> Admission.World {
             Admission.World(
                 now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone.zone, clockTrouble: clockTrouble,
-                running: remote.running, everything: Self.standing(everything, now))
+                running: remote.running, everything: Self.standing(everything, now), busy: busy)
         }
 
         /// The daemon forgets a pause that is over.
@@ -92,6 +101,12 @@ struct AdmissionRuleTests {
             let closed = places.filter { !$1.windows.isEmpty && !$1.windows.contains { $0.holds(day, time) } }
             let texts = one.bans(at: one.now).filter { $0.kind == .schedule }.map(\.text)
             #expect(texts == closed.map { "outside the windows of \($0.0)" }, "seed \(seed)")
+            let held = places.filter { place in
+                place.1.busy.map { one.busy[$0.source]?.isFree != true } ?? false
+            }
+            let busy = one.bans(at: one.now).filter { $0.kind == .busy }.map(\.text)
+            #expect(busy.count == held.count, "seed \(seed)")
+            #expect(zip(busy, held).allSatisfy { $0.hasSuffix("`busy` of \($1.0)") }, "seed \(seed)")
         }
     }
 

@@ -203,11 +203,36 @@ struct AdmissionTests {
         }
         #expect(wait(.holdDestination(after: .seconds(7))) == .seconds(7))
         #expect(wait(.holdDestination(after: nil), failures: 30) == .seconds(300))
-        #expect(wait(.noRoom(after: nil), failures: 30) == .seconds(300))
+        #expect(wait(.noRoom(after: .seconds(86_400))) == .seconds(86_400))
         #expect(wait(.rateLimit(after: .seconds(90))) == .seconds(90))
         #expect(wait(.authenticate) == .seconds(900))
         #expect(wait(.giveUp) == nil)
         #expect(wait(.again(after: nil)) == nil)
+    }
+
+    @Test(
+        "a destination without room is asked after five minutes, and then more and more seldom",
+        arguments: [(1, 3600, 300), (2, 3600, 600), (4, 3600, 2400), (30, 7200, 3600), (30, 1800, 1800), (1, 60, 60)])
+    func patience(_ failures: Int, _ longest: Int, _ wait: Int) {
+        let hold = DestinationHealth.hold(
+            for: .noRoom(after: nil), failures: failures, backoff: Backoff(ceiling: .seconds(longest)), luck: 1)
+        #expect(hold?.kind == .quota)
+        #expect(hold?.wait == .seconds(wait))
+    }
+
+    @Test("no room after a silence is a trouble of its own, and so is silence after no room")
+    func kinds() {
+        var health = Self.down
+        let later = Self.now.advanced(by: .seconds(60))
+        #expect(health.failures(isFull: false) == 2)
+        #expect(health.failures(isFull: true) == 1)
+        health.failed(.quota, text: "full", wait: .seconds(300), now: later, monotonic: Self.clock)
+        #expect(health.standing == Hold(.quota, since: later, until: later.advanced(by: .seconds(300)), text: "full"))
+        #expect(health.trouble?.failures == 1)
+        #expect(health.failures(isFull: true) == 2)
+        health.failed(.rateLimit, text: "slow", wait: .seconds(1), now: later, monotonic: Self.clock)
+        health.failed(.destination, text: "gone", wait: .seconds(1), now: later, monotonic: Self.clock)
+        #expect(health.trouble?.failures == 2)
     }
 }
 
@@ -257,4 +282,16 @@ struct StoredIdentityTests {
             (with { $0.born = 4 }, false),
         ])
     func same(_ other: StoredIdentity, _ isSame: Bool) { #expect(Self.base.isSameVersion(as: other) == isSame) }
+
+    @Test("of several holds the binding one is what ends last, and one without an end binds most")
+    func binding() {
+        func hold(_ kind: Hold.Kind, _ until: Int64?) -> Hold {
+            Hold(
+                kind, since: WallTime(milliseconds: 0), until: until.map { WallTime(milliseconds: $0) }, text: "")
+        }
+        #expect([Hold]().binding == nil)
+        #expect([hold(.schedule, 5), hold(.quota, 9), hold(.backoff, 7)].binding?.kind == .quota)
+        #expect([hold(.schedule, 5), hold(.metered, nil), hold(.quota, 9)].binding?.kind == .metered)
+        #expect([hold(.metered, nil), hold(.global, nil)].binding?.kind == .metered)
+    }
 }

@@ -71,6 +71,40 @@ struct PlanTests {
         #expect(plan.outcomes.first?.ends == utc("2026-11-21T22:00:00").advanced(by: .seconds(11_200)))
     }
 
+    @Test("what a person lets off goes until that ends, and waits afterwards; a limit ends as well")
+    func exceptions() throws {
+        var excused = Self.queue([20 * Self.gb])
+        // It is 20:00, and nothing else may go before 22:00.
+        excused.leaves = [Plan.Leave(.window, until: utc("2026-11-20T20:30:00"))]
+        var question = Self.question(policy: Self.night, [excused, Self.queue([Self.gb], folder: "yard")])
+        question.limits = [Plan.Limit(rate: 500_000, until: utc("2026-11-20T20:10:00"))]
+        let plan = Plan(question)
+        let first = try #require(plan.steps.first)
+        #expect(first.folder == "door" && first.from == Self.now && first.to == utc("2026-11-20T20:30:00"))
+        #expect(first.bytes == 10 * 60 * 500_000 + 20 * 60 * 1_000_000)
+        guard case .held(let holds) = first.end else {
+            Issue.record("\(first)")
+            return
+        }
+        #expect(holds.map(\.kind) == [.schedule])
+        #expect(plan.steps.dropFirst().allSatisfy { $0.from >= utc("2026-11-20T22:00:00") })
+        #expect(plan.outcomes.allSatisfy { $0.left == .none })
+    }
+
+    @Test(
+        "an upload that is let off its quota goes though that is used up, and counts; others wait for the next stretch")
+    func quotaExcuse() throws {
+        let quota = PolicyRules(quotas: [Quota(period: .day, bytes: Self.gb)])
+        var excused = Self.queue([2 * Self.gb])
+        excused.leaves = [Plan.Leave(.quota, until: utc("2026-11-20T23:00:00"))]
+        let plan = Plan(Self.question(policy: quota, [excused, Self.queue([Self.gb], folder: "yard")]))
+        let own = try #require(plan.outcomes.first)
+        let others = try #require(plan.outcomes.last)
+        #expect(try #require(own.ends) < utc("2026-11-20T21:00:00"))
+        #expect(try #require(others.ends) > utc("2026-11-21T00:00:00"))
+        #expect(others.waits.contains { $0.hold.kind == .quota })
+    }
+
     @Test("what does not fit is named with what is in its way, and when it would be sent")
     func late() throws {
         let plan = Plan(

@@ -23,6 +23,33 @@ struct PowerTests {
         #expect(power?.percent == percent)
     }
 
+    @Test("a level that wavers at the limit holds until it is two above, or until the machine is fed")
+    func band() {
+        var power: Power?
+        func isHeld(_ percent: Int?, isFed: Bool = false) -> Bool {
+            power = Power(isOnBattery: !isFed, percent: percent, since: Self.now, after: power)
+            let world = Admission.World(
+                now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power)
+            let rules = PolicyRules(minBattery: 30)
+            return !Admission(total: 3).bans(on: Admission.Origin(name: "cam", rules: rules), in: world).isEmpty
+        }
+        #expect([32, 31, 30].map { isHeld($0) } == [false, false, false])
+        #expect([29, 30, 31, 30, 31].map { isHeld($0) } == [true, true, true, true, true])
+        #expect([32, 31, 30, 29, 31].map { isHeld($0) } == [false, false, false, true, true])
+        let hold = PolicyRules(minBattery: 30).powerHolds(
+            "policy",
+            in: Admission.World(
+                now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power))
+        #expect(hold.map(\.text) == ["the battery is at 31 %, and it goes on at 32 %: `min_battery: 30%` of policy"])
+        #expect(!isHeld(31, isFed: true))
+        #expect(!isHeld(30))
+        #expect(isHeld(29, isFed: true))
+        #expect(!isHeld(30, isFed: true))
+        #expect(isHeld(28))
+        #expect(!isHeld(nil))
+        #expect(!isHeld(30))
+    }
+
     @Test("holds what a rule of any of the three places forbids, and nothing where nobody knows of a battery")
     func holds() {
         let remote = Admission.Remote(

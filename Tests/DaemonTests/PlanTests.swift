@@ -10,25 +10,17 @@ import Testing
 
 @Suite("Plan, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct PlanTests {
-    private static let night = PolicyRules(windows: [Window(from: 22 * 60, to: 6 * 60)])
-
-    /// A moment of 2026-11-24, as this machine's clocks show it.
-    private static func local(_ hour: Int) throws -> WallTime {
-        let day = try #require(CivilDay(year: 2026, month: 11, day: 24))
-        return try #require(Zone.local.moments(day, Int64(hour) * 3_600_000).first)
-    }
-
     @Test("what waits for its window is planned for when that opens, and ends when it really ends")
     func agrees() async throws {
-        let clocks = ManualClocks(wall: try Self.local(12))
-        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.night }
+        let clocks = try Times.clocks(12)
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
         let ids = [try await scene.add("a.mp4", size: 3000), try await scene.add("b.mp4", size: 5000)]
         try await scene.reach(.queued, ids)
         let plan = try await scene.agent.plan(PlanQuery(rate: 100))
         let step = try #require(plan.steps.first)
         #expect(plan.steps.count == 1)
-        #expect(step.from == (try Self.local(22)).description)
-        #expect(step.to == (try Self.local(22)).advanced(by: .seconds(80)).description)
+        #expect(step.from == (try Times.local(22)).description)
+        #expect(step.to == (try Times.local(22)).advanced(by: .seconds(80)).description)
         #expect(step.files == 2 && step.bytes == 8000 && step.end == "done")
         #expect(plan.queues.first?.waits.first?.kind == "schedule")
         #expect(plan.rates == [PlanRateView(rate: 100, source: "given")])
@@ -38,8 +30,8 @@ struct PlanTests {
 
     @Test("where nobody knows a rate it says so and asks for one; what is known is taken from the ledger")
     func rates() async throws {
-        let clocks = ManualClocks(wall: try Self.local(12))
-        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.night }
+        let clocks = try Times.clocks(12)
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
         try await scene.reach(.queued, [try await scene.add("a.mp4", size: 3000)])
         let unknown = try await scene.agent.plan(PlanQuery())
         #expect(unknown.steps.isEmpty)
@@ -57,9 +49,9 @@ struct PlanTests {
 
     @Test("an end that is past, or years away, is refused")
     func refused() async throws {
-        let clocks = ManualClocks(wall: try Self.local(12))
+        let clocks = try Times.clocks(12)
         let scene = try await AgentScene(clocks: clocks)
-        for until in [try Self.local(12), try Self.local(12).advanced(by: .seconds(400 * 86_400))] {
+        for until in [try Times.local(12), try Times.local(12).advanced(by: .seconds(400 * 86_400))] {
             await #expect(throws: Refusal.self) { try await scene.agent.plan(PlanQuery(until: until)) }
         }
         try await scene.stop()

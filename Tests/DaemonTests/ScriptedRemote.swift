@@ -34,6 +34,9 @@ final class ScriptedRemote: Destination {
         var bundles: [[FilePath]] = []
         var moments: [String: @Sendable (UploadOrder) -> Void] = [:]
         var contents: [[UInt8]] = []
+        var tellsSpace = false
+        var space: RemoteSpace?
+        var looks = 0
     }
 
     private let state = Mutex(State())
@@ -182,4 +185,17 @@ final class ScriptedRemote: Destination {
     }
 
     func check() async -> CheckResult { CheckResult(.ok, "scripted") }
+
+    /// From now on it says so of its room.
+    func tell(_ space: RemoteSpace?) { state.withLock { ($0.tellsSpace, $0.space) = (true, space) } }
+    /// How often it was asked.
+    var looks: Int { state.withLock { $0.looks } }
+    var tellsSpace: Bool { state.withLock { $0.tellsSpace } }
+
+    func space() async throws(UploadError) -> RemoteSpace? {
+        state.withLock { state in
+            state.looks += 1
+            return state.space
+        }
+    }
 }

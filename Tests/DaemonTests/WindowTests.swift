@@ -11,69 +11,66 @@ import Testing
 /// What may go when, with clocks that a test sets.
 @Suite("Windows in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct WindowTests {
-    private static let night = PolicyRules(windows: [Window(from: 22 * 60, to: 6 * 60)])
-
-    /// A moment of 2026-11-24, as this machine's clocks show it.
-    private static func local(_ hour: Int, _ minute: Int = 0, _ second: Int = 0) throws -> WallTime {
-        let day = try #require(CivilDay(year: 2026, month: 11, day: 24))
-        return try #require(Zone.local.moments(day, Int64(hour * 3600 + minute * 60 + second) * 1000).first)
-    }
-
-    private static func clocks(_ hour: Int, _ minute: Int = 0, _ second: Int = 0) throws -> ManualClocks {
-        ManualClocks(wall: try local(hour, minute, second))
-    }
-
-    private func goOn(_ scene: AgentScene, _ clocks: ManualClocks, to wall: WallTime) {
-        clocks.advance(by: .milliseconds(wall.milliseconds - clocks.wall().milliseconds))
-        scene.agent.house.dispatchBell.ring()
-    }
-
     @Test("outside its windows nothing goes and every hold says why and until when; inside it goes")
     func closed() async throws {
-        let clocks = try Self.clocks(12)
-        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.night }
+        let clocks = try Times.clocks(12)
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
         let id = try await scene.add("a.mp4")
         try await scene.reach(.queued, [id])
         let hold = try #require(await scene.agent.dispatcher.holds(folder: "cam", destination: "nas").first)
         #expect(hold.kind == .schedule)
         #expect(hold.text == "outside the windows of policy")
-        #expect(hold.since == (try Self.local(6)))
-        #expect(hold.until == (try Self.local(22)))
+        #expect(hold.since == (try Times.local(6)))
+        #expect(hold.until == (try Times.local(22)))
         let view = try await scene.agent.show(id).upload
         #expect(view.state == "waiting")
         #expect(view.holds.map(\.kind) == ["schedule"])
-        goOn(scene, clocks, to: try Self.local(21, 59, 59))
+        scene.goOn(clocks, to: try Times.local(21, 59, 59))
         try await eventually("the dispatcher waits again") { scene.agent.house.dispatchBell.isWaiting }
         #expect(scene.remote.began.isEmpty)
-        goOn(scene, clocks, to: try Self.local(22))
+        scene.goOn(clocks, to: try Times.local(22))
         try await scene.reach(.completed, [id])
         try await scene.stop()
     }
 
     @Test("what is under way when the window closes stops at once, uses no attempt, and goes on in the next one")
     func closing() async throws {
-        let clocks = try Self.clocks(5, 59, 59)
-        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.night }
+        let clocks = try Times.clocks(5, 59, 59)
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
-        goOn(scene, clocks, to: try Self.local(6))
+        scene.goOn(clocks, to: try Times.local(6))
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
         let upload = try #require(try await scene.agent.house.store.upload(id))
         #expect(upload.attempt == 0)
         scene.remote.letGo()
-        goOn(scene, clocks, to: try Self.local(22))
+        scene.goOn(clocks, to: try Times.local(22))
         try await scene.reach(.completed, [id])
         #expect(scene.remote.objects.count == 1)
         try await scene.stop()
     }
 
+    @Test("a window that closed since the last look is looked at at once, and not when the next one opens")
+    func closedMeanwhile() async throws {
+        let clocks = try Times.clocks(5, 30)
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
+        try await eventually("the dispatcher waits") { scene.agent.house.dispatchBell.isWaiting }
+        let before = try #require(try await scene.agent.dispatcher.nextDeadline())
+        #expect(before == .seconds(1800))
+        // Nobody rings.
+        clocks.advance(by: .seconds(1801))
+        let after = try #require(try await scene.agent.dispatcher.nextDeadline())
+        #expect(after == .milliseconds(10))
+        try await scene.stop()
+    }
+
     @Test("the windows of a folder and of a destination hold what belongs to them, and all have to be open")
     func strictest() async throws {
-        let clocks = try Self.clocks(12)
+        let clocks = try Times.clocks(12)
         let scene = try await AgentScene(clocks: clocks) { settings in
-            settings.folders[1].policy.rules = Self.night
+            settings.folders[1].policy.rules = Times.night
             settings.destinations[0].policy.rules = PolicyRules(windows: [Window(from: 0, to: 23 * 60)])
         }
         let free = try await scene.add("a.mp4")
@@ -82,30 +79,33 @@ struct WindowTests {
         try await scene.reach(.queued, [bound])
         let texts = await scene.agent.dispatcher.holds(folder: "solo", destination: "nas").map(\.text)
         #expect(texts == ["outside the windows of folder solo"])
-        goOn(scene, clocks, to: try Self.local(23))
+        scene.goOn(clocks, to: try Times.local(23))
         try await eventually("the dispatcher waits again") { scene.agent.house.dispatchBell.isWaiting }
         let closed = await scene.agent.dispatcher.holds(folder: "solo", destination: "nas").map(\.text)
         #expect(closed == ["outside the windows of destinations.nas"])
+        let classes = try #require(try await scene.agent.status().classes)
+        #expect(classes.map(\.folder) == ["solo"] && classes.map(\.waiting) == [1])
+        #expect(classes.first?.hold.text == "outside the windows of destinations.nas")
         #expect(try await scene.state(bound) == .queued)
-        goOn(scene, clocks, to: try Self.local(24))
+        scene.goOn(clocks, to: try Times.local(24))
         try await scene.reach(.completed, [bound])
         try await scene.stop()
     }
 
     @Test("what a cancelled upload left behind is removed when bytes may go again, and not before")
     func removals() async throws {
-        let clocks = try Self.clocks(5, 59, 59)
-        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Self.night }
+        let clocks = try Times.clocks(5, 59, 59)
+        let scene = try await AgentScene(clocks: clocks) { $0.policy.rules = Times.night }
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
-        goOn(scene, clocks, to: try Self.local(6))
+        scene.goOn(clocks, to: try Times.local(6))
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
         _ = try await scene.agent.cancel(Selection(ids: [id]))
         try await eventually("the removal was looked at") { scene.agent.house.removalBell.isWaiting }
         #expect(try await scene.agent.house.store.remoteDeletions().count == 1)
-        goOn(scene, clocks, to: try Self.local(22))
+        scene.goOn(clocks, to: try Times.local(22))
         try await eventually("it is removed") { try await scene.agent.house.store.remoteDeletions().isEmpty }
         try await scene.stop()
     }
@@ -125,7 +125,7 @@ struct WindowTests {
         let hold = try #require(await scene.agent.dispatcher.holds(folder: "solo", destination: "nas").first)
         #expect(hold.kind == .clock)
         #expect(hold.text.contains("it is not set"))
-        clocks.step(by: .milliseconds(try Self.local(12).milliseconds - clocks.wall().milliseconds))
+        clocks.step(by: .milliseconds(try Times.local(12).milliseconds - clocks.wall().milliseconds))
         scene.agent.house.dispatchBell.ring()
         try await scene.reach(.completed, [bound])
         try await scene.stop()

@@ -123,7 +123,11 @@ struct ReplyFuzzTests {
         try round.expect(message.split(separator: " ").count > 3, "says too little: \(message)")
         try round.expect(!error.failure.code.isEmpty && error.failure.code.allSatisfy(\.isASCII), error.failure.code)
         switch error.remedy {
-        case .again(let wait), .holdDestination(let wait), .noRoom(let wait), .rateLimit(let wait):
+        case .noRoom(let wait):
+            try round.expect(
+                wait ?? .seconds(1) >= .seconds(1) && wait ?? .seconds(1) <= .seconds(7 * 86_400),
+                "waits \(wait as Any)")
+        case .again(let wait), .holdDestination(let wait), .rateLimit(let wait):
             try round.expect(
                 wait ?? .seconds(1) >= .seconds(1) && wait ?? .seconds(1) <= .seconds(3600), "waits \(wait as Any)")
         case .restage: throw round.flaw("stages again because of a server: \(message)")

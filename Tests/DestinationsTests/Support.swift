@@ -61,7 +61,6 @@ final class Ledger: UploadNotes {
     struct Book {
         var checkpoints: [Checkpoint] = []
         var accepted: [Int64] = []
-        var spent: Int64 = 0
         var sending: Int64 = 0
         var phases: [UploadPhase] = []
     }
@@ -83,11 +82,10 @@ final class Ledger: UploadNotes {
         }
     }
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }
-    func spent(_ bytes: Int64) { book.withLock { $0.spent += bytes } }
+    func spent(_ bytes: Int64) {}
     func entered(_ phase: UploadPhase) { book.withLock { $0.phases.append(phase) } }
 
     var last: Checkpoint? { book.withLock { $0.checkpoints.last } }
-    var spent: Int64 { book.withLock { $0.spent } }
 }
 
 /// A destination, a file for it, and what happened to it.

@@ -24,15 +24,13 @@ struct TusEndToEndTests {
         #expect(try server.requests == ["POST"] + patches + ["HEAD"])
     }
 
-    @Test("a larger file goes in one request by default, and every byte of it is counted")
+    @Test("a larger file goes in one request by default, and tells how far it is")
     func large() async throws {
         let server = try await TusProcess.faulty()
         let journey = try Journey(server.url, size: 20 << 20)
         _ = try await journey.attempt()
         #expect(try server.held == [journey.content])
         #expect(try server.requests == ["POST", "PATCH 0", "HEAD"])
-        #expect(journey.ledger.spent >= 20 << 20)
-        #expect(journey.ledger.spent < 20 << 20 + 10_000)
         #expect(journey.ledger.book.withLock { $0.sending } == 20 << 20)
         #expect(journey.ledger.book.withLock { $0.phases } == [.opening, .uploading, .finishing])
     }

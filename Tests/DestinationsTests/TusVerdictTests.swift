@@ -89,6 +89,18 @@ struct TusVerdictTests {
         #expect(verdict(.PATCH, 507, nil, .seconds(900)) == .stop(.noRoom(after: .seconds(900))))
     }
 
+    @Test("413 is no fault of the file where the server says that it is full")
+    func full() {
+        for verb in TusVerdict.Verb.allCases {
+            let told = TusVerdict(verb, status: 413, code: nil, wait: .seconds(9), isFull: true)
+            let expected = verb == .POST || verb == .PATCH ? .stop(.noRoom(after: .seconds(9))) : verdict(verb, 413)
+            #expect(told == expected)
+        }
+        let large = TusVerdict(.POST, status: 413, code: "ERR_MAX_SIZE_EXCEEDED", wait: nil, isFull: true)
+        #expect(large == Self.refuse)
+        #expect(TusVerdict(.POST, status: 409, code: nil, wait: nil, isFull: true) == Self.refuse)
+    }
+
     @Test(
         "where tusd's text says more than the status, the text counts",
         arguments: [

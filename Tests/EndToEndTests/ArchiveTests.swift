@@ -143,7 +143,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "a full disk holds the destination, keeps everything, and is gone on with when there is room",
+        "what a disk has no room for waits, smaller files go, and it goes on when there is room",
         .enabled(if: SmallDisk.isPossible, "mounting needs root"))
     func full() async throws {
         let fixture = try fixture(["archive"])
@@ -153,20 +153,55 @@ struct ArchiveTests {
         try Files.replace(filler, with: [UInt8](repeating: 1, count: 3 << 20))
         try fixture.startDaemon()
         try camera.drop(Clip(number: 1, size: 2 << 20, relative: "large.mp4"))
-        try await waiting(for: "the destination is held", fixture) {
-            fixture.lastWords().contains("No space left on device")
+        try camera.drop(Clip(number: 2, size: 300_000, relative: "small.mp4"))
+        try await waiting(for: "the small one is there", fixture) {
+            try Set(Outcome.files(in: disk.path, hidden: true)) == ["filler", "small.mp4"]
         }
-        for verb in ["status", "list"] {
-            try await waiting(for: "\(verb) says what is full, where, and what to do", fixture) {
-                guard let text = try await fixture.ask(verb, ["--json"]) else { return false }
-                return ["\"destination\"", "\(disk.path)", "No space left", "make room"].allSatisfy {
+        for (verb, more) in [("status", []), ("list", []), ("why", ["large.mp4"])] {
+            try await waiting(for: "\(verb) says what is free, where, and what is needed", fixture) {
+                guard let text = try await fixture.ask(verb, ["--json"] + more) else { return false }
+                return ["\"quota\"", " free at archive", "large.mp4 needs 2.1 MB", "\"until\""].allSatisfy {
                     text.contains($0)
                 }
             }
         }
-        #expect(try Outcome.files(in: disk.path, hidden: true) == ["filler"], "what cannot fit leaves nothing")
+        let words = try #require(fixture.daemon).complained()
+        #expect(words.split(separator: "waits for room at its destination").count == 2, "said once: \(words)")
+        #expect(try Set(Outcome.files(in: disk.path, hidden: true)) == ["filler", "small.mp4"], "nothing was begun")
         #expect(try Outcome.files(in: fixture.drop, hidden: true) == ["large.mp4"])
         try Files.remove(filler)
+        try await expect(camera.clips, in: disk.path, of: fixture)
+        try await waiting(for: "status tells of the room, and of no hold", fixture) {
+            guard let text = try await fixture.ask("status", ["--json"]) else { return false }
+            return text.contains("\"space\"") && text.contains("\"limit\":4194304") && !text.contains("\"quota\"")
+        }
+    }
+
+    @Test(
+        "a disk that says that it has room and refuses holds the destination, and is gone on with when it takes files",
+        .enabled(if: SmallDisk.isPossible, "mounting needs root"))
+    func refuses() async throws {
+        let fixture = try fixture(["archive"])
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        // The root, and the wedge: bytes are free, and no name is.
+        let disk = try SmallDisk(at: fixture.archive, files: 2)
+        let wedge = disk.path.appending("wedge")
+        try Files.replace(wedge, with: [1])
+        try fixture.startDaemon()
+        for number in 1...3 { try camera.drop(Clip(number: number, size: 5_000, relative: FilePath("\(number).mp4"))) }
+        for verb in ["status", "list"] {
+            try await waiting(for: "\(verb) says what is full, where, and what to do", fixture) {
+                guard let text = try await fixture.ask(verb, ["--json"]) else { return false }
+                return ["\"quota\"", "\(disk.path)", "No space left", "make room", "\"until\""].allSatisfy {
+                    text.contains($0)
+                }
+            }
+        }
+        let words = try #require(fixture.daemon).complained()
+        #expect(words.split(separator: "destination held").count == 2, "said once for all files: \(words)")
+        #expect(try Outcome.files(in: disk.path, hidden: true) == ["wedge"], "what cannot fit leaves nothing")
+        try await blocking { try SmallDisk.resize(disk.path, files: 40) }
+        try Files.remove(wedge)
         try await expect(camera.clips, in: disk.path, of: fixture)
     }
 }

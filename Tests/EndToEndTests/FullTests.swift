@@ -157,7 +157,7 @@ struct FullTests {
         try await finish(fixture, camera)
     }
 
-    @Test("the receiver's: the destination is held with its words, and all goes on when there is room")
+    @Test("the receiver's: what waits says what is free there and what is needed, and all goes on when there is room")
     func receiver() async throws {
         let disk = try SmallDisk(size: 16 << 20)
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary(), places: ["received": disk.path])
@@ -167,14 +167,18 @@ struct FullTests {
         try filler.fill()
         try fixture.startDaemon()
         try drop(5, size: 400_000, camera)
-        try await says(["\"destination\"", "507", "full"], fixture)
+        for verb in ["status", "list"] {
+            try await says(["\"quota\"", "0 B free at nas", " needs 400 kB", "\"until\""], fixture, verb)
+        }
+        try await says(["\"space\"", "\"asked_at\"", "\"free\":0"], fixture)
+        try await says(["\"space\"", "\"free\":0"], fixture, "check")
         #expect(try Outcome.files(in: fixture.drop, hidden: true).count == 5)
         try filler.remove()
         try await finish(fixture, camera)
-        // Now in the middle of them.
-        try filler.fill(atMost: 14 << 20)
+        // Now some of them fit.
+        try filler.fill(atMost: 12 << 20)
         try drop(5, size: 1_000_000, camera)
-        try await says(["\"destination\"", "507"], fixture)
+        try await says(["\"quota\"", " free at nas"], fixture)
         try filler.remove()
         try await finish(fixture, camera)
         let own = try Outcome.files(in: fixture.received.appending(".sluice-receive"), hidden: true)

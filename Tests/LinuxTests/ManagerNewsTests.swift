@@ -28,6 +28,19 @@ struct ManagerNewsTests {
         try await listening.stop()
     }
 
+    @Test("a way to the bus that is made while it is looked for is not lost")
+    func race() async throws {
+        for _ in 0..<30 {
+            let folder = TemporaryFolder()
+            let socket = folder.path.appending("run/dbus/bus")
+            let listening = try Listening("unix:path=\(socket.display)")
+            try folder.write("run/dbus/other", [])
+            let other = try OtherEnd(at: socket)
+            try await other.accept()
+            try await listening.stop()
+        }
+    }
+
     @Test(
         "an address that is none is told",
         arguments: ["", "tcp:host=localhost,port=1", "unix:path=%zz", "unix:", ";;,="])

@@ -13,6 +13,11 @@ struct FullDiskTests {
         let disk = try SmallDisk()
         let inbox = Inbox(into: disk.path)
         try await inbox.start()
+        // What it says that there is room for is what it takes.
+        let offer = try await inbox.ask("OPTIONS", "/files/").headers["sluice-space-free"]
+        let most = try #require(offer.flatMap { Int($0) })
+        #expect((1 << 20..<4 << 20).contains(most))
+        #expect(try await inbox.create(most + 65_536, ["filename": "a"]).status == 507)
         let reply = try await inbox.create(5 << 20, ["filename": "a"])
         #expect(reply.status == 507)
         #expect(reply.text.contains("do not fit"))

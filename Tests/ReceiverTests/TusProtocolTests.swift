@@ -127,6 +127,7 @@ struct TusProtocolTests {
             #expect(reply.headers["tus-version"] == "1.0.0")
             #expect(reply.headers["tus-extension"] == "creation,termination")
             #expect(reply.headers["tus-max-size"] == "5")
+            #expect(reply.headers["sluice-space-free"].flatMap { Int64($0) } ?? -1 >= 0)
         }
     }
 

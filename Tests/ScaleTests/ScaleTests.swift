@@ -63,6 +63,15 @@ private struct Scene {
             try await store.beginRelease(claim.asset.id)
             try await store.finishRelease(claim.asset.id, .kept)
         }
+        try await part("room") {
+            let slots = TransferRoom(slots: 1)
+            _ = try await store.first(waitingFor: destination, lacking: -1, from: { _ in true })
+            // What was begun there goes all the same.
+            for claim in try await store.claim(filling: slots, destination, from: { _ in true }, within: -1) {
+                #expect(claim.checkpoint != nil)
+                try await store.finish(claim.upload.id, .yielded)
+            }
+        }
         try await part("failures") {
             let claim = try #require(try await store.claim(destination, passingOver: []))
             let failure = Failure(

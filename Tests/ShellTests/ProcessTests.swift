@@ -1,8 +1,16 @@
 import Core
+import Foundation
 import Glibc
 import Linux
 import TestKit
 import Testing
+
+/// What `check` and `doctor` print with `--json`.
+private struct Report: Decodable {
+    struct Check: Decodable { let about, name, verdict, detail: String }
+    let ok: Bool
+    let checks: [Check]
+}
 
 /// The program itself: what only a process can show.
 @Suite("Process", .timeLimit(.minutes(Patience.minutes(1))))
@@ -109,6 +117,40 @@ struct ProcessTests {
         let child = try start(["check", "--config", file.display])
         #expect(try await child.end(within: .seconds(20)) == .status(78))
         #expect(try child.complained().hasPrefix("\(file):1:1: bogus:"))
+    }
+
+    @Test("the doctor looks at the machine and at every secret, names the remedy, and shows no secret")
+    func doctor() async throws {
+        try Files.makeFolders(folder.path.appending("drop/2026/11"))
+        let root = folder.path.display
+        let text = """
+            version: 1
+            state: \(root)/state
+            staging: {path: \(root)/staging}
+            folders: [{name: cam, path: \(root)/drop, upload_to: [good, bad]}]
+            destinations:
+              good: {type: tus, url: "http://127.0.0.1:1/files/", token: {command: [/bin/echo, hunter2]}}
+              bad: {type: tus, url: "http://127.0.0.1:1/files/", token: {command: [/bin/false]}}
+            control: {socket: \(root)/c.sock}
+
+            """
+        let file = try folder.write("s.yaml", Array(text.utf8))
+        let child = try start(["doctor", "--json", "--config", file.display])
+        #expect(try await child.end(within: .seconds(30)) == .status(78))
+        let said = try child.printed()
+        #expect(!said.contains("hunter2"))
+        let report = try JSONDecoder().decode(Report.self, from: Data(said.utf8))
+        #expect(!report.ok)
+        func check(_ about: String, _ name: String) -> Report.Check? {
+            report.checks.first { $0.about == about && $0.name == name }
+        }
+        #expect(check("secret", "good")?.verdict == "ok")
+        #expect(check("secret", "bad")?.verdict == "failed")
+        #expect(check("secret", "bad")?.detail.contains("/bin/false") == true)
+        #expect(check("kernel", "watches")?.detail.contains("3 directories want") == true)
+        for about in ["kernel", "rights", "clock", "power", "daemon", "network", "folder", "destination"] {
+            #expect(report.checks.contains { $0.about == about }, "\(about)")
+        }
     }
 
     @Test("a check names what is wrong and ends with the status of the worst")

@@ -102,7 +102,7 @@ struct LedgerTests {
         let upload = try await scene.stage(Scene.arrival(Scene.file("a"))).uploads[0]
         let account = SpendingAccount(destination: "nas", folder: "cam", network: .unknown)
         let claims = try await scene.store.claim(
-            filling: TransferRoom(slots: 2), "nas", passingOver: [],
+            filling: TransferRoom(slots: 2), "nas", from: { _ in true },
             reserving: { Reservation(account, Spending(bytes: $0.upload.size + 2000, files: 1)) })
         let step = try #require(claims.first?.step)
         #expect(try await scene.store.reserved(folder: "cam") == Spending(bytes: 2100, files: 1))

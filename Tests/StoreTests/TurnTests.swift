@@ -50,6 +50,37 @@ struct TurnTests {
         #expect(try await claims(scene, 5) == ["b0", "b1", "b2", "a0", "a1"])
     }
 
+    @Test("what the destination has no room for is passed over, and what was begun there is not")
+    func room() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        try await stage(scene, "a", 2, size: 1000)
+        try await stage(scene, "a", 2, from: 2, size: 100)
+        try await stage(scene, "b", 1, size: 60)
+        func claims(_ left: Int64?) async throws -> [String] {
+            let slots = TransferRoom(slots: 8)
+            let claims = try await scene.store.claim(filling: slots, "nas", from: { _ in true }, within: left)
+            for claim in claims { try await scene.store.finish(claim.upload.id, .yielded) }
+            return claims.map(\.upload.name.display)
+        }
+        #expect(try await claims(-1) == [])
+        #expect(try await claims(59) == [])
+        #expect(try await claims(60) == ["b0"])
+        #expect(try await claims(160).sorted() == ["a2", "b0"])
+        // What was taken first leaves less for what follows.
+        #expect(try await claims(200).sorted() == ["a2", "b0"])
+        #expect(try await claims(260).sorted() == ["a2", "a3", "b0"])
+        #expect(Set(try await claims(nil)).count == 5)
+        #expect(try await scene.store.first(waitingFor: "nas", lacking: 999, from: { _ in true })?.upload.name == "a0")
+        #expect(try await scene.store.first(waitingFor: "nas", lacking: 1000, from: { _ in true }) == nil)
+        #expect(try await scene.store.first(waitingFor: "nas", lacking: 999, from: { !["a"].contains($0) }) == nil)
+        let begun = try #require(try await scene.store.claim("nas", passingOver: ["b"]))
+        #expect(begun.upload.name == "a0")
+        try await scene.store.record(Checkpoint(["url": "x"]), for: begun.upload.id)
+        try await scene.store.finish(begun.upload.id, .yielded)
+        #expect(try await claims(0) == ["a0"])
+        #expect(try await scene.store.first(waitingFor: "nas", lacking: 0, from: { !["b"].contains($0) }) == nil)
+    }
+
     @Test("each destination has turns of its own")
     func destinations() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
@@ -73,7 +104,7 @@ struct TurnTests {
         func transfers(_ slots: Int) async throws -> [String] {
             try await scene.store.claim(
                 filling: TransferRoom(slots: slots, bundling: Bundling(largest: 1_000, files: 4, bytes: 4_000)), "nas",
-                passingOver: []
+                from: { _ in true }
             ).map(\.upload.name.display)
         }
         #expect(try await transfers(1) == ["a0", "a1", "a2", "a3"])
@@ -117,7 +148,7 @@ struct TurnTests {
         _ = await scene.store.effort(.runs)
         let claims = try await scene.store.claim(
             filling: TransferRoom(slots: 1, bundling: Bundling(largest: 1_000, files: 32, bytes: 40_000)), "nas",
-            passingOver: [])
+            from: { _ in true })
         #expect(claims.count == 32)
         let asked = await scene.store.effort(.runs).filter { $0.key.contains("INDEXED BY upload_next") }
         // Four outside the transaction and four in it.

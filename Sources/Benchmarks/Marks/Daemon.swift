@@ -38,15 +38,16 @@ let daemonMarks: [Mark] = [
     },
     Mark(
         name: "daemon/waiting",
-        what: "60 s in which 100 uploads wait for a window, networks and quotas are watched"
+        what: "60 s in which 100 uploads wait for a window; networks, quotas and what is busy are watched"
     ) { bench in
         let sink = try Sink()
         // In an hour and a half: nothing is due before.
         let minute = Int(Zone.local.reading(at: SystemClocks().wall()).time / 60_000) + 90
         func time(_ minute: Int) -> String { "\(padded(minute / 60 % 24, 2)):\(padded(minute % 60, 2))" }
         let scene = try await Scene(
-            bench, destination: "{type: tus, url: \"\(sink.url)/u\"}",
-            policy: ", metered: pause, windows: [\"\(time(minute))-\(time(minute + 10))\"], "
+            bench, destination: "{type: tus, url: \"\(sink.url)/u\", busy: {command: [/bin/false], every: 1s}}",
+            policy:
+                ", busy: {file: /run/sluice-bench/recording}, metered: pause, windows: [\"\(time(minute))-\(time(minute + 10))\"], "
                 + "quotas: [{per: day, bytes: 20 GB}]")
         for number in 0..<100 { try scene.place(FilePath("\(number).bin"), size: 10_000, seed: UInt64(number + 1)) }
         try await scene.staged(1_000_000)

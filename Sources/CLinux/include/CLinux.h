@@ -36,6 +36,7 @@ int sluice_read_lease(int file, int take);
 /// Bytes and type of the file system that holds `path`.
 struct sluice_space { int64_t total, free_to_us, files_free; int64_t type; };
 int sluice_statfs(const char *path, struct sluice_space *space);
+int sluice_fstatfs(int file, struct sluice_space *space);
 /// `f_type` of the file system that holds an open file (fstatfs(2)).
 int sluice_file_system_type(int file, int64_t *type);
 int sluice_eventfd(void);

@@ -43,6 +43,20 @@ struct Directory: Destination {
         }
     }
 
+    // MARK: Room
+
+    var tellsSpace: Bool { true }
+
+    func space() async throws(UploadError) -> RemoteSpace? {
+        let target = target
+        return try await asked {
+            try await target.run("") { _ in
+                let root = try target.openRoot()
+                return RemoteSpace(try Space(of: root, named: target.path))
+            }
+        }
+    }
+
     // MARK: Check
 
     func check() async -> CheckResult {
@@ -63,18 +77,34 @@ struct Directory: Destination {
         }
         var words = "\(path.display) is writable"
         if let mounted = MountPoint.described(Files.real(path) ?? path, device: look.device) { words += ", \(mounted)" }
-        let space = try Space(at: path)
-        words += ", \(shownBytes(space.free)) free"
-        if space.isMemory { return CheckResult(.warning, words + "; it is in memory, and a reboot forgets it") }
-        if space.free == 0 || space.filesFree == 0 { return CheckResult(.warning, words + ": uploads wait for room") }
+        let space = try Space(of: root, named: path)
+        let told = RemoteSpace(space)
+        words += ", \(told?.words ?? "\(shownBytes(space.free)) free")"
+        if space.isMemory {
+            return CheckResult(.warning, words + "; it is in memory, and a reboot forgets it", space: told)
+        }
+        if space.free == 0 || space.filesFree == 0 {
+            return CheckResult(.warning, words + ": uploads wait for room", space: told)
+        }
         if target.mount == nil, target.marker == nil, try FileLook(at: "/").device == look.device {
             return CheckResult(
                 .warning,
                 words
                     + "; it lies on the system's own disk: if a NAS or another disk belongs there, name its mount point "
-                    + "in `mount`, else set `mount: /`")
+                    + "in `mount`, else set `mount: /`", space: told)
         }
-        return CheckResult(.ok, words)
+        return CheckResult(.ok, words, space: told)
+    }
+}
+
+extension RemoteSpace {
+    /// What is kept for root counts as used. How many files there may be is left to the first that is refused: some count
+    /// none and take all.
+    ///
+    /// - Returns: `nil` where nothing can be made of it.
+    fileprivate init?(_ space: Space) {
+        guard space.total > 0, space.free > 0 || !space.isToldByProgram else { return nil }
+        self.init(free: space.free, used: max(0, space.total - space.free), limit: space.total)
     }
 }
 

@@ -8,28 +8,26 @@ protocol OffsetDialect: Sendable {
     ///
     /// - Returns: Whether the remote knows this upload from before, and may have bytes of it.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Bool
+    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool
 
     /// Whether the checkpoint was made with the server that is configured now, as far as it tells.
     func isOurs(_ checkpoint: Checkpoint) -> Bool
 
     /// Asks how far the remote got. Follows a permanent redirect and keeps the new address in the checkpoint.
-    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Position
+    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position
 
     /// Sends bytes `range.lowerBound..<range.upperBound` of the file.
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending
 
     /// Whether the remote, asked elsewhere than at the upload, looks like itself: not a proxy that lost it.
-    func isThere(_ spent: @escaping Spent) async throws -> Bool
+    func isThere() async throws -> Bool
 
     /// A failure that the engine found, in this destination's name.
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
 }
-
-typealias Spent = @Sendable (Int64) -> Void
 
 /// Where a remote says that an upload stands.
 enum Position: Sendable {

@@ -89,7 +89,7 @@ final class OffsetRun {
         checkpoint["creating"] = "1"
         try await notes.record(checkpoint)
         let isKnown: Bool
-        do { isKnown = try await dialect.create(order, &checkpoint, spent) } catch let error as UploadError {
+        do { isKnown = try await dialect.create(order, &checkpoint) } catch let error as UploadError {
             if error.leavesNothingBehind {
                 checkpoint["creating"] = nil
                 try await notes.record(checkpoint)
@@ -106,7 +106,7 @@ final class OffsetRun {
     /// Asks the remote, and takes its word.
     @discardableResult
     private func locate() async throws -> Int64 {
-        switch try await dialect.locate(order, &checkpoint, spent) {
+        switch try await dialect.locate(order, &checkpoint) {
         case .at(let offset):
             let before = acknowledged
             checkpoint["gone_seen"] = nil
@@ -142,7 +142,7 @@ final class OffsetRun {
         located = nil
         let notes = notes
         let sending = await dialect.send(
-            offset..<end, order, &checkpoint, spent, { notes.sending(offset + min($0, end - offset)) })
+            offset..<end, order, &checkpoint, { notes.sending(offset + min($0, end - offset)) })
         if end == size, sending.bytesSent < end - offset { checkpoint["final_bytes_sent"] = nil }
         switch sending.answer {
         case .accepted(let new?) where new > offset && new <= end:
@@ -222,7 +222,7 @@ final class OffsetRun {
     /// - Returns: How that is known; `nil` when bytes are missing after all.
     func confirm() async throws -> String? {
         if located == size { return completed("offset") }
-        switch try await dialect.locate(order, &checkpoint, spent) {
+        switch try await dialect.locate(order, &checkpoint) {
         case .at(size): return completed("offset")
         case .at(let offset):
             if checkpoint.count("regressions") >= 3 {
@@ -280,7 +280,7 @@ final class OffsetRun {
                     .transient, "upload_missing", "the upload with \(acknowledged) bytes is not found; asking again",
                     retryable: true), remedy: .again(after: .seconds(15)))
         }
-        if !isCertain, try await !dialect.isThere(spent) {
+        if !isCertain, try await !dialect.isThere() {
             throw UploadError(
                 dialect.failure(
                     .transient, "not_the_remote", "a 404 that does not come from the upload server itself",
@@ -319,11 +319,6 @@ final class OffsetRun {
             checkpoint["losses"] = nil
             engine.chunks.keptNothing()
         }
-    }
-
-    private var spent: Spent {
-        let notes = notes
-        return { notes.spent($0) }
     }
 }
 

@@ -25,6 +25,7 @@ protocol WholePlace: Sendable {
     /// Sends the next bytes of the file to the temporary one, as many as it likes, and makes them durable there. From 0
     /// it is made anew.
     ///
+    /// - Parameter spent: Told of what left: nothing of it goes through a socket of ours, where the ledger would see it.
     /// - Returns: The first byte that is still to be sent.
     func send(
         from offset: Int64, of order: UploadOrder, to part: FilePath, _ spent: @escaping Spent,
@@ -82,3 +83,5 @@ enum Standing: Sendable {
 enum TakenRule: String, Sendable, CaseIterable {
     case suffix, replace, fail
 }
+
+typealias Spent = @Sendable (Int64) -> Void

@@ -3,8 +3,8 @@ internal import Credentials
 internal import Synchronization
 internal import Transport
 
-/// Sends a destination's requests: with credentials where they belong and nowhere else, counted for the ledger, and
-/// with failures of the network turned into remedies.
+/// Sends a destination's requests: with credentials where they belong and nowhere else, and with failures of the network
+/// turned into remedies.
 struct Asking: Sendable {
     let transport: any Transporting
     let credentials: CredentialProvider
@@ -27,10 +27,6 @@ struct Asking: Sendable {
         self.name = name
     }
 
-    /// What a request weighs besides its body: an estimate of its header lines and the answer's acknowledgements, which
-    /// libcurl does not report. TLS and TCP are not counted.
-    static let headerEstimate: Int64 = 512
-
     /// An answer, and the address that gave it: another than asked, where a permanent redirect was followed.
     struct Answer: Sendable {
         var response: Response
@@ -39,13 +35,10 @@ struct Asking: Sendable {
         var bytesSent: Int64 { response.bytesSent }
     }
 
-    /// - Parameters:
-    ///   - spent: Told of bytes as they leave.
-    ///   - sent: Bytes of this body so far.
+    /// - Parameter sent: Bytes of this body so far.
     /// - Throws: ``UploadError``; `CancellationError`.
     func ask(
-        _ request: Request, spent: @escaping @Sendable (Int64) -> Void,
-        sent: @escaping @Sendable (Int64) -> Void = { _ in }
+        _ request: Request, sent: @escaping @Sendable (Int64) -> Void = { _ in }
     ) async throws -> Answer {
         var request = request
         request.caFile = caFile
@@ -60,7 +53,7 @@ struct Asking: Sendable {
                 reading = current.reading
                 request.headers += current.headers
             }
-            let response = try await once(request, spent, sent)
+            let response = try await once(request, sent)
             guard response.status == 401 || response.status == 403, isOurs else {
                 return Answer(response: response, url: request.url)
             }
@@ -86,22 +79,11 @@ struct Asking: Sendable {
     }
 
     private func once(
-        _ request: Request, _ spent: @escaping @Sendable (Int64) -> Void, _ sent: @escaping @Sendable (Int64) -> Void
+        _ request: Request, _ sent: @escaping @Sendable (Int64) -> Void
     ) async throws -> Response {
         var request = request
-        let counted = Counted()
-        request.onSent = { now in
-            let more = counted.rise(to: now)
-            if more > 0 { spent(more) }
-            sent(now)
-        }
-        do {
-            let response = try await transport.send(request)
-            spent(Self.headerEstimate + counted.rise(to: response.bytesSent))
-            return response
-        } catch {
-            let isUnsent = error.kind == .resolve || error.kind == .connect
-            spent((isUnsent ? 0 : Self.headerEstimate) + counted.rise(to: error.bytesSent))
+        request.onSent = sent
+        do { return try await transport.send(request) } catch {
             if error.kind == .cancelled { throw CancellationError() }
             throw Unanswered(error: problem(error, request), bytesSent: error.bytesSent)
         }
@@ -168,18 +150,6 @@ private final class Told: Sendable {
             for part in parts where part.utf8.count >= 8 && !known.contains(String(part)) {
                 known = Array((known + [String(part)]).sorted { $0.count > $1.count }.prefix(64))
             }
-        }
-    }
-}
-
-/// Turns "so far" into "more than before". A body that starts over counts again, for it leaves again.
-private final class Counted: Sendable {
-    private let last = Mutex<Int64>(0)
-
-    func rise(to now: Int64) -> Int64 {
-        last.withLock { last in
-            defer { last = now }
-            return now >= last ? now - last : now
         }
     }
 }

@@ -1,10 +1,12 @@
 internal import Core
 internal import Transport
 
-/// The wait that a server asks for: seconds or a date (RFC 9110, section 10.2.3), between 1 s and 1 h.
+/// The wait that a server asks for: seconds or a date (RFC 9110, section 10.2.3), between 1 s and `most`.
 ///
 /// A date is held against the answer's own `Date`, since the box's clock may be unset; else against `now`.
-func retryAfter(_ headers: Headers, now: WallTime) -> Duration? {
+///
+/// - Parameter most: In seconds; an hour, for who is told to come back and might be told nonsense.
+func retryAfter(_ headers: Headers, now: WallTime, most: Int64 = 3600) -> Duration? {
     guard let text = headers["Retry-After"] else { return nil }
     let seconds: Int64
     if let number = plainInteger(text) {
@@ -15,7 +17,7 @@ func retryAfter(_ headers: Headers, now: WallTime) -> Duration? {
     } else {
         return nil
     }
-    return .seconds(min(max(seconds, 1), 3600))
+    return .seconds(min(max(seconds, 1), most))
 }
 
 /// Digits only, at most 19 of them and no more than 2^63-1: how tus writes its numbers.

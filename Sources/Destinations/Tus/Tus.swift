@@ -26,7 +26,7 @@ struct Tus: Destination {
         // The server that has it is not configured any more, and nobody else is asked to remove it.
         guard dialect.isOurs(checkpoint) else { return false }
         // The protocol's `discard` has no notes: a removal is one request without a body.
-        do { return try await dialect.remove(url, { _ in }) } catch let error as UploadError { throw error } catch {
+        do { return try await dialect.remove(url) } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
                 remedy: .again(after: nil))
@@ -35,7 +35,17 @@ struct Tus: Destination {
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
         // Nobody keeps a ledger of questions.
-        do { return try await dialect.find(order, { _ in }) } catch let error as UploadError { throw error } catch {
+        do { return try await dialect.find(order) } catch let error as UploadError { throw error } catch {
+            throw UploadError(
+                dialect.failure(.cancelled, "cancelled", "the question was stopped", retryable: true),
+                remedy: .again(after: nil))
+        }
+    }
+
+    var tellsSpace: Bool { true }
+
+    func space() async throws(UploadError) -> RemoteSpace? {
+        do { return try await dialect.space() } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the question was stopped", retryable: true),
                 remedy: .again(after: nil))
@@ -44,16 +54,16 @@ struct Tus: Destination {
 
     func check() async -> CheckResult {
         do {
-            if let (response, announced) = try await dialect.options(dialect.endpoint, { _ in }) {
+            if let (response, announced) = try await dialect.options(dialect.endpoint) {
                 return judge(response, announced)
             }
             // `/files` and `/files/` differ, and the wrong one is the commonest mistake.
             let other = dialect.endpoint.hasSuffix("/") ? String(dialect.endpoint.dropLast()) : dialect.endpoint + "/"
-            if try await dialect.options(other, { _ in }) != nil {
+            if try await dialect.options(other) != nil {
                 return CheckResult(
                     .failed, "no tus server answers at this address, but one does at \(withoutSecrets(other))")
             }
-            return judge(stranger: try await dialect.plainOptions(dialect.endpoint, { _ in }))
+            return judge(stranger: try await dialect.plainOptions(dialect.endpoint))
         } catch let error as UploadError {
             return CheckResult(.failed, "\(error.failure.message)\(advice(error.remedy))")
         } catch {
@@ -72,10 +82,13 @@ struct Tus: Destination {
         let extensions = FilePath(dialect.asking.withoutSecrets(announced.extensions.sorted().joined(separator: ", ")))
         var words = "tus 1.0.0 with \(extensions.display.prefix(200))"
         if let most = announced.maxSize { words += "; at most \(most) bytes a file" }
+        if let space = announced.space { words += "; \(space.words)" }
         if let wanted = dialect.settings.checksum, !announced.checksums.contains(wanted.rawValue) {
-            return CheckResult(.warning, words + "; it does not offer the checksum \(wanted.rawValue), so none is sent")
+            return CheckResult(
+                .warning, words + "; it does not offer the checksum \(wanted.rawValue), so none is sent",
+                space: announced.space)
         }
-        return CheckResult(.ok, words)
+        return CheckResult(.ok, words, space: announced.space)
     }
 
     /// What an answer means that says nothing of tus.
@@ -100,8 +113,8 @@ struct Tus: Destination {
         switch remedy {
         case .authenticate: "; check the token"
         case .misconfigured: "; check the address"
-        case .holdDestination, .noRoom: "; uploads wait until it answers"
-        case .rateLimit, .again, .restage, .giveUp: ""
+        case .holdDestination: "; uploads wait until it answers"
+        case .noRoom, .rateLimit, .again, .restage, .giveUp: ""
         }
     }
 }

@@ -11,6 +11,8 @@ struct TusAnnounced: Hashable, Sendable {
     let checksums: Set<String>
     /// The server answers whether it holds a content: our own extension, which `sluice receive` has.
     let canLookUp: Bool
+    /// Bytes that it has room for: our own extension too.
+    let free: Int64?
 
     /// `nil` without `Tus-Version`: somebody else answered.
     init?(_ headers: Headers) {
@@ -21,9 +23,12 @@ struct TusAnnounced: Hashable, Sendable {
         if versions.isEmpty { return nil }
         extensions = Set(list("Tus-Extension"))
         canLookUp = headers["Sluice-Lookup"] == "1"
+        free = headers["Sluice-Space-Free"].flatMap { plainInteger($0) }
         maxSize = headers["Tus-Max-Size"].flatMap { plainInteger($0) }
         checksums = extensions.contains("checksum") ? Set(list("Tus-Checksum-Algorithm")) : []
     }
+
+    var space: RemoteSpace? { free.map { RemoteSpace(free: $0) } }
 }
 
 /// The last answer to OPTIONS, kept for an hour and shared by all uploads of a destination.
@@ -33,12 +38,23 @@ struct TusAnnounced: Hashable, Sendable {
 final class TusCapabilities: Sendable {
     private let kept = Mutex<(announced: TusAnnounced?, until: MonotonicTime)?>(nil)
 
-    func current(_ dialect: TusDialect, _ spent: @escaping Spent) async throws -> TusAnnounced? {
+    func current(_ dialect: TusDialect) async throws -> TusAnnounced? {
+        if let kept = kept.withLock({ $0 }), dialect.asking.clocks.monotonic() < kept.until { return kept.announced }
+        return try await ask(dialect)
+    }
+
+    /// As ``current(_:_:)``, asked anew where the answer that is kept tells of what changes.
+    func latest(
+        _ dialect: TusDialect, where changes: (TusAnnounced) -> Bool
+    ) async throws -> TusAnnounced? {
+        if let known = kept.withLock({ $0 })?.announced, changes(known) { return try await ask(dialect) }
+        return try await current(dialect)
+    }
+
+    private func ask(_ dialect: TusDialect) async throws -> TusAnnounced? {
         let clocks = dialect.asking.clocks
-        if let kept = kept.withLock({ $0 }), clocks.monotonic() < kept.until { return kept.announced }
         let announced: TusAnnounced?
-        do { announced = try await dialect.options(dialect.endpoint, spent)?.announced } catch let error as UploadError
-        {
+        do { announced = try await dialect.options(dialect.endpoint)?.announced } catch let error as UploadError {
             // A server that closes on OPTIONS may still take uploads; one that cannot be reached does not.
             guard error.failure.code == "connection_lost" else { throw error }
             announced = nil

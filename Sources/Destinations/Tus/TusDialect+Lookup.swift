@@ -3,8 +3,8 @@ internal import Transport
 
 extension TusDialect {
     /// Asks by our own extension (docs/destinations/tus.md) where the server announces it; tus itself has no such request.
-    func find(_ order: UploadOrder, _ spent: @escaping Spent) async throws -> Finding {
-        guard let announced = try await capabilities.current(self, spent), announced.canLookUp else {
+    func find(_ order: UploadOrder) async throws -> Finding {
+        guard let announced = try await capabilities.current(self), announced.canLookUp else {
             return .unknown("\(host(endpoint)) cannot be asked for a file by its name, as tus has no request for that")
         }
         let metadata = TusMetadata.header(order, isASCII: settings.isASCII, isMinimal: false, isRepeat: false)
@@ -13,7 +13,7 @@ extension TusDialect {
                 "HEAD", endpoint,
                 headers: [
                     Self.version, ("Upload-Length", "\(order.file.size)"), ("Upload-Metadata", metadata),
-                ], limits: Limits(whole: .seconds(600))), spent
+                ], limits: Limits(whole: .seconds(600)))
         ).response
         // The mark tells its answer from that of a proxy.
         switch (response.status, response.headers["Sluice-Lookup"]) {

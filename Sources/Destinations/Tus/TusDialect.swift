@@ -18,8 +18,8 @@ struct TusDialect: OffsetDialect {
 
     // MARK: What the engine asks
 
-    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Bool {
-        let announced = try await capabilities.current(self, spent)
+    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool {
+        let announced = try await capabilities.current(self)
         if let most = announced?.maxSize, order.file.size > most {
             throw UploadError(
                 failure(
@@ -27,8 +27,8 @@ struct TusDialect: OffsetDialect {
                     "the file has \(order.file.size) bytes, and \(host(endpoint)) takes at most \(most)",
                     retryable: false), remedy: .giveUp)
         }
-        var answer = try await post(order, checkpoint, isMinimal: false, spent)
-        if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true, spent) }
+        var answer = try await post(order, checkpoint, isMinimal: false)
+        if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true) }
         switch answer.verdict {
         case .success:
             checkpoint["url"] = try uploadAddress(answer.answer)
@@ -47,10 +47,9 @@ struct TusDialect: OffsetDialect {
         checkpoint["server"].map { $0 == WebAddress(endpoint).origin } ?? true
     }
 
-    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent) async throws -> Position
-    {
+    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
         guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
-        let answer = try await following(Request("HEAD", url, headers: [Self.version], limits: Self.small), spent)
+        let answer = try await following(Request("HEAD", url, headers: [Self.version], limits: Self.small))
         let response = answer.response
         checkpoint["url"] = answer.url
         let isTus = response.headers.lines.contains {
@@ -67,7 +66,7 @@ struct TusDialect: OffsetDialect {
     }
 
     func send(
-        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ spent: @escaping Spent,
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
         do {
@@ -76,13 +75,13 @@ struct TusDialect: OffsetDialect {
                 Self.version, ("Upload-Offset", "\(range.lowerBound)"),
                 ("Content-Type", "application/offset+octet-stream"),
             ]
-            if let checksum = try await checksum(range, order, spent) { headers.append(("Upload-Checksum", checksum)) }
+            if let checksum = try await checksum(range, order) { headers.append(("Upload-Checksum", checksum)) }
             let count = range.upperBound - range.lowerBound
             let answer = try await asking.ask(
                 Request(
                     "PATCH", url, headers: headers,
                     body: .file(order.file.path, offset: range.lowerBound, count: count), limits: settings.sending),
-                spent: spent, sent: sent)
+                sent: sent)
             return Sending(
                 answer: try judge(answer, &checkpoint), bytesSent: min(answer.bytesSent, count))
         } catch let error as Asking.Unanswered {
@@ -92,7 +91,12 @@ struct TusDialect: OffsetDialect {
         }
     }
 
-    func isThere(_ spent: @escaping Spent) async throws -> Bool { try await options(endpoint, spent) != nil }
+    func isThere() async throws -> Bool { try await options(endpoint) != nil }
+
+    /// - Returns: `nil` when the server says nothing of it, as tus has no words for it: `sluice receive` has.
+    func space() async throws -> RemoteSpace? {
+        try await capabilities.latest(self) { $0.free != nil }?.space
+    }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
         asking.failure(kind, code, message, retryable: retryable)
@@ -101,8 +105,8 @@ struct TusDialect: OffsetDialect {
     // MARK: The rest of the protocol
 
     /// - Returns: `false` when the server does not remove.
-    func remove(_ url: String, _ spent: @escaping Spent) async throws -> Bool {
-        let answer = try await following(Request("DELETE", url, headers: [Self.version], limits: Self.small), spent)
+    func remove(_ url: String) async throws -> Bool {
+        let answer = try await following(Request("DELETE", url, headers: [Self.version], limits: Self.small))
         switch verdict(.DELETE, answer.response) {
         case .success: return true
         case .stop(let remedy): throw refused("the removal", answer.response, remedy)
@@ -111,22 +115,21 @@ struct TusDialect: OffsetDialect {
     }
 
     /// What the server says about itself; `nil` when the answer is not that of a tus server.
-    func options(_ url: String, _ spent: @escaping Spent) async throws -> (response: Response, announced: TusAnnounced)?
-    {
-        let response = try await plainOptions(url, spent)
+    func options(_ url: String) async throws -> (response: Response, announced: TusAnnounced)? {
+        let response = try await plainOptions(url)
         guard (200..<300).contains(response.status), let announced = TusAnnounced(response.headers) else { return nil }
         return (response, announced)
     }
 
     /// The answer as it is, whether or not a tus server gave it.
-    func plainOptions(_ url: String, _ spent: @escaping Spent) async throws -> Response {
+    func plainOptions(_ url: String) async throws -> Response {
         try await replies {
-            try await asking.ask(Request("OPTIONS", url, limits: Self.small), spent: spent)
+            try await asking.ask(Request("OPTIONS", url, limits: Self.small))
         }.response
     }
 
     private func post(
-        _ order: UploadOrder, _ checkpoint: Checkpoint, isMinimal: Bool, _ spent: @escaping Spent
+        _ order: UploadOrder, _ checkpoint: Checkpoint, isMinimal: Bool
     ) async throws -> (verdict: TusVerdict, answer: Asking.Answer) {
         let metadata = TusMetadata.header(
             order, isASCII: settings.isASCII, isMinimal: isMinimal, isRepeat: checkpoint["reuploaded"] != nil)
@@ -135,7 +138,7 @@ struct TusDialect: OffsetDialect {
                 "POST", endpoint,
                 headers: [
                     Self.version, ("Upload-Length", "\(order.file.size)"), ("Upload-Metadata", metadata),
-                ], limits: Self.small), spent)
+                ], limits: Self.small))
         return (verdict(.POST, answer.response), answer)
     }
 
@@ -205,15 +208,15 @@ struct TusDialect: OffsetDialect {
     }
 
     /// Follows permanent and temporary redirects of requests without a body, on the same origin only.
-    func following(_ request: Request, _ spent: @escaping Spent) async throws -> Asking.Answer {
+    func following(_ request: Request) async throws -> Asking.Answer {
         var request = request
-        var answer = try await replies { try await asking.ask(request, spent: spent) }
+        var answer = try await replies { try await asking.ask(request) }
         for _ in 0..<5 {
             guard answer.response.status == 307 || answer.response.status == 308 else { return answer }
             guard let url = redirected(answer) else { break }
             request.url = url
             let next = request
-            answer = try await replies { try await asking.ask(next, spent: spent) }
+            answer = try await replies { try await asking.ask(next) }
         }
         throw refused(request.method, answer.response, .misconfigured)
     }
@@ -230,10 +233,9 @@ struct TusDialect: OffsetDialect {
         do { return try await body() } catch let error as Asking.Unanswered { throw error.error }
     }
 
-    private func checksum(_ range: Range<Int64>, _ order: UploadOrder, _ spent: @escaping Spent) async throws -> String?
-    {
+    private func checksum(_ range: Range<Int64>, _ order: UploadOrder) async throws -> String? {
         guard let algorithm = settings.checksum,
-            try await capabilities.current(self, spent)?.checksums.contains(algorithm.rawValue) == true
+            try await capabilities.current(self)?.checksums.contains(algorithm.rawValue) == true
         else { return nil }
         let path = order.file.path
         do {
@@ -247,9 +249,24 @@ struct TusDialect: OffsetDialect {
     // MARK: Words
 
     func verdict(_ verb: TusVerdict.Verb, _ response: Response) -> TusVerdict {
-        TusVerdict(
+        let isFull = response.status == 507 || response.status == 413 && speaksOfRoom(response)
+        return TusVerdict(
             verb, status: response.status, code: errorCode(response),
-            wait: retryAfter(response.headers, now: asking.clocks.wall()))
+            wait: retryAfter(response.headers, now: asking.clocks.wall(), most: isFull ? Self.longestFull : 3600),
+            isFull: isFull)
+    }
+
+    /// A quota may be one of a month, of which a server says when it ends. Whoever makes room before tells us with `sluice
+    /// resume`; a restart asks as well.
+    private static let longestFull: Int64 = 7 * 86_400
+
+    /// A plain text, and not the page of a proxy, says why there is no room.
+    private func speaksOfRoom(_ response: Response) -> Bool {
+        if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true { return false }
+        let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
+        return ["quota", "insufficient storage", "no space left", "disk full", "disk is full"].contains {
+            text.contains($0)
+        }
     }
 
     /// `ERR_UPLOAD_LOCKED: …`: how tusd begins its plain-text answers.
@@ -273,6 +290,7 @@ struct TusDialect: OffsetDialect {
         } else if !words.isEmpty {
             message += ": " + FilePath(words).display
         }
+        if case .noRoom = remedy { message += "; there is no room, or a quota is used up there" }
         if (300..<400).contains(status) { message += "; it redirects: a login portal, or the wrong address" }
         let kind: Failure.Class
         switch remedy {
@@ -280,7 +298,8 @@ struct TusDialect: OffsetDialect {
         case .misconfigured: kind = .config
         case .giveUp: kind = .permanent
         case .restage: kind = .local
-        case .holdDestination, .noRoom, .rateLimit, .again: kind = .transient
+        case .noRoom: kind = .quota
+        case .holdDestination, .rateLimit, .again: kind = .transient
         }
         return UploadError(
             asking.failure(kind, "http_\(status)", message, http: status, retryable: remedy != .giveUp), remedy: remedy)

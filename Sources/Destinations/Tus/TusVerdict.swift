@@ -28,13 +28,14 @@ enum TusVerdict: Hashable, Sendable {
     /// - Parameters:
     ///   - code: `ERR_…`, the beginning of the answer's body as tusd writes it; `nil` for any other.
     ///   - wait: `Retry-After`.
-    init(_ verb: Verb, status: Int, code: String?, wait: Duration?) {
+    ///   - isFull: The answer's text speaks of a quota or of storage that is full.
+    init(_ verb: Verb, status: Int, code: String?, wait: Duration?, isFull: Bool = false) {
         switch status {
         case 200...299: self = .success
         case 307, 308: self = .moved
         // A login page, or http in front of an https endpoint. Never success.
         case 300...399: self = .stop(.misconfigured)
-        default: self = Self.byCode(verb, code) ?? Self.byStatus(verb, status, wait)
+        default: self = Self.byCode(verb, code) ?? Self.byStatus(verb, status, wait, isFull)
         }
     }
 
@@ -52,7 +53,7 @@ enum TusVerdict: Hashable, Sendable {
         }
     }
 
-    private static func byStatus(_ verb: Verb, _ status: Int, _ wait: Duration?) -> TusVerdict {
+    private static func byStatus(_ verb: Verb, _ status: Int, _ wait: Duration?, _ isFull: Bool) -> TusVerdict {
         switch status {
         // What means the same whatever was asked.
         case 412: return .stop(.misconfigured)
@@ -61,6 +62,8 @@ enum TusVerdict: Hashable, Sendable {
         case 423: return .stop(.again(after: wait ?? .seconds(2)))
         case 429: return .stop(.rateLimit(after: wait))
         case 507: return .stop(.noRoom(after: wait))
+        // Not that this body or this file is too large, but that there is no room for it now.
+        case 413 where isFull && (verb == .POST || verb == .PATCH): return .stop(.noRoom(after: wait))
         case 501: return verb == .DELETE ? .unsupported : .stop(.misconfigured)
         case 500...: return .stop(.holdDestination(after: wait))
         default: break

@@ -14,7 +14,9 @@ final class NetworkListener {
 
     private var connection: BusConnection?
     /// Where there is no connection: what tells that there may be one.
-    private var watches: [SocketWatch] = []
+    private let sockets = PathListener()
+    /// Not all that may come is heard of.
+    private var mustTry = false
     /// When to try the bus again; `nil` for not before a watch tells.
     private var retry: MonotonicTime?
     private var failures = 0
@@ -90,7 +92,7 @@ final class NetworkListener {
             lose(error)
             return
         }
-        watches = []
+        ignore()
         connected = clocks.monotonic()
         send("Hello", [], for: .greeting)
         for (index, mirror) in mirrors.enumerated() {
@@ -115,10 +117,13 @@ final class NetworkListener {
     }
 
     private func watch() {
-        watches = addresses.compactMap { address in
-            // Without a watch there are attempts instead.
-            address.path.flatMap { try? SocketWatch($0) }
-        }
+        sockets.paths = Set(addresses.compactMap(\.path))
+        mustTry = !sockets.watch().isEmpty || addresses.contains { $0.path?.isAbsolute != true }
+    }
+
+    private func ignore() {
+        sockets.paths = []
+        _ = sockets.watch()
     }
 
     /// There is no bus, or none any more.
@@ -132,8 +137,8 @@ final class NetworkListener {
         }
         report.trouble = "D-Bus: \(error)"
         failures += 1
-        if watches.isEmpty { watch() }
-        if !error.isMissing || watches.count < addresses.count {
+        if sockets.paths.isEmpty { watch() }
+        if !error.isMissing || mustTry {
             retry = clocks.monotonic().advanced(by: backoff.wait(afterFailures: failures, luck: Chance.luck()))
         }
     }
@@ -154,21 +159,16 @@ final class NetworkListener {
     // MARK: Waiting
 
     private func wait(_ bell: Bell) {
-        let sockets = connection.map { [$0.waited] } ?? []
+        let bus = connection?.waited ?? pollfd(fd: -1, events: 0, revents: 0)
         let due = [retry, pending.values.map(\.due).min()] + silences.map(\.again)
         let longest = due.compactMap { $0 }.min().map { max(.zero, $0.since(clocks.monotonic())) }
-        let ready = bell.wait(or: sockets + watches.map(\.waited), longest: longest).map { $0.revents != 0 }
+        let ready = bell.wait(or: [bus] + sockets.waited, longest: longest)
+        sockets.hear(ready[1...2])
         if let connection {
-            if ready.first == true { hear(connection) }
-        } else if zip(watches, ready).contains(where: { $1 && hasCome($0) }) || isOver(retry) {
-            watches = []
+            if ready[0].revents != 0 { hear(connection) }
+        } else if sockets.hasNews || sockets.mountsChanged || isOver(retry) {
             connect()
         }
-    }
-
-    private func hasCome(_ watch: SocketWatch) -> Bool {
-        // A watch that cannot be read is no use: look without it.
-        (try? watch.hasCome()) ?? true
     }
 
     private func isOver(_ time: MonotonicTime?) -> Bool { time.map { $0 <= clocks.monotonic() } ?? false }

@@ -13,9 +13,9 @@ extension Verb {
     static let check: Verb = Verb(
         "check", "test the configuration and everything that it names",
         details: [
-            "Reads the configuration, looks at folders, staging and state, and asks each destination whether it would "
-                + "take uploads. Nothing is changed or uploaded. Rights are those of whoever asks: run it as the daemon's "
-                + "user, for example with `sudo -u sluice`.",
+            "Reads the configuration, looks at folders, staging and state, asks each destination whether it would take "
+                + "uploads, and what `busy` names whether it is busy. Nothing is changed or uploaded. Rights are those of "
+                + "whoever asks: run it as the daemon's user, for example with `sudo -u sluice`.",
             "Ends with status 78 when the configuration or something local must be mended, else with 76 when a "
                 + "destination failed, else with 0. Warnings do not count.",
         ],
@@ -25,28 +25,20 @@ extension Verb {
             ("sudo -u sluice sluice check", "With the rights of the service."),
         ]
     ) { call in
-        let file = ConfigurationFile(call.arguments, call.console)
-        let loaded = try await file.load()
-        var findings = loaded.warnings.map {
-            Finding(
-                about: "config", name: $0.place, CheckResult(.warning, ($0.key.isEmpty ? "" : "\($0.key): ") + $0.text))
-        }
-        if findings.isEmpty {
-            findings.append(Finding(about: "config", name: file.path.display, CheckResult(.ok, "valid")))
-        }
-        let settings = loaded.settings
-        let local = await LocalChecks.all(settings)
-        findings += local.findings
-        for folder in settings.folders where folder.retention.isLimited && !local.silent.contains(folder.watch.name) {
-            findings.append(await retentionFinding(folder, settings.state))
-        }
-        let destinations = CheckedDestinations(settings)
-        findings += await networkFindings(settings, destinations.sites)
-        findings += await destinations.findings()
-        if call.json {
-            try call.printJSON(CheckReport(ok: !findings.contains { $0.verdict == .failed }, checks: findings))
+        let loaded = try await ConfigurationFile(call.arguments, call.console).load()
+        return try call.report(await configurationFindings(loaded, call))
+    }
+}
+
+extension Invocation {
+    /// Prints what was found.
+    ///
+    /// - Returns: The status of the worst.
+    func report(_ findings: [Finding]) throws -> ExitCode {
+        if json {
+            try printJSON(CheckReport(ok: !findings.contains { $0.verdict == .failed }, checks: findings))
         } else {
-            for line in findingLines(findings, call.console) { try call.console.line(line) }
+            for line in findingLines(findings, console) { try console.line(line) }
         }
         let failed = findings.filter { $0.verdict == .failed }
         if failed.contains(where: { $0.about != "destination" }) { return .config }
@@ -54,19 +46,45 @@ extension Verb {
     }
 }
 
+/// The configuration and everything that it names.
+func configurationFindings(_ loaded: LoadedSettings, _ call: Invocation) async -> [Finding] {
+    var findings = loaded.warnings.map {
+        Finding(
+            about: "config", name: $0.place, CheckResult(.warning, ($0.key.isEmpty ? "" : "\($0.key): ") + $0.text))
+    }
+    if findings.isEmpty {
+        let path = ConfigurationFile(call.arguments, call.console).path
+        findings.append(Finding(about: "config", name: path.display, CheckResult(.ok, "valid")))
+    }
+    let settings = loaded.settings
+    let local = await LocalChecks.all(settings)
+    findings += local.findings
+    for folder in settings.folders where folder.retention.isLimited && !local.silent.contains(folder.watch.name) {
+        findings.append(await retentionFinding(folder, settings.state))
+    }
+    let destinations = CheckedDestinations(settings)
+    findings += await busyFindings(settings)
+    findings += await networkFindings(settings, destinations.sites)
+    return findings + (await destinations.findings())
+}
+
 /// One thing that was looked at.
 struct Finding: Codable, Sendable, Hashable {
-    /// `config`, `folder`, `staging`, `state`, `control`, `network`, `destination`.
+    /// `config`, `folder`, `staging`, `state`, `control`, `busy`, `network`, `destination`; with `doctor` also `kernel`, `mount`,
+    /// `rights`, `clock`, `power`, `secret`, `daemon`.
     let about: String
     let name: String
     let verdict: CheckResult.Verdict
     let detail: String
+    /// What a destination said of its room.
+    let space: SpaceView?
 
     init(about: String, name: String, _ result: CheckResult) {
         self.about = about
         self.name = name
         verdict = result.verdict
         detail = result.detail
+        space = result.space.map { SpaceView($0, askedAt: nil) }
     }
 }
 

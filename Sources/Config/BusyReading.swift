@@ -1,0 +1,50 @@
+internal import Core
+
+/// Reads `busy`, wherever it may stand.
+extension SettingsReading {
+    private static let forms = "`{file: /run/camera/recording}` or `{command: [/usr/local/bin/is-recording]}`"
+
+    func busy(_ fields: Fields) -> BusyRule? {
+        guard let node = fields.node("busy") else { return nil }
+        guard case .mapping = node.content else {
+            fields.error("takes \(Self.forms), not \(node.kindName)", "busy")
+            return nil
+        }
+        let busy = fields.fields("busy", .busy)
+        let every = busy.take("every", as: .duration(.seconds(1) ... .seconds(3600)))
+        let timeout = busy.take("timeout", as: .duration(.milliseconds(100) ... .seconds(60)))
+        guard busy.has("file") != busy.has("command") else {
+            let both = busy.has("file")
+            fields.error(
+                both
+                    ? "names a file and a command; keep one of the two, and put the other under another place's `busy`"
+                    : "names neither a file nor a command; write \(Self.forms)", "busy")
+            return nil
+        }
+        if busy.has("file") {
+            for key in ["every", "timeout"] where busy.has(key) {
+                busy.error("belongs to `command`; a file is watched, and needs no time", key)
+            }
+            return busy.take("file", as: .path).map { BusyRule(.file($0.value)) }
+        }
+        guard let words = command(busy) else { return nil }
+        return BusyRule(.command(words), every: every?.value ?? .seconds(30), timeout: timeout?.value ?? .seconds(10))
+    }
+
+    private func command(_ fields: Fields) -> [String]? {
+        guard let words = fields.list("command", as: .text), let program = words.first else {
+            if case .list(let items)? = fields.node("command")?.content, items.isEmpty {
+                fields.error("takes a program and its arguments, like `[/usr/local/bin/is-recording]`", "command")
+            }
+            return nil
+        }
+        guard program.value.hasPrefix("/") else {
+            fields.error("takes the program by its absolute path; no shell looks for it", "command", at: program.place)
+            return nil
+        }
+        if let trouble = disk.troubleRunning(FilePath(program.value)) {
+            fields.warning(trouble + "; until it can be, it counts as busy", "command", at: program.place)
+        }
+        return words.map(\.value)
+    }
+}

@@ -1,0 +1,56 @@
+internal import Core
+internal import Linux
+internal import Store
+
+// What a person changes: settings, pauses, and what is tried again at once.
+
+extension Dispatcher {
+    /// A person says that it works again: what waits for a destination is tried at once.
+    ///
+    /// - Parameter names: `nil` for every destination.
+    func reconsider(_ names: Set<String>? = nil) async throws {
+        for name in house.destinations.keys where names?.contains(name) ?? true {
+            health[name]?.reconsider(monotonic: house.clocks.monotonic())
+            rooms[name]?.changed()
+            try await house.store.forgetWaits(for: name)
+        }
+        house.dispatchBell.ring()
+    }
+
+    /// Puts other settings in force. Transfers to destinations in `changed` are stopped and go on by themselves, to what
+    /// the destination is now; no other is touched. What was wrong with these destinations is forgotten, and one whose
+    /// credential was refused is tried again: it may be a new one.
+    func take(_ setup: Setup, changed: Set<String>) async {
+        await learnBusy(setup.settings)
+        house.replace(setup)
+        expiryLook = nil
+        stops += 1
+        for transfer in transfers.values where changed.contains(transfer.destination) {
+            transfer.task.cancel()
+            for id in transfer.folders.keys { strikes[id] = nil }
+        }
+        for name in changed {
+            changes[name, default: 0] += 1
+            health[name] = nil
+            rooms[name] = nil
+            roomLooks[name]?.cancel()
+        }
+        rooms = rooms.filter { house.destinations[$0.key] != nil }
+        let refused = health.filter { $0.value.trouble?.kind == .auth }.map(\.key)
+        for name in refused { health[name]?.reconsider(monotonic: house.clocks.monotonic()) }
+        house.ledger.take(setup.settings)
+        await lookAtNetwork()
+        for name in changed.union(refused) {
+            do { try await house.store.forgetWaits(for: name) } catch {
+                house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])
+            }
+        }
+        house.dispatchBell.ring()
+    }
+
+    /// Reads the pauses again: a person changed them.
+    func reloadPauses() async throws {
+        pauses = try await house.store.pauses()
+        for bell in [house.dispatchBell, house.removalBell] { bell.ring() }
+    }
+}

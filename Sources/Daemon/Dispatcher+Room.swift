@@ -1,0 +1,98 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+// How much room destinations say they have, and what waits for it.
+
+extension Dispatcher {
+    /// Asks how much room there is, where that is due before anything more is sent there.
+    ///
+    /// - Returns: Whether to wait for the answer, which rings the bell.
+    func asksForRoom(_ name: String, _ destination: any Destination) -> Bool {
+        guard destination.tellsSpace else { return false }
+        if roomLooks[name] != nil { return true }
+        // What does not answer is tried with an upload, which says what is wrong.
+        if let trouble = health[name]?.trouble, trouble.kind != .quota { return false }
+        guard rooms[name, default: RemoteRoom()].isDue(at: house.clocks.monotonic()), let lane = lane(to: name) else {
+            return false
+        }
+        let change = changes[name]
+        roomLooks[name] = Task {
+            let space = await Lane.$current.withValue(lane) { await self.space(of: destination, name) }
+            await self.close(lane)
+            self.roomLooks[name] = nil
+            if !Task.isCancelled, self.changes[name] == change { self.told(space, by: name) }
+            self.house.dispatchBell.ring()
+        }
+        return true
+    }
+
+    /// - Returns: `nil` when it says nothing, or cannot be asked: then it is not asked for a while, and tried as if there were
+    ///   room.
+    private nonisolated func space(of destination: any Destination, _ name: String) async -> RemoteSpace? {
+        do { return try await destination.space() } catch {
+            house.log.debug("its room is not known", ["destination": name, "reason": error.failure.message])
+            return nil
+        }
+    }
+
+    private func close(_ lane: Lane) async {
+        guard let account = lane.account else { return }
+        do { try await house.ledger.close(account) } catch let error as StoreError { house.stateFailed(error) } catch {
+            house.log.debug("what a question cost is not settled", ["reason": "\(error)"])
+        }
+    }
+
+    private func told(_ space: RemoteSpace?, by name: String) {
+        let underWay = transfers.values.filter { $0.destination == name }.flatMap(\.folders.keys).map { id in
+            house.live[id].map { $0.size - $0.acked } ?? 0
+        }
+        let retry = house.settings(ofDestination: name)?.policy.retry ?? house.settings.policy.retry
+        rooms[name, default: RemoteRoom()].told(
+            space, underWay: underWay, now: house.clocks.wall(), monotonic: house.clocks.monotonic(),
+            lasting: DestinationHealth.patience(retry).first)
+    }
+
+    /// Keeps which upload is next but for the room at the destination, and says so once for all of them.
+    func noteWhatWaitsForRoom(_ name: String, from folders: Set<String>) async throws {
+        guard let room = rooms[name] else { return }
+        var next: RemoteRoom.Waiting?
+        if let left = room.left {
+            next = try await house.store.first(waitingFor: name, lacking: left, from: { folders.contains($0) }).map {
+                RemoteRoom.Waiting(
+                    id: $0.upload.id, name: $0.asset.path.name.display, missing: $0.upload.missing,
+                    since: house.clocks.wall())
+            }
+        }
+        rooms[name]?.waits(next)
+        if room.waiting == nil, let next, let hold = roomHold(of: name) {
+            house.log.notice(
+                "waits for room at its destination",
+                [
+                    "id": next.id, "destination": name, "hold": hold.kind.rawValue, "reason": hold.text,
+                    "until": hold.until?.description,
+                ])
+        } else if room.waiting != nil, next == nil {
+            house.log.notice("nothing waits for room any more", ["destination": name])
+        }
+    }
+
+    /// What holds the next upload there; smaller ones go.
+    func roomHold(of destination: String) -> Hold? {
+        guard let room = rooms[destination], let next = room.waiting else { return nil }
+        return room.hold(at: destination, missing: next.missing, name: next.name)
+    }
+
+    /// What holds an upload that lacks `missing` bytes there.
+    func roomHold(of destination: String, missing: Int64, name: String) -> Hold? {
+        rooms[destination]?.hold(at: destination, missing: missing, name: name)
+    }
+
+    /// Something was removed there.
+    func madeRoom(at destination: String) {
+        guard rooms[destination] != nil || health[destination]?.trouble?.kind == .quota else { return }
+        rooms[destination]?.changed()
+        house.dispatchBell.ring()
+    }
+}

@@ -1,0 +1,72 @@
+package import Core
+internal import Glibc
+internal import Synchronization
+
+/// Tells when something may have come to stand under a path, or may be gone from there (inotify(7)).
+///
+/// Each folder on the way is watched for the next name alone, as far as the way exists: so it does not matter what of it
+/// appears, moves or goes. One thread, which sleeps in the kernel until there is something to tell; it ends with
+/// ``stop()``, or with this object.
+package final class FileNews: Sendable {
+    private final class Wish: Sendable {
+        struct State {
+            var paths: Set<FilePath> = []
+            var isNew = false
+            var isOver = false
+            var unheard: [FilePath: String] = [:]
+        }
+
+        let bell: Bell
+        let state = Mutex(State())
+
+        init() throws(SystemError) { bell = try Bell() }
+
+        func change(_ body: (inout State) -> Void) {
+            state.withLock { body(&$0) }
+            bell.ring()
+        }
+    }
+
+    private let wish: Wish
+
+    /// - Parameters:
+    ///   - limit: The most watches to take; one more is refused as if the kernel's own limit were reached.
+    ///   - tell: Called on the thread of the news: when the paths of ``watch(_:)`` are watched, and whenever it is worth looking
+    ///     at them again. It must not wait.
+    package init(limit: Int = .max, _ tell: @escaping @Sendable () -> Void) throws(SystemError) {
+        let wish = try Wish()
+        self.wish = wish
+        try startThread("file-news") {
+            let listener = PathListener(limit: limit)
+            while true {
+                let (paths, isOver) = wish.state.withLock { state in
+                    defer { state.isNew = false }
+                    return (state.isNew ? state.paths : nil, state.isOver)
+                }
+                if isOver { return }
+                if let paths { listener.paths = paths }
+                if paths != nil || listener.hasNews || listener.mountsChanged {
+                    let before = (listener.awaited, wish.state.withLock { $0.unheard })
+                    // Most mounts are none of ours: then the same folders are watched as before.
+                    let isTold = paths != nil || listener.hasNews
+                    let unheard = listener.watch()
+                    wish.state.withLock { $0.unheard = unheard }
+                    if isTold || before != (listener.awaited, unheard) { tell() }
+                }
+                listener.hear(wish.bell.wait(or: listener.waited, longest: nil).prefix(2))
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    /// Takes these paths in place of those of before. Absolute, without `..`.
+    package func watch(_ paths: Set<FilePath>) { wish.change { ($0.paths, $0.isNew) = (paths, true) } }
+
+    /// The paths that nothing is heard of, each with the reason: a file system that tells no events or may not answer, a limit,
+    /// a right.
+    package var unheard: [FilePath: String] { wish.state.withLock { $0.unheard } }
+
+    /// Ends the thread. What it is telling at this moment is told to the end.
+    package func stop() { wish.change { $0.isOver = true } }
+}

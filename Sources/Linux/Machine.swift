@@ -1,0 +1,44 @@
+internal import CLinux
+internal import Core
+internal import Glibc
+
+/// What the kernel says of itself and of this process's rights.
+package enum Machine {
+    /// As uname(2) has it: `6.12.43`.
+    package static var kernel: String {
+        var names = utsname()
+        // Cannot fail: the address is ours.
+        uname(&names)
+        return withUnsafeBytes(of: &names.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+
+    /// A right that root has and others may be given (capabilities(7)), by its bit.
+    package enum Capability: UInt64, Sendable {
+        case ptrace = 19
+        case lease = 28
+    }
+
+    /// Whether this process has it; `nil` where `/proc` does not say.
+    package static func has(_ capability: Capability) -> Bool? {
+        guard let status = try? Files.read("/proc/self/status", limit: 64 << 10) else { return nil }
+        for line in String(decoding: status, as: UTF8.self).split(separator: "\n") where line.hasPrefix("CapEff:") {
+            let digits = line.dropFirst("CapEff:".count).drop { $0 == "\t" || $0 == " " }
+            return UInt64(digits, radix: 16).map { $0 & (1 << capability.rawValue) != 0 }
+        }
+        return nil
+    }
+
+    /// The user with whose rights this process works (geteuid(2)).
+    package static var user: String {
+        let number = geteuid()
+        return Accounts.name(of: number) ?? "\(number)"
+    }
+
+    /// How many descriptors a process may have (getrlimit(2), `RLIMIT_NOFILE`), now and when it asks for more.
+    package static var openFileLimit: (now: UInt64, most: UInt64) {
+        var limit = rlimit()
+        // Cannot fail: the address is ours.
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return (UInt64(limit.rlim_cur), UInt64(limit.rlim_max))
+    }
+}

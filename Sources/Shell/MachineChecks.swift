@@ -1,0 +1,244 @@
+internal import Config
+internal import Control
+internal import Core
+internal import Credentials
+internal import Daemon
+internal import Linux
+internal import Transport
+internal import Watch
+
+/// What `doctor` looks at besides what `check` does: the machine, its limits, and this process's rights.
+enum MachineChecks {
+    static func all(_ settings: Settings) async -> [Finding] {
+        var findings = [
+            Finding(about: "kernel", name: "release", CheckResult(.ok, "Linux \(Machine.kernel)")), openFiles(settings),
+        ]
+        findings += await watches(settings)
+        findings.append(rights(settings))
+        findings.append(clock())
+        findings.append(await managers())
+        findings.append(power(settings))
+        findings += await credentials(settings)
+        findings.append(await daemon(settings))
+        return findings
+    }
+
+    // MARK: Limits
+
+    /// Descriptors that a transfer may have open: the staged file, its socket, and the target's files.
+    private static let filesOfTransfer: UInt64 = 8
+    /// What is open whether anything goes or not.
+    private static let filesAtRest: UInt64 = 128
+
+    private static func openFiles(_ settings: Settings) -> Finding {
+        let limit = Machine.openFileLimit
+        let need = filesAtRest + filesOfTransfer * UInt64(max(0, settings.policy.total))
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
+            Finding(about: "kernel", name: "open files", CheckResult(verdict, text))
+        }
+        let shown = limit.now == UInt64.max ? "any number of" : "\(limit.now)"
+        if limit.now < need {
+            return finding(
+                .warning,
+                "\(shown) open files are allowed, and \(settings.policy.total) transfers may need \(need): raise it with "
+                    + "`ulimit -n \(need)`, under systemd LimitNOFILE=\(need), or set a smaller policy.concurrency.total"
+            )
+        }
+        return finding(.ok, "\(shown) are allowed, \(need) are enough")
+    }
+
+    /// Directories that are counted; whoever has more needs no exact number.
+    private static let mostCounted = 1_000_000
+
+    private static func watches(_ settings: Settings) async -> [Finding] {
+        var findings: [Finding] = []
+        var directories = 0
+        var isCut = false
+        for folder in settings.folders {
+            let rule = folder.watch
+            let need: FolderSurvey.Need
+            do {
+                need = try await SlowDisk(patience: .seconds(20)).run { _ in
+                    try FolderSurvey.need(of: rule, atMost: mostCounted)
+                }
+            } catch {
+                // `folder` tells of what is not there, or not to be read.
+                continue
+            }
+            directories += need.directories
+            isCut = isCut || need.isCut
+            if need.isPolled {
+                findings.append(
+                    Finding(
+                        about: "mount", name: rule.name,
+                        CheckResult(
+                            .ok,
+                            "\(rule.path.display) is on a file system that does not tell of all changes: it is looked "
+                                + "through from time to time, and new files are seen later")))
+            }
+        }
+        let limit = Inotify.watchLimit
+        let counted = "\(directories)\(isCut ? " or more" : "") director\(directories == 1 ? "y wants" : "ies want")"
+        if let most = Int(limit), most < directories + directories / 10 {
+            let wanted = max(524_288, directories * 2)
+            findings.append(
+                Finding(
+                    about: "kernel", name: "watches",
+                    CheckResult(
+                        .warning,
+                        "fs.inotify.max_user_watches is \(most), shared by all programs of a user, and \(counted) "
+                            + "a watch: those without one are looked through from time to time; raise it with `sysctl -w "
+                            + "fs.inotify.max_user_watches=\(wanted)`, for good in /etc/sysctl.d/sluice.conf")))
+        } else {
+            findings.append(
+                Finding(
+                    about: "kernel", name: "watches",
+                    CheckResult(.ok, "\(limit) are allowed, \(counted) one; \(Inotify.instanceLimit) instances")))
+        }
+        return findings
+    }
+
+    // MARK: Rights and time
+
+    /// Whether it can be seen that somebody still writes a file.
+    private static func rights(_ settings: Settings) -> Finding {
+        let asks = Set(settings.folders.map(\.watch.writers))
+        let user = "as \(Machine.user)"
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
+            Finding(about: "rights", name: "writers", CheckResult(verdict, text))
+        }
+        if asks == [.skip] { return finding(.ok, "\(user); nobody asks who writes (settle.writers: skip)") }
+        guard let lease = Machine.has(.lease), let ptrace = Machine.has(.ptrace) else {
+            return finding(.warning, "\(user); /proc does not say what this process may: mount it")
+        }
+        if asks.contains(.proc), !ptrace {
+            return finding(
+                .warning,
+                "\(user), without CAP_SYS_PTRACE: settle.writers: proc does not see writers of other users, and their files "
+                    + "wait for the longer quiet time; set writers: lease, or give it by AmbientCapabilities=CAP_SYS_PTRACE "
+                    + "in the unit")
+        }
+        if asks.contains(.lease), !lease {
+            return finding(
+                .ok,
+                "\(user), without CAP_LEASE: files that belong to other users wait for the longer quiet time; "
+                    + "AmbientCapabilities=CAP_LEASE in the unit would spare them that")
+        }
+        return finding(.ok, "\(user), who may ask for every file whether somebody writes it")
+    }
+
+    private static func clock() -> Finding {
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
+            Finding(about: "clock", name: "system", CheckResult(verdict, text))
+        }
+        let clocks = SystemClocks()
+        var trust = ClockTrust(oldest: Zone.utc.start(of: sluiceIsYoungerThan))
+        let now = clocks.together()
+        if let trouble = trust.look(wall: now.wall, monotonic: now.monotonic, isSynchronised: clocks.isSynchronised) {
+            return finding(
+                .warning,
+                "\(trouble.text); what depends on the time waits: `timedatectl set-ntp true`, or set it by hand")
+        }
+        guard clocks.isSynchronised == true else {
+            return finding(
+                .ok,
+                "\(now.wall); nothing says whether it is kept right: systemd-timesyncd, chrony or ntpd would do so")
+        }
+        return finding(.ok, "\(now.wall), kept right")
+    }
+
+    // MARK: Network and power
+
+    private static func managers() async -> Finding {
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
+            Finding(about: "network", name: "managers", CheckResult(verdict, text))
+        }
+        do {
+            let report = try await NetworkSurvey.managers()
+            if let trouble = report.trouble {
+                return finding(
+                    .ok,
+                    "neither NetworkManager nor ModemManager is asked: \(trouble); rules and the kind of interface decide"
+                )
+            }
+            let there = [
+                report.networkManager.isRunning ? "NetworkManager" : nil,
+                report.modemManager.isRunning ? "ModemManager" : nil,
+            ].compactMap { $0 }
+            return finding(
+                .ok,
+                there.isEmpty
+                    ? "neither NetworkManager nor ModemManager runs: rules and the kind of interface decide"
+                    : there.joined(separator: " and ") + " answer\(there.count == 1 ? "s" : "")")
+        } catch { return finding(.warning, "NetworkManager cannot be asked: \(error)") }
+    }
+
+    private static func power(_ settings: Settings) -> Finding {
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
+            Finding(about: "power", name: "supply", CheckResult(verdict, text))
+        }
+        do {
+            guard let power = Power(try PowerSupplies().all(), at: SystemClocks().wall()) else {
+                return finding(.ok, "no battery: on_battery and min_battery hold nothing")
+            }
+            return finding(
+                .ok,
+                (power.isOnBattery ? "runs on its battery" : "is fed from outside")
+                    + (power.percent.map { ", which is at \($0) %" } ?? ""))
+        } catch {
+            return finding(
+                settings.allRules.contains(where: \.dependsOnPower) ? .warning : .ok,
+                "what the machine runs on is not known: \(error)")
+        }
+    }
+
+    // MARK: Credentials and the daemon
+
+    private static func credentials(_ settings: Settings) async -> [Finding] {
+        let reader = SecretReader()
+        var findings: [Finding] = []
+        for destination in settings.destinations {
+            for (key, value) in destination.values.sorted(by: { $0.key < $1.key }) {
+                let sources: [SecretSource] =
+                    switch value {
+                    case .secret(let source): [source]
+                    case .map(let map): map.sorted { $0.key < $1.key }.map(\.value)
+                    default: []
+                    }
+                for source in sources {
+                    let result: CheckResult
+                    do {
+                        _ = try await reader.read(source)
+                        result = CheckResult(.ok, "\(key) can be read")
+                    } catch { result = CheckResult(.failed, "\(key): \(error)") }
+                    findings.append(Finding(about: "secret", name: destination.name, result))
+                }
+            }
+        }
+        return findings
+    }
+
+    private static func daemon(_ settings: Settings) async -> Finding {
+        let socket = settings.control.socket
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
+            Finding(about: "daemon", name: socket.display, CheckResult(verdict, text))
+        }
+        let transport = Transport()
+        let result: Finding
+        do {
+            let status = try await ControlClient(socket: socket, transport: transport).status()
+            let unwatched = status.folders.reduce(0) { $0 + $1.unwatched }
+            let troubles = status.warnings.count + (unwatched > 0 ? 1 : 0)
+            result = finding(
+                troubles == 0 ? .ok : .warning,
+                "runs since \(status.startedAt), pid \(status.pid)"
+                    + (status.overflows > 0
+                        ? "; the kernel lost events \(status.overflows) times: `sysctl -w fs.inotify.max_queued_events=65536` "
+                            + "makes that rarer" : "")
+                    + (troubles == 0
+                        ? "" : "; `sluice status` shows \(troubles == 1 ? "a warning" : "\(troubles) warnings")"))
+        } catch { result = finding(.ok, "\(error)") }
+        await transport.stop()
+        return result
+    }
+}

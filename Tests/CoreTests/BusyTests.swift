@@ -1,0 +1,84 @@
+import Testing
+
+@testable import Core
+
+@Suite("Busy")
+struct BusyTests {
+    private static let now = WallTime(milliseconds: 1_795_161_600_000)
+    private static let since = now.advanced(by: .seconds(-60))
+    private static let file = BusySource.file("/run/recording")
+    private static let command = BusySource.command(["/bin/is-recording", "--token", "secret"])
+
+    private func holds(
+        _ words: [BusySource: BusyWord.Answer], everywhere: BusySource? = nil, remote: BusySource? = nil,
+        folder: BusySource? = nil, excusing excused: Set<Excuse> = []
+    ) -> [Hold] {
+        func rules(_ source: BusySource?) -> PolicyRules { PolicyRules(busy: source.map { BusyRule($0) }) }
+        let world = Admission.World(
+            now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil,
+            busy: words.mapValues { BusyWord($0, since: Self.since) })
+        return Admission(total: 3, rules: rules(everywhere)).holds(
+            for: Admission.Remote(
+                name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(), rules: rules(remote)),
+            from: Admission.Origin(name: "cam", rules: rules(folder), excused: excused), in: world)
+    }
+
+    @Test("each of the three places holds alone, and says who is busy, since when, and where that is asked")
+    func places() {
+        let words = [Self.file: BusyWord.Answer.busy, Self.command: .free]
+        #expect(
+            holds(words, everywhere: Self.file) == [
+                Hold(.busy, since: Self.since, text: "`/run/recording` is there: `busy` of policy")
+            ])
+        #expect(
+            holds(words, everywhere: Self.command, remote: Self.file, folder: Self.command).map(\.text) == [
+                "`/run/recording` is there: `busy` of destinations.nas"
+            ])
+        #expect(
+            holds([Self.file: .free, Self.command: .busy], everywhere: Self.file, folder: Self.command).map(\.text) == [
+                "`/bin/is-recording` says that it is busy: `busy` of folder cam"
+            ])
+        #expect(holds([Self.file: .free, Self.command: .free], everywhere: Self.file, folder: Self.command).isEmpty)
+    }
+
+    @Test("who says neither counts as busy, with what it did and what to do; who was not asked holds as well")
+    func unknown() {
+        let broken = BusyWord.Answer.unknown(problem: "ended with exit status 3", remedy: "run it by hand")
+        let held = holds([Self.command: broken], remote: Self.command)
+        #expect(
+            held.map(\.text) == [
+                "`/bin/is-recording` ended with exit status 3, which counts as busy; run it by hand: "
+                    + "`busy` of destinations.nas"
+            ])
+        #expect(held.map(\.kind) == [.busy])
+        #expect(
+            holds([:], everywhere: Self.file, folder: Self.command).map(\.text) == [
+                "`/run/recording` was not looked at yet: `busy` of policy",
+                "`/bin/is-recording` has not answered yet: `busy` of folder cam",
+            ])
+    }
+
+    @Test("no exception of a person's lets anything off, and nothing is held where nobody asks")
+    func excuses() {
+        let busy = [Self.file: BusyWord.Answer.busy]
+        #expect(holds(busy, everywhere: Self.file, excusing: [.window, .quota, .metered]).count == 1)
+        #expect(holds(busy).isEmpty)
+    }
+
+    @Test("forbids every byte: removals at a destination as well, unless the folder alone is asked")
+    func bans() {
+        let world = Admission.World(
+            now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil,
+            busy: [Self.file: BusyWord(.busy, since: Self.since)])
+        let remote = Admission.Remote(
+            name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(),
+            rules: PolicyRules(busy: BusyRule(Self.file)))
+        let admission = Admission(total: 3)
+        #expect(admission.bans(on: remote, in: world).map(\.kind) == [.busy])
+        #expect(admission.verdict(for: remote, in: world) == .wait(admission.bans(on: remote, in: world)))
+        let folder = Admission.Origin(name: "cam", rules: PolicyRules(busy: BusyRule(Self.file)))
+        #expect(admission.bans(on: folder, in: world).map(\.kind) == [.busy])
+        // Only an event ends it: no time of the policy does.
+        #expect(admission.nextChange([remote], [folder], in: world) == nil)
+    }
+}

@@ -1,0 +1,333 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("What is known of the sources of `busy`")
+struct BusyBookTests {
+    private let command = BusySource.command(["/bin/ask"])
+    private let file = BusySource.file("/run/recording")
+    private let wall = WallTime(milliseconds: 1_795_161_600_000)
+
+    private func at(_ seconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: seconds * 1_000_000_000) }
+
+    private func book(_ sources: BusySource...) -> BusyBook {
+        var book = BusyBook()
+        book.add(sources.map { PolicyRules(busy: BusyRule($0)) })
+        return book
+    }
+
+    @Test("a command is asked only while something waits for its word, every 30 s, and never twice at once")
+    func rhythm() {
+        var book = book(command)
+        #expect(book.due([], at: at(0)).isEmpty)
+        #expect(book.nextLook(at: at(0)) == nil)
+        #expect(book.due([command], at: at(1)) == [command: .seconds(10)])
+        #expect(book.isAsking)
+        // It hangs.
+        #expect(book.due([command], at: at(40)).isEmpty)
+        #expect(book.nextLook(at: at(40)) == nil)
+        _ = book.heard(.busy, of: command, asked: at(1), at: wall)
+        #expect(book.words(at: at(5))[command]?.answer == .busy)
+        #expect(book.due([command], at: at(5)).isEmpty)
+        #expect(book.nextLook(at: at(5)) == .seconds(26))
+        #expect(book.due([command], at: at(31)) == [command: .seconds(10)])
+        // Until the answer comes it is as busy as it was.
+        #expect(book.words(at: at(35))[command]?.answer == .busy)
+        _ = book.heard(.free, of: command, asked: at(31), at: wall)
+        #expect(book.due([], at: at(40)).isEmpty)
+        #expect(book.nextLook(at: at(40)) == nil)
+    }
+
+    @Test("what a command has said counts for nothing later, when something waits anew")
+    func old() {
+        var book = book(command)
+        _ = book.due([command], at: at(0))
+        _ = book.heard(.free, of: command, asked: at(0), at: wall)
+        _ = book.due([], at: at(10))
+        #expect(book.words(at: at(29))[command]?.isFree == true)
+        #expect(book.words(at: at(30))[command] == nil)
+        #expect(book.due([command], at: at(45)) == [command: .seconds(10)])
+        // The answer of before is not the answer of now.
+        #expect(book.words(at: at(45))[command] == nil)
+        let later = wall.advanced(by: .seconds(45))
+        let (change, _) = book.heard(.free, of: command, asked: at(45), at: later)
+        #expect(change == .none)
+        #expect(book.words(at: at(46))[command] == BusyWord(.free, since: later))
+    }
+
+    @Test("a file of which the kernel tells is looked at once and then when something happened; nothing is scheduled")
+    func files() {
+        var book = book(file)
+        #expect(!book.hasPolled)
+        #expect(book.words(at: at(0)).isEmpty)
+        #expect(book.due([], at: at(0)).keys.contains(file))
+        // Something happens while somebody looks: he looks again.
+        #expect(book.filesChanged(unheard: [:]).ask.isEmpty)
+        #expect(book.heard(.free, of: file, asked: at(0), at: wall).again != nil)
+        #expect(
+            book.heard(.busy, of: file, asked: at(0), at: wall) == (.another(before: BusyWord(.free, since: wall)), nil)
+        )
+        #expect(book.due([file], at: at(100_000)).isEmpty)
+        #expect(book.nextLook(at: at(100_000)) == nil)
+        #expect(book.words(at: at(100_000))[file]?.answer == .busy)
+        #expect(book.filesChanged(unheard: [:]).ask.keys.contains(file))
+    }
+
+    @Test("a file of which nobody tells is asked as a command is, and that is said once")
+    func silent() {
+        var book = book(file)
+        _ = book.due([], at: at(0))
+        _ = book.heard(.free, of: file, asked: at(0), at: wall)
+        #expect(book.filesChanged(unheard: ["/run/recording": "no watches"]).news == ["/run/recording": "no watches"])
+        _ = book.heard(.free, of: file, asked: at(1), at: wall)
+        #expect(book.filesChanged(unheard: ["/run/recording": "no watches"]).news.isEmpty)
+        _ = book.heard(.free, of: file, asked: at(1), at: wall)
+        #expect(book.hasPolled)
+        #expect(book.due([], at: at(60)).isEmpty)
+        #expect(book.words(at: at(60))[file] == nil)
+        #expect(book.due([file], at: at(60)).keys.contains(file))
+        _ = book.heard(.free, of: file, asked: at(60), at: wall)
+        #expect(book.nextLook(at: at(70)) == .seconds(20))
+    }
+
+    @Test("a file that could not be looked at is looked at again, though nothing is told of it")
+    func unreadable() {
+        var book = book(file)
+        _ = book.due([], at: at(0))
+        _ = book.heard(.unknown(problem: "is hidden", remedy: "show it"), of: file, asked: at(0), at: wall)
+        #expect(book.due([file], at: at(5)).isEmpty)
+        #expect(book.nextLook(at: at(5)) == .seconds(25))
+        #expect(book.due([file], at: at(30)).keys.contains(file))
+        _ = book.heard(.free, of: file, asked: at(30), at: wall)
+        #expect(book.nextLook(at: at(31)) == nil)
+        #expect(book.words(at: at(1_000))[file]?.isFree == true)
+    }
+
+    @Test(
+        "of two places that ask the same command the shorter times count, and a source that nobody names is forgotten")
+    func rules() {
+        var book = BusyBook()
+        book.add([
+            PolicyRules(busy: BusyRule(command, every: .seconds(60), timeout: .seconds(2))),
+            PolicyRules(busy: BusyRule(command, every: .seconds(5), timeout: .seconds(9))),
+        ])
+        #expect(book.due([command], at: at(0)) == [command: .seconds(2)])
+        book.keep([])
+        // One that runs is not started again.
+        #expect(book.isAsking)
+        _ = book.heard(.busy, of: command, asked: at(0), at: wall)
+        #expect(book.nextLook(at: at(0)) == .seconds(5))
+        book.keep([])
+        #expect(book.words(at: at(1)).isEmpty)
+        #expect(book.nextLook(at: at(0)) == nil)
+    }
+}
+
+@Suite("Busy, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+struct BusyDaemonTests {
+    /// A source that says what a test wants, and counts.
+    private final class Camera: Sendable {
+        private let state = Mutex((answer: BusyWord.Answer.free, asked: 0, most: 0, now: 0))
+        var answer: BusyWord.Answer {
+            get { state.withLock { $0.answer } }
+            set { state.withLock { $0.answer = newValue } }
+        }
+        var asked: Int { state.withLock { $0.asked } }
+        /// At the same time.
+        var most: Int { state.withLock { $0.most } }
+        var look: BusyLook {
+            BusyLook { [self] _, _ in
+                state.withLock { state in
+                    state.asked += 1
+                    state.now += 1
+                    state.most = max(state.most, state.now)
+                }
+                await Task.yield()
+                return state.withLock { state in
+                    state.now -= 1
+                    return state.answer
+                }
+            }
+        }
+    }
+
+    private let camera = Camera()
+    private static let command = BusyRule(.command(["/bin/is-recording"]), every: .milliseconds(20))
+
+    private func scene(_ shape: (inout Settings) throws -> Void) async throws -> AgentScene {
+        let scene = try await AgentScene(shape)
+        await scene.agent.dispatcher.ask(camera.look)
+        return scene
+    }
+
+    @Test(
+        "what is under way stops when the camera records, and nothing begins; no attempt is used, and it goes on alone")
+    func pause() async throws {
+        let scene = try await scene { $0.folders[0].policy.rules = PolicyRules(busy: Self.command) }
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a.mp4")
+        try await scene.isRunning(1)
+        camera.answer = .busy
+        try await scene.isRunning(0)
+        try await scene.reach(.queued, [id])
+        let view = try await scene.agent.show(id).upload
+        #expect(view.state == "waiting" && view.holds.map(\.kind) == ["busy"] && view.attempt == 0)
+        let text = "`/bin/is-recording` says that it is busy: `busy` of folder cam"
+        #expect(try await scene.agent.why(id).answers.first?.text == text)
+        #expect(try await scene.agent.status().folders.first?.hold?.text == text)
+        let other = try await scene.add("b.mp4", in: "solo")
+        scene.remote.letGo()
+        try await scene.reach(.completed, [other])
+        #expect(try await scene.state(id) == .queued)
+        // What cannot be known holds as well, and is told as what it is.
+        camera.answer = .unknown(problem: "hangs", remedy: "kick it")
+        try await eventually("it is told") {
+            try await scene.agent.why(id).answers.first?.text
+                == "`/bin/is-recording` hangs, which counts as busy; kick it: `busy` of folder cam"
+        }
+        camera.answer = .free
+        try await scene.reach(.completed, [id])
+        #expect(scene.remote.objects.count == 2)
+        #expect(camera.most == 1)
+        try await scene.stop()
+    }
+
+    @Test("nobody is asked while nothing could go, and nothing is shown for it")
+    func asleep() async throws {
+        let scene = try await scene { settings in
+            settings.policy.rules = PolicyRules(busy: Self.command)
+            settings.folders[1].policy.rules = PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 0)])
+        }
+        let dispatcher = scene.agent.dispatcher
+        let held = try await scene.add("a.mp4", in: "solo")
+        let sent = try await scene.add("b.mp4")
+        try await scene.reach(.completed, [sent])
+        try await eventually("nothing is scheduled") {
+            let isAsking = await dispatcher.busy.isAsking
+            return try await dispatcher.nextDeadline() == nil && !isAsking && scene.agent.house.dispatchBell.isWaiting
+        }
+        let asked = camera.asked
+        #expect(asked > 0)
+        // The word of before counts no more, and is no hold either.
+        try await eventually("its time is over") { await dispatcher.world.busy.isEmpty }
+        #expect(try await scene.agent.show(held).upload.holds.map(\.kind) == ["schedule"])
+        #expect(try await scene.agent.status().destinations.first?.hold == nil)
+        scene.agent.house.dispatchBell.ring()
+        try await eventually("it has looked") { scene.agent.house.dispatchBell.isWaiting }
+        #expect(camera.asked == asked)
+        // When something comes, its word is asked first.
+        camera.answer = .busy
+        let late = try await scene.add("c.mp4")
+        try await eventually("it waits") { try await scene.agent.show(late).upload.holds.map(\.kind) == ["busy"] }
+        #expect(scene.remote.began.count == 1)
+        camera.answer = .free
+        try await scene.reach(.completed, [late])
+        try await scene.stop()
+    }
+
+    @Test("what is to be removed at the destination waits too, with an empty queue, and goes by itself")
+    func removal() async throws {
+        let scene = try await scene { $0.destinations[0].policy.rules = PolicyRules(busy: Self.command) }
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a.mp4")
+        try await eventually("it is made") { scene.remote.objects.count == 1 }
+        camera.answer = .busy
+        try await scene.isRunning(0)
+        _ = try await scene.agent.cancel(Selection(ids: [id]))
+        try await scene.reach(.cancelled, [id])
+        let asked = camera.asked
+        try await eventually("the camera is asked for the removal") { camera.asked > asked + 2 }
+        #expect(scene.remote.objects.count == 1)
+        camera.answer = .free
+        try await eventually("it is removed") { scene.remote.objects.isEmpty }
+        try await eventually("nobody asks any more") { try await scene.agent.dispatcher.nextDeadline() == nil }
+        try await scene.stop()
+    }
+
+    @Test("a file holds from the moment in which it appears; an idle daemon schedules no look for it")
+    func file() async throws {
+        let folder = TemporaryFolder()
+        let mark = folder.path.appending("run/recording")
+        let scene = try await AgentScene { $0.policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
+        let dispatcher = scene.agent.dispatcher
+        try await eventually("it was looked at") { await dispatcher.world.busy[.file(mark)]?.isFree == true }
+        #expect(try await dispatcher.nextDeadline() == nil)
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a.mp4")
+        try await scene.isRunning(1)
+        try folder.write("run/recording", [])
+        try await scene.isRunning(0)
+        let text = "`\(mark.display)` is there: `busy` of policy"
+        try await eventually("it is told") { try await scene.agent.why(id).answers.first?.text == text }
+        #expect(try await dispatcher.nextDeadline() == nil)
+        scene.remote.letGo()
+        try Files.remove(mark)
+        try await scene.reach(.completed, [id])
+        #expect(scene.remote.objects.count == 1)
+        try await scene.stop()
+    }
+
+    @Test(
+        "a file on a server that is gone counts as busy and keeps nobody else waiting; when the server is given up it goes on",
+        .enabled(if: DeadDisk.isPossible))
+    func deadServer() async throws {
+        let dead = try DeadDisk()
+        let mark = dead.path.appending("recording")
+        let scene = try await AgentScene { $0.folders[0].policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
+        let id = try await scene.add("a.mp4")
+        let other = try await scene.add("b.mp4", in: "solo")
+        try await scene.reach(.completed, [other])
+        try await eventually("it is told") {
+            try await scene.agent.why(id).answers.first?.text
+                == "`\(mark.display)` cannot be looked at, since its disk does not answer, which counts as busy; look at the "
+                + "server that it is on: `busy` of folder cam"
+        }
+        dead.release()
+        try await eventually("it goes", within: .seconds(60)) { try await scene.state(id) == .completed }
+        try await scene.stop()
+    }
+
+    @Test("a reload puts another `busy` in force: what it holds stops, what it does not is left alone")
+    func reload() async throws {
+        let folder = TemporaryFolder()
+        try folder.write("recording", [])
+        let (here, nowhere) = (folder.path.appending("recording"), folder.path.appending("nothing"))
+        let scene = try await AgentScene { _ in }
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a.mp4")
+        try await scene.isRunning(1)
+        scene.written.edit { $0.policy.rules.busy = BusyRule(.file(nowhere)) }
+        #expect(try await scene.agent.reload().applied)
+        #expect(scene.remote.running.count == 1 && scene.remote.began.count == 1)
+        scene.written.edit { $0.policy.rules.busy = BusyRule(.file(here)) }
+        #expect(try await scene.agent.reload().applied)
+        try await scene.isRunning(0)
+        try await eventually("it waits") { try await scene.agent.show(id).upload.holds.map(\.kind) == ["busy"] }
+        scene.remote.letGo()
+        scene.written.edit { $0.policy.rules.busy = nil }
+        #expect(try await scene.agent.reload().applied)
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
+    @Test("a plan takes what is busy as it is, and what was not asked for free")
+    func plan() async throws {
+        let scene = try await scene { $0.folders[0].policy.rules = PolicyRules(busy: Self.command) }
+        camera.answer = .busy
+        let id = try await scene.add("a.mp4")
+        let text = "`/bin/is-recording` says that it is busy: `busy` of folder cam"
+        try await eventually("it waits") { try await scene.agent.why(id).answers.first?.text == text }
+        let planned = await scene.agent.dispatcher.plannedWorld
+        #expect(planned.busy[Self.command.source]?.answer == .busy)
+        camera.answer = .free
+        try await scene.reach(.completed, [id])
+        try await eventually("its word is over") { await scene.agent.dispatcher.world.busy.isEmpty }
+        #expect(await scene.agent.dispatcher.plannedWorld.busy[Self.command.source]?.isFree == true)
+        try await scene.stop()
+    }
+}

@@ -1,0 +1,53 @@
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+/// How often policy is asked.
+@Suite("Questions to the policy", .timeLimit(.minutes(Patience.minutes(2))))
+struct EvaluationTests {
+    @Test("fifty classes that wait cost fifty questions a look, however many uploads they have; empty ones cost none")
+    func classes() async throws {
+        let clocks = try Times.clocks(12)
+        let scene = try await AgentScene(clocks: clocks) { settings in
+            let template = settings.folders[0]
+            settings.folders = try (0..<60).map { number in
+                var folder = template
+                folder.watch.name = "f\(number)"
+                folder.watch.path = settings.state.parent.appending(FilePath("f\(number)"))
+                try Files.makeFolders(folder.watch.path)
+                // Some wait for a word of their own, the others for everybody's.
+                folder.policy.rules = number % 2 == 0 ? Times.night : PolicyRules()
+                return folder
+            }
+            settings.policy.rules = PolicyRules(windows: [Window(from: 21 * 60, to: 7 * 60)])
+        }
+        var ids: [String] = []
+        for round in 0..<4 {
+            for number in 0..<50 { ids.append(try await scene.add("\(round).mp4", in: "f\(number)")) }
+            try await scene.reach(.queued, ids)
+            #expect(try await questions(scene) == 50)
+        }
+        #expect(scene.remote.began.isEmpty)
+        // What waits for the earliest change is asked then, and not before.
+        scene.goOn(clocks, to: try Times.local(22))
+        try await scene.reach(.completed, ids)
+        #expect(try await questions(scene) == 0)
+        try await scene.stop()
+    }
+
+    /// Those of one look.
+    private func questions(_ scene: AgentScene) async throws -> Int {
+        let (dispatcher, bell) = (scene.agent.dispatcher, scene.agent.house.dispatchBell)
+        try await eventually("the dispatcher waits") { bell.isWaiting }
+        let before = await dispatcher.evaluations
+        let looks = await dispatcher.looks
+        bell.ring()
+        try await eventually("it has looked again") { await dispatcher.looks > looks && bell.isWaiting }
+        return (await dispatcher.evaluations - before) / (await dispatcher.looks - looks)
+    }
+}

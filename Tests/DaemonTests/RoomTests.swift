@@ -1,0 +1,160 @@
+import Config
+import Core
+import Destinations
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("Room at destinations", .timeLimit(.minutes(Patience.minutes(1))))
+struct RoomTests {
+    /// Long waits, so that only what a test does makes anything go.
+    private func scene(_ space: RemoteSpace?, retry: Duration = .seconds(600)) async throws -> AgentScene {
+        let scene = try await AgentScene(retry: retry)
+        scene.remote.tell(space)
+        return scene
+    }
+
+    private func hold(_ scene: AgentScene, _ id: String) async throws -> HoldView? {
+        try await scene.agent.show(id).upload.holds.first
+    }
+
+    @Test("what does not fit waits and says why, and what fits goes")
+    func passed() async throws {
+        let scene = try await scene(RemoteSpace(free: 1000))
+        let large = try await scene.add("large.mp4", size: 5000)
+        let small = try await scene.add("small.mp4", size: 400)
+        try await scene.reach(.completed, [small])
+        let hold = try #require(try await self.hold(scene, large))
+        #expect(hold.kind == "quota")
+        #expect(hold.text.contains("1.0 kB free at nas"), "\(hold.text)")
+        #expect(hold.text.contains("large.mp4 needs 5.0 kB"), "\(hold.text)")
+        #expect(hold.until != nil)
+        #expect(scene.remote.began == ["small.mp4"])
+        let why = try await scene.agent.why(large)
+        #expect(why.answers.first?.text == hold.text)
+        let status = try #require(try await scene.agent.status().destinations.first)
+        #expect(status.hold == hold)
+        #expect(status.space?.free == 1000)
+        #expect(status.space?.askedAt != nil)
+        #expect(scene.remote.looks == 1, "what arrives makes no room, so nobody asks again")
+        scene.remote.tell(RemoteSpace(free: 10_000))
+        _ = try await scene.agent.resume(Selection(destination: "nas"))
+        try await scene.reach(.completed, [large])
+        #expect(scene.remote.objects.count == 2)
+        #expect(try await scene.agent.status().destinations.first?.hold == nil)
+        try await scene.stop()
+    }
+
+    @Test("it is asked again by itself, and what waits goes as soon as there is room")
+    func again() async throws {
+        let scene = try await scene(RemoteSpace(free: 10), retry: .milliseconds(10))
+        let id = try await scene.add("a.mp4", size: 100)
+        try await eventually("it waits for room") { try await hold(scene, id)?.kind == "quota" }
+        try await eventually("it is asked again and again") { scene.remote.looks > 3 }
+        #expect(scene.remote.began.isEmpty)
+        #expect(try await scene.agent.house.store.failures(id).isEmpty, "nothing has failed")
+        scene.remote.tell(RemoteSpace(free: 100))
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
+    @Test("what says nothing of its room is not asked for every file, and everything goes")
+    func silent() async throws {
+        let scene = try await scene(nil)
+        var ids: [String] = []
+        for number in 0..<10 { ids.append(try await scene.add("\(number).mp4")) }
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.looks == 1)
+        #expect(try await scene.agent.status().destinations.first?.space == nil)
+        try await scene.stop()
+    }
+
+    @Test("what is under way has its room first")
+    func promised() async throws {
+        let scene = try await scene(RemoteSpace(free: 1000))
+        scene.remote.standard = .waitUploading
+        let first = try await scene.add("first.mp4", size: 700)
+        try await scene.isRunning(1)
+        let second = try await scene.add("second.mp4", size: 700)
+        try await eventually("it waits for room") { try await hold(scene, second)?.kind == "quota" }
+        #expect(try await hold(scene, second)?.text.contains("700 B of that for what is under way") == true)
+        // It had taken its room from the beginning on.
+        scene.remote.letGo()
+        try await scene.reach(.completed, [first, second])
+        try await scene.stop()
+    }
+
+    @Test("a destination that refuses for room is held as a whole, uses no attempt, and is tried with one at a time")
+    func refused() async throws {
+        let scene = try await AgentScene(retry: .milliseconds(10))
+        scene.remote.standard = .fail(.noRoom(after: nil))
+        var ids: [String] = []
+        for number in 0..<4 { ids.append(try await scene.add("\(number).mp4")) }
+        try await eventually("it is tried again and again") { scene.remote.began.count > 6 }
+        let hold = try #require(await scene.agent.dispatcher.hold(of: "nas"))
+        #expect(hold.kind == .quota)
+        #expect(hold.until != nil)
+        for id in ids {
+            try await eventually("it waits for room") { try await self.hold(scene, id)?.kind == "quota" }
+            #expect(try await scene.agent.show(id).upload.attempt == 0)
+        }
+        scene.remote.standard = .take
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.objects.count == 4)
+        #expect(await scene.agent.dispatcher.hold(of: "nas") == nil)
+        try await scene.stop()
+    }
+
+    @Test("after a refusal, what it says of its room tells more than that")
+    func refusedThenAsked() async throws {
+        let scene = try await scene(RemoteSpace(free: 1000), retry: .milliseconds(10))
+        scene.remote.standard = .fail(.noRoom(after: nil))
+        let id = try await scene.add("a.mp4", size: 100)
+        try await eventually("it is refused") { scene.remote.began.count > 0 }
+        scene.remote.tell(RemoteSpace(free: 10))
+        try await eventually("it says how much is free") {
+            await scene.agent.dispatcher.hold(of: "nas")?.text.contains("10 B free at nas") == true
+        }
+        let tried = scene.remote.began.count
+        let looks = scene.remote.looks
+        try await eventually("it is asked and not tried") { scene.remote.looks > looks + 2 }
+        #expect(scene.remote.began.count == tried)
+        scene.remote.standard = .take
+        scene.remote.tell(RemoteSpace(free: 100))
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
+    @Test("the time that the server names is the one that is waited for and told")
+    func named() async throws {
+        let scene = try await AgentScene(retry: .milliseconds(10))
+        scene.remote.standard = .fail(.noRoom(after: .seconds(7200)))
+        let id = try await scene.add("a.mp4")
+        try await eventually("it is held") { try await self.hold(scene, id)?.kind == "quota" }
+        let hold = try #require(await scene.agent.dispatcher.hold(of: "nas"))
+        #expect(hold.until == hold.since.advanced(by: .seconds(7200)))
+        #expect(scene.remote.began.count == 1)
+        try await scene.stop()
+    }
+
+    @Test("one that is refused again while others get through waits alone")
+    func alone() async throws {
+        let scene = try await AgentScene(retry: .milliseconds(10))
+        scene.remote.set(.fail(.noRoom(after: nil)), for: "large.mp4")
+        let large = try await scene.add("large.mp4")
+        try await eventually("it is refused") { scene.remote.began.contains("large.mp4") }
+        let small = try await scene.add("small.mp4")
+        try await scene.reach(.completed, [small])
+        try await eventually("it is refused alone") {
+            let health = await scene.agent.dispatcher.health["nas"]
+            return scene.remote.began.count { $0 == "large.mp4" } > 1 && health?.trouble == nil
+        }
+        scene.remote.letGo()
+        try await scene.reach(.completed, [large])
+        #expect(scene.remote.objects.count == 2)
+        try await scene.stop()
+    }
+}

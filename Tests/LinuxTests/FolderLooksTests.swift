@@ -1,0 +1,67 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+@Suite("Names that are looked at together")
+struct FolderLooksTests {
+    /// Below and above the number from which two threads share them.
+    @Test("each gets its own look, in the order in which they were added", arguments: [1, 31, 127, 128, 1_000])
+    func order(_ count: Int) throws {
+        let folder = TemporaryFolder()
+        var looks = FolderLooks()
+        for number in 0..<count {
+            let name = FilePath("file-\(number)")
+            let file = try Descriptor.open(folder.path.appending(name), for: .creating)
+            if number % 3 == 1 { try file.write(Array(repeating: 7, count: number), named: name) }
+            try file.close(named: name)
+            looks.add(name, tag: number)
+            if number % 5 == 2 { try Files.remove(folder.path.appending(name)) }
+        }
+        let stream = try FolderStream(folder.path)
+        // The memory of a round serves the next one.
+        for first in [0, count] {
+            if first > 0 { for number in 0..<count { looks.add(FilePath("file-\(number)"), tag: first + number) } }
+            var told: [Int] = []
+            looks.look(in: stream) { name, tag, look in
+                told.append(tag)
+                let number = tag - first
+                #expect(FilePath(fromKernel: name) == FilePath("file-\(number)"))
+                switch look {
+                case .success(let look?):
+                    #expect(number % 5 != 2)
+                    #expect(look.size == (number % 3 == 1 ? Int64(number) : 0))
+                    #expect(look.isRegular)
+                case .success(nil): #expect(number % 5 == 2)
+                case .failure(let error): Issue.record(error)
+                }
+            }
+            #expect(told == Array(first..<first + count))
+            #expect(looks.isEmpty)
+        }
+    }
+
+    @Test("a name that cannot be looked at tells why, and the others are looked at")
+    func failure() throws {
+        let folder = TemporaryFolder()
+        try Files.makeFolders(folder.path.appending("here"))
+        var looks = FolderLooks()
+        looks.add(FilePath(String(repeating: "n", count: 300)), tag: 0)
+        looks.add("here", tag: 1)
+        var told: [String] = []
+        looks.look(in: try FolderStream(folder.path)) { _, _, look in
+            switch look {
+            case .success(let look): told.append(look?.isDirectory == true ? "directory" : "nothing")
+            case .failure(let error): told.append("\(error.code == ENAMETOOLONG)")
+            }
+        }
+        #expect(told == ["true", "directory"])
+    }
+}
+
+extension FolderLooks {
+    fileprivate mutating func add(_ name: FilePath, tag: Int) {
+        name.bytes.withUnsafeBufferPointer { add($0, tag: tag) }
+    }
+}
