@@ -193,7 +193,7 @@ extension Lookout {
             var winner = cursor.contenders.winner(for: name)
             if winner != nil, cursor.ignored.ignores(name) { winner = nil }
             if winner == nil, case .file = kind { return }
-            listed.add(name, tag: winner ?? Self.nobody)
+            listed.add(name, tag: winner ?? Self.nobody, in: cursor.stream)
         }
     }
 

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Names that are looked at together")
 struct FolderLooksTests {
-    /// Below and above the number from which two threads share them.
-    @Test("each gets its own look, in the order in which they were added", arguments: [1, 31, 127, 128, 1_000])
+    /// Below and above what one thread takes at a time, and what makes another help.
+    @Test("each gets its own look, in the order in which they were added", arguments: [0, 1, 127, 128, 129, 256, 1_000, 5_000])
     func order(_ count: Int) throws {
         let folder = TemporaryFolder()
         var looks = FolderLooks()
@@ -16,13 +16,12 @@ struct FolderLooksTests {
             let file = try Descriptor.open(folder.path.appending(name), for: .creating)
             if number % 3 == 1 { try file.write(Array(repeating: 7, count: number), named: name) }
             try file.close(named: name)
-            looks.add(name, tag: number)
             if number % 5 == 2 { try Files.remove(folder.path.appending(name)) }
         }
         let stream = try FolderStream(folder.path)
         // The memory of a round serves the next one.
         for first in [0, count] {
-            if first > 0 { for number in 0..<count { looks.add(FilePath("file-\(number)"), tag: first + number) } }
+            for number in 0..<count { looks.add(FilePath("file-\(number)"), tag: first + number, in: stream) }
             var told: [Int] = []
             looks.look(in: stream) { name, tag, look in
                 told.append(tag)
@@ -46,11 +45,12 @@ struct FolderLooksTests {
     func failure() throws {
         let folder = TemporaryFolder()
         try Files.makeFolders(folder.path.appending("here"))
+        let stream = try FolderStream(folder.path)
         var looks = FolderLooks()
-        looks.add(FilePath(String(repeating: "n", count: 300)), tag: 0)
-        looks.add("here", tag: 1)
+        looks.add(FilePath(String(repeating: "n", count: 300)), tag: 0, in: stream)
+        looks.add("here", tag: 1, in: stream)
         var told: [String] = []
-        looks.look(in: try FolderStream(folder.path)) { _, _, look in
+        looks.look(in: stream) { _, _, look in
             switch look {
             case .success(let look): told.append(look?.isDirectory == true ? "directory" : "nothing")
             case .failure(let error): told.append("\(error.code == ENAMETOOLONG)")
@@ -61,7 +61,7 @@ struct FolderLooksTests {
 }
 
 extension FolderLooks {
-    fileprivate mutating func add(_ name: FilePath, tag: Int) {
-        name.bytes.withUnsafeBufferPointer { add($0, tag: tag) }
+    fileprivate mutating func add(_ name: FilePath, tag: Int, in stream: FolderStream) {
+        name.bytes.withUnsafeBufferPointer { add($0, tag: tag, in: stream) }
     }
 }

@@ -52,10 +52,10 @@ struct PollingTests {
         pace.poll = .milliseconds(10)
         pace.pollMost = .seconds(3600)
         try folder.write("in/known", [1])
+        let clock = ContinuousClock()
+        let start = clock.now
         // Each look through asks about the one file that nobody has on record.
         try await scene.watch([rule()], pace: pace, known: { $0.relative == "known" ? true : nil }) { _ in
-            let clock = ContinuousClock()
-            let start = clock.now
             try await eventually("it was looked through eight times") { scene.heard.asked >= 8 }
             // 10 ms, and twice as long each time: the eighth look comes after a second at least, and not after a tenth of one.
             #expect(start.duration(to: clock.now) > .seconds(1))
