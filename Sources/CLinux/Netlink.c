@@ -37,6 +37,10 @@ int sluice_netlink_join(int socket, int group) {
     return setsockopt(socket, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group);
 }
 
+int sluice_netlink_leave(int socket, int group) {
+    return setsockopt(socket, SOL_NETLINK, NETLINK_DROP_MEMBERSHIP, &group, sizeof group);
+}
+
 int64_t sluice_netlink_send(int socket, const void *message, size_t count) {
     struct sockaddr_nl kernel;
     memset(&kernel, 0, sizeof kernel);

@@ -7,6 +7,8 @@ struct NetworkLook {
     /// Rules know networks by the hardware addresses of their gateways.
     let gatewaysMatter: Bool
     private(set) var isUnfinished = false
+    /// Who packets would be handed to, each with its hardware address where that is known; only where they matter.
+    private(set) var routers: [Neighbour: HardwareAddress?] = [:]
     private var mounts: MountTable?
 
     init(metering: Metering, gatewaysMatter: Bool) {
@@ -57,6 +59,7 @@ struct NetworkLook {
 
     private mutating func path(to address: IPAddress, _ port: UInt16?, over link: Int32?) throws -> NetworkPath? {
         guard let route = try Routes.route(to: address, port: port, over: link), !route.isDead else { return nil }
+        if gatewaysMatter, let router = route.router { routers[router] = .some(route.gatewayHardware) }
         if gatewaysMatter, route.gateway != nil, route.gatewayHardware == nil,
             metering.links[route.link]?.medium == .ethernet
         {

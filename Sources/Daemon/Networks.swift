@@ -149,6 +149,7 @@ final class Networks: Sendable {
                     }
                 }
                 picture.isUnfinished = look.isUnfinished
+                try state.withLock { $0.news }?.follow(look.routers)
                 return picture
             }
         } catch {

@@ -22,6 +22,7 @@ enum Netlink {
         static let deleteRoute: UInt16 = 25
         static let getRoute: UInt16 = 26
         static let newNeighbour: UInt16 = 28
+        static let deleteNeighbour: UInt16 = 29
         static let getNeighbour: UInt16 = 30
         static let newRule: UInt16 = 32
         static let deleteRule: UInt16 = 33

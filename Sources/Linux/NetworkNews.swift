@@ -1,4 +1,5 @@
 internal import CLinux
+package import Core
 internal import Glibc
 internal import Synchronization
 
@@ -18,6 +19,7 @@ package final class NetworkNews: Sendable {
     }
 
     private let bell: Bell
+    private let listener: Listener
 
     /// Whoever wants to miss nothing makes this first, and looks at the network then.
     ///
@@ -44,6 +46,7 @@ package final class NetworkNews: Sendable {
         }
         self.bell = bell
         let listener = Listener(socket: socket, bell: bell, tell: tell)
+        self.listener = listener
         try startThread(threadName) { listener.listen() }
     }
 
@@ -52,20 +55,57 @@ package final class NetworkNews: Sendable {
     /// Ends the thread, which closes its socket. What it is telling at this moment is told to the end.
     package func stop() { bell.ring() }
 
+    /// Hears of these routers too, from now on and in place of those of before: a rule may know a network by the hardware
+    /// address of its router, and another one may come to stand there without any change of a link or a route. Where one has
+    /// another address already than is said here, that is told.
+    ///
+    /// - Parameter routers: Each with what was found; `nil` where it was not known.
+    /// - Throws: When they cannot be heard of.
+    package func follow(_ routers: [Neighbour: HardwareAddress?]) throws(SystemError) {
+        try listener.follow(routers)
+    }
+
     /// Links, addresses, routes and rules of IPv4 and IPv6, and next hops, whose change tells of no route
     /// (`RTNLGRP_…`, linux/rtnetlink.h).
     private static let groups: [CInt] = [1, 5, 7, 8, 9, 11, 19, nextHops]
     private static let nextHops: CInt = 32
+    /// `RTNLGRP_NEIGH`: also whenever somebody was not heard from for a while, so it is joined only where it matters.
+    private static let neighbours: CInt = 3
 
     private final class Listener: Sendable {
         private let socket: Descriptor
         private let bell: Bell
         private let tell: @Sendable (Kind) -> Void
+        private let routers = Mutex<[Neighbour: HardwareAddress?]>([:])
 
         init(socket: consuming Descriptor, bell: Bell, tell: @escaping @Sendable (Kind) -> Void) {
             self.socket = socket
             self.bell = bell
             self.tell = tell
+        }
+
+        func follow(_ wanted: [Neighbour: HardwareAddress?]) throws(SystemError) {
+            let before = routers.withLock { routers in
+                defer { routers = wanted }
+                return routers
+            }
+            if before.isEmpty != wanted.isEmpty {
+                try socket.withNumber { number throws(SystemError) in
+                    _ = try systemCall("setsockopt", on: "netlink group \(NetworkNews.neighbours)") {
+                        wanted.isEmpty
+                            ? sluice_netlink_leave(number, NetworkNews.neighbours)
+                            : sluice_netlink_join(number, NetworkNews.neighbours)
+                    }
+                }
+            }
+            let news = wanted.filter { before[$0.key] != .some($0.value) }
+            if news.isEmpty { return }
+            // What came after it was found and before it was listened for.
+            let question = try NetlinkSocket()
+            for (router, known) in news {
+                guard let now = Routes.hardwareAddress(of: router, by: question), now != known else { continue }
+                return tell(.mayForbid)
+            }
         }
 
         func listen() {
@@ -96,21 +136,32 @@ package final class NetworkNews: Sendable {
                 }
                 // Only the kernel knows.
                 if sender != 0 { continue }
-                let kind = got <= buffer.count ? NetworkNews.kind(of: buffer[..<Int(got)]) : .mayForbid
+                let kind =
+                    got <= buffer.count
+                    ? routers.withLock { NetworkNews.kind(of: buffer[..<Int(got)], following: $0) } : .mayForbid
                 if let kind { worst = max(worst ?? kind, kind) }
             }
         }
     }
 
     /// What a datagram tells; `nil` for nothing.
-    static func kind(of datagram: ArraySlice<UInt8>) -> Kind? {
+    static func kind(
+        of datagram: ArraySlice<UInt8>, following routers: [Neighbour: HardwareAddress?] = [:]
+    ) -> Kind? {
         // What cannot be read may be anything.
         guard let messages = NetlinkMessage.all(in: datagram) else { return .mayForbid }
-        return messages.compactMap { kind(of: $0) }.max()
+        return messages.compactMap { kind(of: $0, routers) }.max()
     }
 
-    private static func kind(of message: NetlinkMessage) -> Kind? {
+    private static func kind(of message: NetlinkMessage, _ routers: [Neighbour: HardwareAddress?]) -> Kind? {
         switch message.type {
+        case Netlink.Kind.newNeighbour:
+            // One that does not answer carries nothing either.
+            guard let neighbour = Routes.neighbour(in: message), let known = routers[neighbour],
+                let address = Routes.hardwareAddress(in: message), address != known
+            else { return nil }
+            return .mayForbid
+        case Netlink.Kind.deleteNeighbour: return nil
         case Netlink.Kind.newLink:
             // The ports of bridges have messages of another family. What cannot be read may be anything.
             if message.body.first.map({ $0 != UInt8(AF_UNSPEC) }) ?? false { return .other }

@@ -16,7 +16,21 @@ package struct NetworkRoute: Hashable, Sendable {
     /// when a cable is pulled, and goes on choosing them.
     package var isDead: Bool
 
+    /// Who packets are handed to, where that is not the destination itself.
+    package var router: Neighbour? { gateway.map { Neighbour(link: link, address: $0) } }
+
     package var path: NetworkPath { NetworkPath(link: link, gateway: gatewayHardware) }
+}
+
+/// Somebody on a link.
+package struct Neighbour: Hashable, Sendable {
+    package var link: Int32
+    package var address: IPAddress
+
+    package init(link: Int32, address: IPAddress) {
+        self.link = link
+        self.address = address
+    }
 }
 
 /// What the kernel says of routes (rtnetlink(7)). Needs no privileges, and follows policy routing.
@@ -62,7 +76,7 @@ package enum Routes {
         // The answer itself does not tell what became of the link.
         let isUsable = try Links.facts(of: hop.link, by: socket)?.isUsable ?? false
         if !isUsable { route.isDead = true }
-        if let gateway = hop.gateway { route.gatewayHardware = neighbour(gateway, on: hop.link, by: socket) }
+        if let router = route.router { route.gatewayHardware = hardwareAddress(of: router, by: socket) }
         return route
     }
 
@@ -78,16 +92,16 @@ package enum Routes {
         }
     }
 
-    /// What the kernel knows of the hardware address of somebody on the link, without asking on the link.
-    private static func neighbour(
-        _ address: IPAddress, on link: Int32, by socket: borrowing NetlinkSocket
+    /// What the kernel knows of the hardware address of somebody on a link, without asking on the link.
+    static func hardwareAddress(
+        of neighbour: Neighbour, by socket: borrowing NetlinkSocket
     ) -> HardwareAddress? {
-        let family = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
+        let family = UInt8(neighbour.address.isIPv6 ? AF_INET6 : AF_INET)
         var question = NetlinkRequest(
-            Netlink.Kind.getNeighbour, header: [family, 0, 0, 0] + raw(link) + raw(UInt16(0)) + [0, 0])
-        question.add(1, address.bytes)
+            Netlink.Kind.getNeighbour, header: [family, 0, 0, 0] + raw(neighbour.link) + raw(UInt16(0)) + [0, 0])
+        question.add(1, neighbour.address.bytes)
         // Whatever is refused here (an address that was never asked for, a kernel before 5.0), it is not known.
-        guard let answer = try? socket.ask(question, about: "neighbour \(address)") else { return nil }
+        guard let answer = try? socket.ask(question, about: "neighbour \(neighbour.address)") else { return nil }
         return answer.lazy.compactMap { hardwareAddress(in: $0) }.first
     }
 
@@ -98,6 +112,14 @@ package enum Routes {
         // Reachable, stale, delay, probe, permanent: an address that answered once, or that somebody has set.
         guard state & (0x02 | 0x04 | 0x08 | 0x10 | 0x80) != 0 else { return nil }
         return message.attributes(after: 12)[2].flatMap { HardwareAddress($0) }
+    }
+
+    /// Whom a message about a neighbour is about.
+    static func neighbour(in message: NetlinkMessage) -> Neighbour? {
+        guard message.type == Netlink.Kind.newNeighbour, let link = message.body.number(at: 4, as: Int32.self),
+            let address = message.attributes(after: 12)[1].flatMap({ IPAddress($0) })
+        else { return nil }
+        return Neighbour(link: link, address: address)
     }
 
     /// The interfaces over which some route goes out, to a gateway or to everywhere.

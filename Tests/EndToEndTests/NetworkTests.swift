@@ -32,6 +32,16 @@ struct NetworkEndToEndTests {
             try await blocking { try roads.box.run(words) }
         }
 
+        /// The one at the end of `wan`, and what the box knows of it.
+        func router(is hardware: String) async throws {
+            let roads = roads
+            try await blocking {
+                try roads.site.ip("link", "set", "wan1", "address", hardware)
+                try roads.box.ip(
+                    "neigh", "replace", "10.1.0.1", "lladdr", hardware, "dev", "wan0", "nud", "reachable")
+            }
+        }
+
         func bytes(_ name: String) async throws -> Int64 {
             let roads = roads
             return try await blocking { try roads.bytes(by: name) }
@@ -120,6 +130,31 @@ struct NetworkEndToEndTests {
         // What was there already was not sent again.
         #expect(try await scene.bytes("wan") < 25_000_000)
     }
+
+    @Test(
+        "when another router answers at the gateway's address, it is another network, and nothing leaves once the hold is told"
+    )
+    func router() async throws {
+        let scene = try await Scene(
+            Self.slow, rules: "[{gateway: \"\(Self.home)\", metered: false}, {interface: \"*\", metered: true}]")
+        try await scene.router(is: Self.home)
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
+        try await scene.begun()
+        try await scene.router(is: "02:00:00:00:00:22")
+        let hold = try await scene.waits("clip.mp4", for: "metered")
+        #expect(hold.text.contains("{interface: \"*\", metered: true}"), "\(hold.text)")
+        let stopped = try await scene.bytes("wan")
+        try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
+        _ = try await scene.waits("other.mp4", for: "metered")
+        #expect(try await scene.bytes("wan") == stopped)
+        #expect(try await scene.bytes("lte") == 0)
+        try await scene.router(is: Self.home)
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == 0)
+    }
+
+    private static let home = "02:00:00:00:00:11"
 
     @Test(
         "a route that changes cannot move a transfer to where it costs: it goes on where it was, or stops until it may")

@@ -7,7 +7,9 @@ import Testing
 @Suite("Names that are looked at together")
 struct FolderLooksTests {
     /// Below and above what one thread takes at a time, and what makes another help.
-    @Test("each gets its own look, in the order in which they were added", arguments: [0, 1, 127, 128, 129, 256, 1_000, 5_000])
+    @Test(
+        "each gets its own look, in the order in which they were added",
+        arguments: [0, 1, 127, 128, 129, 256, 1_000, 5_000])
     func order(_ count: Int) throws {
         let folder = TemporaryFolder()
         var looks = FolderLooks()

@@ -243,6 +243,32 @@ struct NetworkNewsKindTests {
         #expect(NetworkNews.kind(of: message.bytes[...]) == .mayForbid)
     }
 
+    @Test("a router is told of when another one answers at its address, and nobody else on the link")
+    func routers() throws {
+        let (known, other) = ([2, 0, 0, 0, 0, 1] as [UInt8], [2, 0, 0, 0, 0, 2] as [UInt8])
+        let router = Neighbour(link: 7, address: try #require(IPAddress("10.0.0.1")))
+        func kind(
+            _ type: UInt16 = 28, link: Int32 = 7, state: UInt16 = 2, address: [UInt8] = [10, 0, 0, 1], is: [UInt8]?,
+            after: [UInt8]?
+        ) -> NetworkNews.Kind? {
+            let message = NetlinkBytes(
+                type: type, header: [2, 0, 0, 0] + raw(link) + raw(state) + [0, 1],
+                attributes: [(1, address)] + (`is`.map { [(UInt16(2), $0)] } ?? []))
+            return NetworkNews.kind(
+                of: message.bytes[...], following: [router: after.flatMap { HardwareAddress($0[...]) }])
+        }
+        #expect(kind(is: other, after: known) == .mayForbid)
+        #expect(kind(state: 0x80, is: other, after: known) == .mayForbid)
+        #expect(kind(is: known, after: nil) == .mayForbid)
+        #expect(kind(state: 4, is: known, after: known) == nil)
+        #expect(kind(link: 8, is: other, after: known) == nil)
+        #expect(kind(address: [10, 0, 0, 2], is: other, after: known) == nil)
+        // It is asked and has not answered, does not answer, or is forgotten.
+        #expect(kind(state: 1, is: nil, after: known) == nil)
+        #expect(kind(state: 0x20, is: other, after: known) == nil)
+        #expect(kind(29, is: known, after: known) == nil)
+    }
+
     @Test("of several the strictest counts, and what cannot be read may be anything")
     func several() {
         let good = NetlinkBytes.link().bytes
@@ -264,7 +290,8 @@ struct NetlinkFuzzTests {
             ]),
             NetlinkBytes(type: 20, header: [2, 24, 0, 0] + raw(UInt32(7)), attributes: [(1, [10, 0, 0, 1])]),
             NetlinkBytes(
-                type: 28, header: [2, 0, 0, 0] + raw(Int32(7)) + raw(UInt16(2)) + [0, 1], attributes: [(2, [1, 2, 3])]),
+                type: 28, header: [2, 0, 0, 0] + raw(Int32(7)) + raw(UInt16(2)) + [0, 1],
+                attributes: [(1, [10, 0, 0, 1]), (2, [1, 2, 3, 4, 5, 6])]),
             NetlinkBytes(type: 0x1C, header: [7, 1, 0, 0], attributes: [(3, raw(Int32(7))), (52, [1, 2])]),
         ].map(\.bytes)
         let mutator = Mutator(seeds, words: ["\0\0\0\0", "\u{7F}\u{7F}", "\u{4}\0", "\u{10}\0\0\0", "\0"])
@@ -285,6 +312,7 @@ struct NetlinkFuzzTests {
                     try round.expect(facts.below != facts.index, "on itself")
                 }
                 _ = Routes.hardwareAddress(in: message)
+                _ = Routes.neighbour(in: message)
                 _ = Wireless.name(in: message)
             }
         }

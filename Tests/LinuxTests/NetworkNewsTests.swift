@@ -107,6 +107,43 @@ struct NetworkNewsTests {
         others.stop()
     }
 
+    @Test("tell of a router at whose address another one answers, also of one that did before it was listened for")
+    func router() async throws {
+        func answers(_ hardware: String, at address: String = "10.1.0.1") throws {
+            try network.ip("neigh", "replace", address, "lladdr", hardware, "dev", "left0", "nud", "reachable")
+        }
+        let (known, other) = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+        try answers(known)
+        let address = try #require(IPAddress("10.1.0.1"))
+        let route = try #require(try network.run { try Routes.route(to: address) })
+        let router = Neighbour(link: route.link, address: address)
+        let found = try #require(HardwareAddress(known))
+        let news = try news()
+        try network.run { try news.follow([router: found]) }
+        // Whatever was to come is behind a change of something else.
+        func end(_ what: String) async throws {
+            try network.ip("link", "set", "left0", "mtu", "\(1300 + told.all.count)")
+            try await eventually(what) { told.all.last == .other }
+        }
+        try answers(known)
+        try answers(other, at: "10.1.0.7")
+        try await end("it is heard")
+        #expect(!told.all.contains(.mayForbid))
+        told.forget()
+        try answers(other)
+        try await eventually("it is told") { told.all == [.mayForbid] }
+        told.forget()
+        try network.run { try news.follow([:]) }
+        try answers(known)
+        try await end("nobody is followed any more")
+        #expect(!told.all.contains(.mayForbid))
+        told.forget()
+        try answers(other)
+        try network.run { try news.follow([router: found]) }
+        try await eventually("it has changed already") { told.all == [.mayForbid] }
+        news.stop()
+    }
+
     @Test("that were lost count as everything at once, and those after them are told again")
     func overflow() async throws {
         let gate = Monitor(false)

@@ -146,6 +146,7 @@ int sluice_pipe(int *ends);
 int sluice_netlink(int protocol, int waits);
 /// NETLINK_ADD_MEMBERSHIP.
 int sluice_netlink_join(int socket, int group);
+int sluice_netlink_leave(int socket, int group);
 /// Sends to the kernel.
 int64_t sluice_netlink_send(int socket, const void *message, size_t count);
 /// One datagram: its whole length, of which at most `count` bytes were stored. `sender` is 0 for the kernel.
