@@ -89,17 +89,24 @@ def join(name, number, ssid):
 # ModemManager
 
 
-def add_modem(number, interface, registration, operator="26201"):
+def add_modem(number, interface, registration, operator="26201", state=11):
     bearer = "%s/Bearer/%d" % (MODEMS, number)
-    main.AddObject(bearer, BEARER, {"Interface": interface, "Connected": True}, [])
+    main.AddObject(bearer, BEARER, {"Interface": interface, "Connected": state == 11}, [])
     path = "%s/Modem/%d" % (MODEMS, number)
-    main.AddObject(path, MODEM, {"Bearers": Paths([bearer]), "State": dbus.Int32(11)}, [])
+    ports = dbus.Array([("cdc-wdm%d" % number, UInt32(6)), (interface, UInt32(2))], signature="(su)")
+    main.AddObject(path, MODEM, {"Bearers": Paths([bearer]), "State": dbus.Int32(state), "Ports": ports}, [])
     at(path).AddProperties(MOBILE, {"RegistrationState": UInt32(registration), "OperatorCode": operator})
     main.object_manager_emit_added(path)
 
 
 def registration(number, state):
     change("%s/Modem/%d" % (MODEMS, number), MOBILE, RegistrationState=UInt32(state))
+
+
+def modem_state(number, state):
+    path = "%s/Modem/%d" % (MODEMS, number)
+    change(path, MODEM, State=dbus.Int32(state))
+    at(path).EmitSignal(MODEM, "StateChanged", "iiu", [0, state, 1])
 
 
 def bearer_connected(number, is_connected):

@@ -39,7 +39,9 @@ struct ModemManagerTests {
         try await listening.stop()
     }
 
-    @Test("when it goes, roaming stays a warning and home is no permission", isPossible)
+    @Test(
+        "when it goes, roaming stays a warning and home is no permission, until it has found the modem again",
+        isPossible)
     func vanishing() async throws {
         let bus = try await PrivateBus()
         try await bus.start()
@@ -50,11 +52,22 @@ struct ModemManagerTests {
         modems.end()
         let gone = try await listening.until("it is gone") { !$0.modemManager.isRunning }
         #expect(gone.bearer("wwan0")?.isRoaming == true)
-        #expect(gone.bearer("wwan1") == NetworkReport.Bearer(isRoaming: nil, operatorCode: "26201"))
+        #expect(
+            gone.bearer("wwan1") == NetworkReport.Bearer(isRoaming: nil, operatorCode: "26201", isCurrent: false))
+        // It has the name before it has looked for its modems, whose connections go on meanwhile.
         let again = try await bus.play(.modemManager)
-        try await listening.until("it is back") { $0.modemManager.isRunning && $0.modemManager.bearers.isEmpty }
+        let back = try await listening.until("it is back") { $0.modemManager.isRunning }
+        #expect(back.bearer("wwan0")?.isRoaming == true)
+        #expect(back.modemManager.bearers.count == 2 && back.bearer("wwan1")?.isRoaming == nil)
+        try await again.tell("add_modem(1, 'wwan1', 0, state=1); add_modem(2, 'wwan2', 1)")
+        let looking = try await listening.until("it looks at one") { $0.bearer("wwan2") != nil }
+        #expect(looking.bearer("wwan1") != nil && looking.bearer("wwan0")?.isRoaming == true)
+        try await again.tell("modem_state(1, 8)")
+        try await listening.until("that is not connected") { $0.bearer("wwan1") == nil }
+        try await again.tell("add_modem(0, 'wwan0', 1)")
+        try await listening.until("the other is at home") { $0.bearer("wwan0")?.isRoaming == false }
+        #expect(listening.report?.modemManager.bearers.keys.sorted() == ["wwan0", "wwan2"])
         try await listening.stop()
-        withExtendedLifetime(again) {}
     }
 
     @Test("values of the wrong type are no values, and what it does not tell is told when somebody asks", isPossible)

@@ -22,6 +22,15 @@ enum BusValue: Hashable, Sendable {
         if case .number(UInt8(ascii: "u"), let bits) = self { UInt32(truncatingIfNeeded: bits) } else { nil }
     }
 
+    var signed: Int32? {
+        if case .number(UInt8(ascii: "i"), let bits) = self { Int32(truncatingIfNeeded: bits) } else { nil }
+    }
+
+    /// The elements of an array, or the fields of a structure.
+    var elements: [BusValue]? {
+        if case .list(let values) = self { values } else { nil }
+    }
+
     var truth: Bool? {
         if case .number(UInt8(ascii: "b"), let bits) = self { bits != 0 } else { nil }
     }

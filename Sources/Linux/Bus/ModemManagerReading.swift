@@ -18,7 +18,8 @@ extension BusService {
             interfaces(known).flatMap { bearers($0) }.map { BusQuestion(path: $0, interface: bearer) }
         }, isOneWhole: true,
         names: [
-            modem, mobile, "Bearers", "RegistrationState", "OperatorCode", "Connected", "Interface",
+            modem, mobile, "Bearers", "RegistrationState", "OperatorCode", "Connected", "Interface", "Ports",
+            "State",
         ])
 
     /// The interfaces of each modem, with their properties.
@@ -47,6 +48,17 @@ extension BusService {
             }
         }
         return report
+    }
+
+    /// The interfaces of modems that it has looked at: it knows whether they are connected.
+    static func foundByModemManager(_ mirror: ServiceMirror) -> Set<String> {
+        var found: Set<String> = []
+        for case let modem? in interfaces(mirror.known).map({ $0[Self.modem]?.byName }) {
+            // `MMModemState`: before 3 ("disabled") it failed, is unknown, is being looked at, or locked.
+            guard let state = modem["State"]?.signed, state >= 3 else { continue }
+            found.formUnion((modem["Ports"]?.elements ?? []).compactMap { $0.elements?.first?.string })
+        }
+        return found
     }
 
     /// `MMModem3gppRegistrationState`: in the network for everything, for messages alone, or for all but falling back to calls.

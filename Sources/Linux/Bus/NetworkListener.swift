@@ -303,7 +303,8 @@ final class NetworkListener {
             if index == 0 {
                 report.networkManager = BusService.readNetworkManager(mirror).completed(by: report.networkManager)
             } else {
-                report.modemManager = BusService.readModemManager(mirror)
+                report.modemManager = BusService.readModemManager(mirror).completed(
+                    by: report.modemManager, found: BusService.foundByModemManager(mirror))
             }
         }
     }

@@ -61,8 +61,8 @@ package struct NetworkReport: Hashable, Sendable {
     package struct ModemManager: Hashable, Sendable {
         /// It runs, and has answered.
         package var isRunning = false
-        /// The connected ones, by the interface that carries their packets. While it does not run, what it said last: see
-        /// ``NetworkReport/bearer(_:)``.
+        /// The connected ones, by the interface that carries their packets. While it does not run, and until it has found a modem
+        /// again, what it said last: see ``NetworkReport/bearer(_:)``.
         package var bearers: [String: Bearer] = [:]
         /// It runs and does not answer, for a person.
         package var trouble: String?
@@ -74,6 +74,8 @@ package struct NetworkReport: Hashable, Sendable {
         package var isRoaming: Bool?
         /// The network's country and operator (MCC and MNC), as `26201`.
         package var operatorCode: String?
+        /// Said by a ModemManager that runs, and not by one that is gone or has just been started again.
+        package var isCurrent = true
     }
 
     /// What NetworkManager says of an interface.
@@ -90,7 +92,7 @@ package struct NetworkReport: Hashable, Sendable {
     /// outlive the service.
     package func bearer(_ interface: String) -> Bearer? {
         guard var bearer = modemManager.bearers[interface] else { return nil }
-        if !modemManager.isRunning && bearer.isRoaming == false { bearer.isRoaming = nil }
+        if !bearer.isCurrent && bearer.isRoaming == false { bearer.isRoaming = nil }
         return bearer
     }
 }
@@ -114,5 +116,20 @@ extension NetworkReport.NetworkManager {
 }
 
 extension NetworkReport.ModemManager {
-    mutating func goAway(_ trouble: String?) { (isRunning, self.trouble) = (false, trouble) }
+    mutating func goAway(_ trouble: String?) {
+        (isRunning, self.trouble) = (false, trouble)
+        for name in bearers.keys { bearers[name]?.isCurrent = false }
+    }
+
+    /// One that has just been started looks for its modems for many seconds, while their connections go on: until it knows
+    /// what became of an interface, that is as it was before.
+    ///
+    /// - Parameter found: The interfaces whose modems it has looked at.
+    func completed(by earlier: Self, found: Set<String>) -> Self {
+        var whole = self
+        for (name, bearer) in earlier.bearers where !bearer.isCurrent && bearers[name] == nil && !found.contains(name) {
+            whole.bearers[name] = bearer
+        }
+        return whole
+    }
 }
