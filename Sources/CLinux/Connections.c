@@ -62,6 +62,15 @@ int sluice_tcp_ends(int socket, struct sluice_tcp_ends *ends) {
     return ends->local_port < 0 || ends->peer_port < 0 ? -1 : 0;
 }
 
+int sluice_tcp_local(int socket, char *into) {
+    struct sockaddr_storage local;
+    socklen_t length = sizeof local;
+    if (getsockname(socket, (struct sockaddr *)&local, &length) != 0) return -1;
+    return written(&local, into) < 0 ? -1 : 0;
+}
+
+int sluice_shut_down(int socket) { return shutdown(socket, SHUT_RDWR); }
+
 int sluice_bind_to_interface(int socket, const char *name) {
     size_t length = strlen(name);
     // The kernel cuts a longer name and takes an empty one for "none".

@@ -40,6 +40,11 @@ extension SettingsReading {
                 "limits nothing; add `bytes`, like `bytes: 20 GB`, or `files`, like `files: 500`", at: fields.start,
                 key: fields.path)
         }
+        if let bytes, bytes.value > 0, bytes.value < Quota.least {
+            fields.error(
+                "is too little for any file to begin; the least is \(Quota.least >> 10) KiB, and 0 lets nothing go",
+                "bytes")
+        }
         guard let period, bytes != nil || files != nil else { return nil }
         return Quota(
             period: period, bytes: bytes?.value, files: files.map { Int64($0.value) }, network: network?.value ?? .any)

@@ -34,6 +34,8 @@ package struct Admission: Hashable, Sendable {
         /// Uploads under way in all.
         package var running: Int
         package var everything: Pause?
+        /// A person limited all that goes to nothing for a while.
+        package var standstill: Pause?
         /// What is known of the networks; `nil` while nobody needs to know.
         package var network: Metering?
         /// What was spent of every quota.
@@ -129,6 +131,12 @@ package struct Admission: Hashable, Sendable {
     ) -> [Hold] {
         var holds = [pause(world.everything, "everything"), pause(remote.pause, "destination \(remote.name)")]
             .compactMap { $0 }
+        if let still = world.standstill {
+            holds.append(
+                Hold(
+                    .global, since: still.since, until: still.until,
+                    text: "`sluice limit 0` lets nothing go; `sluice limit off` ends that"))
+        }
         let excused = folder?.excused ?? []
         holds += rules.holds("policy", in: world, excusing: excused)
         holds += remote.rules.holds("destinations.\(remote.name)", in: world, excusing: excused)
@@ -155,7 +163,7 @@ package struct Admission: Hashable, Sendable {
 
     /// When a ban may come or go by itself, though nothing else happens: to be asked again then.
     package func nextChange(_ remotes: [Remote], _ folders: [Origin], in world: World) -> WallTime? {
-        let pauses = [world.everything] + remotes.map(\.pause) + folders.map(\.pause)
+        let pauses = [world.everything, world.standstill] + remotes.map(\.pause) + folders.map(\.pause)
         let times =
             pauses.compactMap { $0?.until }
             + ([rules] + remotes.map(\.rules) + folders.map(\.rules)).compactMap { $0.nextChange(in: world) }

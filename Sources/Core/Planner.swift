@@ -181,6 +181,7 @@ struct Planner {
         looked = world.now
         world.now = now
         if let until = world.everything?.until, until <= now { world.everything = nil }
+        if let until = world.standstill?.until, until <= now { world.standstill = nil }
         if let until = world.clockTrouble?.until, until <= now {
             world.clockTrouble = nil
             timetable.asked = false
@@ -268,14 +269,14 @@ struct Planner {
         if !timetable.asked || timetable.at.map({ $0 <= world.now }) ?? false {
             var (quiet, still, mute) = (world, remotes, origins)
             quiet.quotas = QuotaBook(policy: PolicyRules())
-            quiet.everything = nil
+            (quiet.everything, quiet.standstill) = (nil, nil)
             quiet.clockTrouble?.until = nil
             for number in still.indices { still[number].pause = nil }
             for number in mute.indices { mute[number].pause = nil }
             timetable = (true, question.admission.nextChange(still, mute, in: quiet))
         }
         let pauses =
-            [world.everything?.until, world.clockTrouble?.until]
+            [world.everything?.until, world.standstill?.until, world.clockTrouble?.until]
             + (remotes.map(\.pause) + origins.map(\.pause)).map { $0?.until }
         // A quota is whole again at the end of its stretch, also where it is not used up.
         let stretches = world.quotas.lines.map { $0.stretch?.upperBound }

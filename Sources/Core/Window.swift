@@ -36,8 +36,6 @@ package struct Window: Hashable, Sendable {
     /// The times of a day at which anything may change, in milliseconds.
     fileprivate var edges: [Int64] { [Int64(from) * minute, Int64(to % 1440) * minute, 0] }
 
-    /// For how many days it may stay as it is: a week, and one more for each that is left out.
-    fileprivate var reach: Int { 9 + 7 * except.count }
 }
 
 private let minute: Int64 = 60_000
@@ -64,8 +62,8 @@ package struct Timetable<Value: Hashable & Sendable>: Sendable {
         let current = value(at: now, in: zone)
         let today = zone.reading(at: now).day
         // A clock that is set back over midnight shows the day before once more.
-        for ahead in -1...reach {
-            for moment in moments(of: today + ahead, zone) where moment > now {
+        for day in days(around: today, ahead: true) {
+            for moment in moments(of: day, zone) where moment > now {
                 if value(at: moment, in: zone) != current { return moment }
             }
         }
@@ -77,8 +75,8 @@ package struct Timetable<Value: Hashable & Sendable>: Sendable {
         if windows.allSatisfy(\.isAlways) { return nil }
         let current = value(at: now, in: zone)
         let today = zone.reading(at: now).day
-        for back in -1...reach {
-            for moment in moments(of: today + -back, zone).reversed() where moment <= now {
+        for day in days(around: today, ahead: false).reversed() {
+            for moment in moments(of: day, zone).reversed() where moment <= now {
                 let before = WallTime(milliseconds: moment.milliseconds - 1)
                 if value(at: before, in: zone) != current { return moment }
             }
@@ -86,7 +84,18 @@ package struct Timetable<Value: Hashable & Sendable>: Sendable {
         return nil
     }
 
-    private var reach: Int { windows.map(\.reach).max() ?? 0 }
+    /// A week, and what of one day reaches into the next.
+    private static var longest: Int { 9 }
+
+    /// The days to look at, in order: those around today, and those around each that is left out, however far away. In
+    /// between each week is like the one before.
+    private func days(around today: CivilDay, ahead: Bool) -> [CivilDay] {
+        var days = Set((ahead ? -1...Self.longest : -Self.longest...1).map { today + $0 })
+        for day in Set(windows.flatMap(\.except)) where ahead ? day >= today : day <= today {
+            days.formUnion((-Self.longest...Self.longest).map { day + $0 })
+        }
+        return days.sorted()
+    }
 
     /// When anything may change on a day, in order.
     private func moments(of day: CivilDay, _ zone: Zone) -> [WallTime] {

@@ -95,6 +95,7 @@ package final class Agent: Sendable {
         self.stager = stager
         dispatcher = Dispatcher(
             house: house, closeInterface: { [transport] in await transport.close(interface: $0) },
+            loseAddresses: { [transport] in transport.lose(addresses: $0) },
             reconsiderSource: { watcher.reconsider(folder: $0, relative: $1) })
         let releaser = Releaser(house: house)
         self.releaser = releaser

@@ -46,6 +46,13 @@ extension Dispatcher {
         }.min()
     }
 
+    /// A person lets nothing go for a while.
+    var standstill: Admission.Pause? {
+        let stops = standing.filter { $0.kind == .rate(0) }
+        guard let since = stops.map(\.since).min(), let until = stops.map(\.until).max() else { return nil }
+        return Admission.Pause(since: since, until: until)
+    }
+
     /// Those that are over are forgotten, and that is said.
     func expireExceptions() async throws {
         let now = house.clocks.wall()

@@ -86,6 +86,11 @@ extension Dispatcher {
 
     private func take(_ picture: NetworkPicture) async {
         network = picture.metering
+        if let addresses = picture.addresses {
+            let lost = self.addresses.subtracting(addresses)
+            self.addresses = addresses
+            if !lost.isEmpty { loseAddresses(lost) }
+        }
         let now = house.clocks.wall()
         var changed: Set<String> = []
         for name in house.destinations.keys {
@@ -152,6 +157,13 @@ extension Dispatcher {
         await task.value
     }
 
+    /// What a transfer has opened leads nowhere any more. It has not failed, and begins anew where it stands.
+    func addressLost(_ number: Int) {
+        guard let transfer = transfers[number], !transfer.task.isCancelled else { return }
+        house.log.notice("this machine's address has changed", ["destination": transfer.destination])
+        transfer.task.cancel()
+    }
+
     /// The way for files of a folder, or for what belongs to none.
     func way(to destination: String, from folder: String?) -> Admission.Way {
         admission.way(to: remote(destination), from: folder.map { origin($0) }, in: world)
@@ -184,18 +196,23 @@ extension Dispatcher {
             countsNotes: house.destinations[destination]?.site.isFolder ?? false, ledger: house.ledger)
     }
 
-    /// Whether a transfer may go on the way that it took.
+    /// Whether a transfer may go on the way that it took, and no other spares what that costs.
     func mayGoOn(_ transfer: Transfer) -> Bool {
         let folders = Set(transfer.folders.values)
-        var remote = remote(transfer.destination)
-        if let interface = transfer.passage.interface, case .over(let paths) = remote.reach {
-            let own = paths.filter { network?.links[$0.link]?.name == interface }
-            if own.isEmpty { return false }
-            remote.reach = .over(own)
-        }
+        let remote = remote(transfer.destination)
         let origin = folders.count == 1 ? origins(of: transfer).first : nil
-        guard case .open(let passage) = admission.way(to: remote, from: origin, in: world) else { return false }
-        return passage.isSame(as: transfer.passage)
+        var own = remote
+        if let interface = transfer.passage.interface, case .over(let paths) = remote.reach {
+            let same = paths.filter { network?.links[$0.link]?.name == interface }
+            if same.isEmpty { return false }
+            own.reach = .over(same)
+        }
+        guard case .open(let passage) = admission.way(to: own, from: origin, in: world),
+            passage.isSame(as: transfer.passage)
+        else { return false }
+        if !passage.countsAsMetered { return true }
+        guard case .open(let best) = admission.way(to: remote, from: origin, in: world) else { return true }
+        return best.countsAsMetered
     }
 }
 

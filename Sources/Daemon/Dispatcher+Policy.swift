@@ -13,11 +13,13 @@ extension Dispatcher {
     }
 
     var world: Admission.World {
-        Admission.World(
+        var world = Admission.World(
             now: house.clocks.wall(), monotonic: house.clocks.monotonic(), zone: .local, clockTrouble: clockTrouble,
             running: transfers.count, everything: pause(.all, ""), network: network,
             quotas: house.ledger.book, power: power,
             busy: busy.words(at: house.clocks.monotonic()))
+        world.standstill = standstill
+        return world
     }
 
     func remote(_ name: String) -> Admission.Remote {

@@ -80,6 +80,9 @@ actor Dispatcher {
     var closing: Task<Void, Never>?
     /// Ends what runs over an interface, and returns when nothing leaves there any more.
     let closeInterface: @Sendable (String) async -> Void
+    let loseAddresses: @Sendable (Set<IPAddress>) -> Void
+    /// Of this machine, when its networks were looked at last.
+    var addresses: Set<IPAddress> = []
 
     struct Transfer {
         let destination: String
@@ -96,10 +99,12 @@ actor Dispatcher {
     init(
         house: House, busAddress: String = ManagerNews.systemBus,
         closeInterface: @escaping @Sendable (String) async -> Void = { _ in },
+        loseAddresses: @escaping @Sendable (Set<IPAddress>) -> Void = { _ in },
         reconsiderSource: @escaping @Sendable (String, FilePath) -> Void = { _, _ in }
     ) {
         self.house = house
         self.closeInterface = closeInterface
+        self.loseAddresses = loseAddresses
         self.reconsiderSource = reconsiderSource
         networks = Networks(clocks: house.clocks, busAddress: busAddress)
     }
@@ -291,8 +296,9 @@ actor Dispatcher {
         }
         lastTransfer += 1
         let number = lastTransfer
-        let (lane, passage) = purse.lane(for: claims, house.lanes)
-        let task = Task {
+        var (lane, passage) = purse.lane(for: claims, house.lanes)
+        lane.onAddressLost = { [weak self] in Task { await self?.addressLost(number) } }
+        let task = Task { [lane] in
             await Lane.$current.withValue(lane) {
                 await self.attempt(claims, isBundle: isBundle, destination, change)
             }

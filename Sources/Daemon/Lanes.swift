@@ -13,6 +13,8 @@ struct Lane: Sendable {
     var account: Account?
     /// By the ids of uploads.
     var accounts: [String: Account] = [:]
+    /// Stops it, to be begun anew: the address of this machine that it leaves from is gone.
+    var onAddressLost: (@Sendable () -> Void)?
 
     /// For what a person asks for at this moment, who has seen what it may cost.
     static let byHand = Lane(throttles: [], isByHand: true)
@@ -34,6 +36,7 @@ struct LaneTransport: Transporting {
         var request = request
         request.interface = lane.interface
         request.throttles += lane.throttles
+        request.onAddressLost = lane.onAddressLost
         guard let account = lane.account else {
             if lane.isByHand { return try await transport.send(request) }
             throw TransportError(

@@ -6,6 +6,8 @@ internal import Synchronization
 struct NetworkPicture: Sendable {
     /// `nil` where nobody needs to know what bytes cost, and where nobody can tell.
     var metering: Metering?
+    /// This machine's; `nil` where they could not be found out.
+    var addresses: Set<IPAddress>?
     /// By the name of the destination.
     var reaches: [String: Reach] = [:]
     /// Something was asked whose answer comes by itself in a moment, without news.
@@ -138,7 +140,9 @@ final class Networks: Sendable {
                     metering: Metering(links: try Links.all(), report: report ?? NetworkReport()),
                     gatewaysMatter: gatewaysMatter)
                 let metering = look.metering
-                var picture = NetworkPicture(metering: depends ? metering : nil)
+                var picture = NetworkPicture(
+                    metering: depends ? metering : nil,
+                    addresses: Set(metering.links.values.flatMap(\.addresses).map(\.address)))
                 for (name, site) in sites {
                     if depends, report == nil, case .server = site {
                         picture.reaches[name] = .unseen("NetworkManager and ModemManager have not answered yet")

@@ -49,19 +49,26 @@ package enum Routes {
         let socket = try NetlinkSocket()
         let family = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
         let length = UInt8(address.bytes.count * 8)
-        var question = NetlinkRequest(
-            Netlink.Kind.getRoute, header: [family, length, 0, 0, 0, 0, 0, 0] + raw(UInt32(0)))
-        question.add(Attribute.destination, address.bytes)
-        if let link { question.add(Attribute.outgoing, link) }
-        if let port {
-            question.add(Attribute.protocolNumber, UInt8(IPPROTO_TCP))
-            question.add(Attribute.destinationPort, port.bigEndian)
+        /// - Parameter matching: Asks for the route in the table that led to the answer (`RTM_F_FIB_MATCH`).
+        func question(matching: Bool) -> NetlinkRequest {
+            let flags: UInt32 = matching ? 0x2000 : 0
+            var question = NetlinkRequest(
+                Netlink.Kind.getRoute, header: [family, length, 0, 0, 0, 0, 0, 0] + raw(flags))
+            question.add(Attribute.destination, address.bytes)
+            if let link { question.add(Attribute.outgoing, link) }
+            if let port {
+                question.add(Attribute.protocolNumber, UInt8(IPPROTO_TCP))
+                question.add(Attribute.destinationPort, port.bigEndian)
+            }
+            return question
         }
-        let answer: [NetlinkMessage]
-        do { answer = try socket.ask(question, about: "route to \(address)") } catch {
-            if noWay.contains(error.code) { return nil }
-            throw error
+        func ask(_ question: NetlinkRequest) throws(SystemError) -> [NetlinkMessage]? {
+            do { return try socket.ask(question, about: "route to \(address)") } catch {
+                if noWay.contains(error.code) { return nil }
+                throw error
+            }
         }
+        guard let answer = try ask(question(matching: false)) else { return nil }
         guard let message = answer.first(where: { $0.type == Netlink.Kind.newRoute }),
             let facts = RouteFacts(message), let hop = facts.hops.first
         else { throw SystemError(call: "netlink", subject: "route to \(address)", code: EBADMSG) }
@@ -71,6 +78,9 @@ package enum Routes {
             return NetworkRoute(link: 1, gateway: nil, gatewayHardware: nil, source: facts.source, isDead: false)
         case .unicast, .other: break
         }
+        // Of an interface without any route there, the kernel supposes in IPv4 that everybody is on its link. Then there is
+        // none in the table either.
+        if link != nil, hop.gateway == nil, !address.isIPv6, try ask(question(matching: true)) == nil { return nil }
         var route = NetworkRoute(
             link: hop.link, gateway: hop.gateway, gatewayHardware: nil, source: facts.source, isDead: hop.isDead)
         // The answer itself does not tell what became of the link.

@@ -1,4 +1,5 @@
 internal import CLinux
+package import Core
 internal import Glibc
 
 /// What is asked of sockets that somebody else opened (libcurl). Nothing here fails loudly: each is a wish, and a
@@ -45,6 +46,17 @@ package enum Sockets {
             local: text(ends.local), localPort: Int(ends.local_port), peer: text(ends.peer),
             peerPort: Int(ends.peer_port))
     }
+
+    /// The address of this end, known as soon as it is being connected; `nil` for what has none.
+    package static func local(_ socket: CInt) -> IPAddress? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { into in
+            guard let start = into.baseAddress, sluice_tcp_local(socket, start) == 0 else { return nil }
+            return IPAddress(String(cString: start))
+        }
+    }
+
+    /// Whoever uses it finds it broken.
+    package static func shutDown(_ socket: CInt) { _ = sluice_shut_down(socket) }
 
     /// The text in one of C's arrays, which Swift sees as a tuple.
     private static func text<Characters>(_ characters: Characters) -> String {

@@ -1,3 +1,4 @@
+internal import Core
 internal import Linux
 
 /// The sockets that libcurl has open, those of kept connections included: which interface each is bound to, which transfer
@@ -85,6 +86,18 @@ struct Connections {
 
     /// The same for all that are bound to `interface`.
     mutating func reset(interface: String) { reset { $0.interface == interface } }
+
+    /// Breaks what leaves from one of these addresses and nobody uses.
+    ///
+    /// - Returns: Who uses the others.
+    func lose(_ addresses: Set<IPAddress>) -> [Transfer] {
+        var users: [Transfer] = []
+        for (socket, connection) in open {
+            guard let local = Sockets.local(socket), addresses.contains(local) else { continue }
+            if let user = connection.user { users.append(user) } else { Sockets.shutDown(socket) }
+        }
+        return users
+    }
 
     private mutating func reset(_ isMeant: (Connection) -> Bool) {
         for (socket, connection) in open where isMeant(connection) {

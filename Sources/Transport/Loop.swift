@@ -25,6 +25,7 @@ final class Loop: @unchecked Sendable {
         case start(Transfer, CheckedContinuation<Outcome, Never>)
         case cancel(Transfer)
         case close(interface: String, CheckedContinuation<Void, Never>)
+        case lose(Set<IPAddress>)
     }
 
     private let inbox = Mutex(Inbox())
@@ -90,6 +91,14 @@ final class Loop: @unchecked Sendable {
             return false
         }
         if isDone { waiting.resume() }
+    }
+
+    func lose(_ addresses: Set<IPAddress>) {
+        inbox.withLock { inbox in
+            if inbox.isOver || !inbox.hasThread { return }
+            inbox.commands.append(.lose(addresses))
+            curl_multi_wakeup(multi)
+        }
     }
 
     func stop(_ waiting: CheckedContinuation<Void, Never>?) {
@@ -175,6 +184,16 @@ final class Loop: @unchecked Sendable {
             // Nobody uses it any more: the connections that it keeps go with it.
             if let pool = pools.removeValue(forKey: interface) { curl_share_cleanup(pool) }
             waiting.resume()
+        case .lose(let addresses):
+            for transfer in connections.lose(addresses) {
+                if let tell = transfer.request.onAddressLost {
+                    tell()
+                    continue
+                }
+                end(transfer, abruptly: true) {
+                    .failure(transfer.error(.reset, 0, "the address that it left from is no longer this machine's"))
+                }
+            }
         }
     }
 

@@ -45,6 +45,10 @@ package struct Request: Sendable {
     /// Takes the answer's body piece by piece instead of collecting it; `false` stops the transfer (`.cancelled`).
     /// Called from the transport's thread: must be cheap.
     package var onBody: (@Sendable ([UInt8]) -> Bool)?
+    /// The address of this machine that it leaves from is gone, and its connection with it: nothing will come of it, and whoever
+    /// is told here is to stop it. Without anybody to tell, it ends (`.reset`). Called from the transport's thread: must be
+    /// cheap.
+    package var onAddressLost: (@Sendable () -> Void)?
     /// The most bytes of a collected body; a longer one ends in `.tooLarge`.
     package var answerLimit: Int
     package var verifiesTLS: Bool

@@ -1,5 +1,5 @@
 internal import CCurl
-internal import Core
+package import Core
 package import Linux
 internal import Synchronization
 
@@ -32,6 +32,10 @@ package final class Transport: Transporting {
     package func close(interface: String) async {
         await withCheckedContinuation { continuation in loop.close(interface: interface, continuation) }
     }
+
+    /// These addresses are no longer this machine's. No packet comes to them any more, and the kernel goes on sending from them
+    /// for a long time: what goes over such connections is stranded (``Request/onAddressLost``), and none of them is used again.
+    package func lose(addresses: Set<IPAddress>) { loop.lose(addresses) }
 
     /// Ends what runs (`.cancelled`, abortively) and gives everything back. Requests sent later are cancelled at once.
     package func stop() async { await withCheckedContinuation { continuation in loop.stop(continuation) } }

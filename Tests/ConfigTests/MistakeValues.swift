@@ -275,6 +275,10 @@ extension MistakeTests {
             "37: policy.quotas[0].bytes: takes an amount with its unit, like `20 GB` or `8 MiB`, not a bare number: 20 of what?"
         ),
         Mistake(
+            "policy: {quotas: [{per: day, bytes: 200 kB}]}",
+            "37: policy.quotas[0].bytes: is too little for any file to begin; the least is 288 KiB, and 0 lets nothing go"
+        ),
+        Mistake(
             "policy: {quotas: [{per: day, files: 1.5}]}",
             "37: policy.quotas[0].files: takes a whole number from 0 to 1000000000, not `1.5`"),
         Mistake(

@@ -12,6 +12,7 @@ struct AdmissionRuleTests {
         let remote: Admission.Remote
         let folder: Admission.Origin
         let everything: Admission.Pause?
+        let standstill: Admission.Pause?
         let now: WallTime
         let busy: [BusySource: BusyWord]
 
@@ -52,12 +53,15 @@ struct AdmissionRuleTests {
                 pause: pause(), health: DestinationHealth(), rules: rules())
             folder = Admission.Origin(name: "door", pause: pause(), rules: rules())
             everything = pause()
+            standstill = pause()
         }
 
         func world(at now: WallTime, clockTrouble: Hold? = nil) -> Admission.World {
-            Admission.World(
+            var world = Admission.World(
                 now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone.zone, clockTrouble: clockTrouble,
                 running: remote.running, everything: Self.standing(everything, now), busy: busy)
+            world.standstill = Self.standing(standstill, now)
+            return world
         }
 
         /// The daemon forgets a pause that is over.

@@ -115,6 +115,19 @@ struct CalendarTests {
                 == utc("2026-12-04T22:00:00"))
     }
 
+    @Test("a day that is left out is the next change, however far away it is, and the last one however long ago")
+    func farAway() throws {
+        var window = Window(from: 0, to: 1440)
+        window.except = [try #require(CivilDay(year: 2027, month: 9, day: 1))]
+        let open = Timetable(anyOf: [window])
+        #expect(open.nextChange(after: utc("2026-11-21T06:00:00"), in: .utc) == utc("2027-09-01T00:00:00"))
+        #expect(open.nextChange(after: utc("2027-09-01T00:00:00"), in: .utc) == utc("2027-09-02T00:00:00"))
+        #expect(open.nextChange(after: utc("2027-09-02T00:00:00"), in: .utc) == nil)
+        #expect(open.lastChange(upTo: utc("2026-11-21T06:00:00"), in: .utc) == nil)
+        #expect(open.lastChange(upTo: utc("2027-09-01T12:00:00"), in: .utc) == utc("2027-09-01T00:00:00"))
+        #expect(open.lastChange(upTo: utc("2028-03-01T00:00:00"), in: .utc) == utc("2027-09-02T00:00:00"))
+    }
+
     @Test("where clocks are set, a window goes by what they show")
     func clocksSet() {
         let early = Timetable(anyOf: [Window(from: 2 * 60, to: 2 * 60 + 30)])

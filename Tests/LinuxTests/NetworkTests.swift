@@ -130,6 +130,20 @@ struct NetworkTests {
         #expect(try ways.links().values.filter(\.leadsOut).count == 2)
     }
 
+    @Test("an interface that no route leads over is no way, though the kernel supposes that everybody is on its link")
+    func supposed() throws {
+        let ways = try TwoWays()
+        let (left, right) = (try ways.index("left0"), try ways.index("right0"))
+        #expect(try ways.route(to: far, over: right) == nil)
+        #expect(try ways.route(to: "10.2.0.77", over: right)?.link == right)
+        #expect(try ways.route(to: far, over: left)?.link == left)
+        // As an interface without a gateway has it: a modem, say.
+        try ways.network.ip("route", "add", "default", "dev", "right0", "metric", "20")
+        #expect(try ways.route(to: far, over: right)?.link == right)
+        try ways.network.ip("addr", "flush", "dev", "left0")
+        #expect(try ways.route(to: far, over: left) == nil)
+    }
+
     @Test("a way whose cable is out, or whose interface is down, is dead")
     func dead() throws {
         let ways = try TwoWays()

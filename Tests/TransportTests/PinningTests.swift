@@ -38,6 +38,37 @@ struct PinningTests {
         #expect(server.connectionCount == 2)
     }
 
+    @Test("what leaves from an address that is gone is told or ended, and no connection of it is used again")
+    func lostAddress() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let server = try FakeServer { exchange in
+            if exchange.target == "/long" { gate.wait() }
+            exchange.reply(200)
+        }
+        let here = try #require(IPAddress("127.0.0.1"))
+        let isTold = Mutex(false)
+        _ = try await transport.send(Request("GET", server.url))
+        transport.lose(addresses: [try #require(IPAddress("127.0.0.2"))])
+        _ = try await transport.send(Request("GET", server.url))
+        #expect(server.connectionCount == 1)
+        transport.lose(addresses: [here])
+        _ = try await transport.send(Request("GET", server.url))
+        #expect(server.connectionCount == 2)
+
+        let alone = Task { await failure(Request("GET", server.url + "/long")) }
+        var request = Request("GET", server.url + "/long")
+        request.onAddressLost = { isTold.withLock { $0 = true } }
+        let told = Task { [request] in await failure(request) }
+        try await eventually("both run") { server.seen.filter { $0 == "GET /long" }.count == 2 }
+        transport.lose(addresses: [here])
+        let error = try #require(await alone.value)
+        #expect(error.kind == .reset && error.detail.contains("no longer this machine's"))
+        try await eventually("the other is told") { isTold.withLock { $0 } }
+        told.cancel()
+        #expect(await told.value?.kind == .cancelled)
+        for _ in 0..<2 { gate.signal() }
+    }
+
     @Test("closing an interface ends what runs over it and what is kept of it, and nothing else")
     func closes() async throws {
         let gate = DispatchSemaphore(value: 0)

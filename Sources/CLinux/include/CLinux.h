@@ -72,6 +72,10 @@ int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts);
 struct sluice_tcp_ends { char local[46], peer[46]; int local_port, peer_port; };
 /// -1 with errno for what is no TCP, or not connected.
 int sluice_tcp_ends(int socket, struct sluice_tcp_ends *ends);
+/// The address of this end alone, in 46 bytes: known while it is being connected.
+int sluice_tcp_local(int socket, char *into);
+/// Both ways: whoever reads finds the end, whoever writes an error.
+int sluice_shut_down(int socket);
 /// SO_BINDTODEVICE (socket(7)). ENODEV when there is no such interface.
 int sluice_bind_to_interface(int socket, const char *name);
 /// SO_KEEPALIVE.
