@@ -21,7 +21,9 @@ package struct ClockTrust: Sendable {
         defer { last = (wall, monotonic) }
         if wall < oldest {
             jump = nil
-            return trouble(wall, until: nil, "the clock shows \(wall), before this program was made: it is not set")
+            // Without what it shows: said anew with each second, it would be news each time.
+            return trouble(
+                wall, until: nil, "the clock is not set: it shows a time before \(oldest), when this program was made")
         }
         let wasUnset = last.map { $0.wall < oldest } ?? false
         if let last, !wasUnset {

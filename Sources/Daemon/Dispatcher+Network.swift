@@ -110,8 +110,11 @@ extension Dispatcher {
         }
         reached = reached.filter { house.destinations[$0.key] != nil }
         setLimits()
-        let stopped = stopForbidden()
-        await close(interfaces: stopped)
+        let approved = reached.values.compactMap { now -> String? in
+            if case .open(let passage) = now.way { passage.interface } else { nil }
+        }
+        // With its approval an interface loses what is kept open over it, and what belongs to no transfer.
+        await close(interfaces: stopForbidden().union(lent.subtracting(approved)))
         if picture.isUnfinished, unfinishedLooks < 50 {
             unfinishedLooks += 1
             lookLater(.milliseconds(100))
@@ -151,6 +154,7 @@ extension Dispatcher {
         let used = Set(transfers.values.filter { !$0.task.isCancelled }.compactMap(\.passage.interface))
         let idle = interfaces.subtracting(used)
         if idle.isEmpty { return }
+        lent.subtract(idle)
         let closeInterface = closeInterface
         let task = Task { for interface in idle { await closeInterface(interface) } }
         closing = task
@@ -178,6 +182,7 @@ extension Dispatcher {
             isFree: passage.ledger == .local, in: house.ledger)
         var lane = house.lanes.lane(to: destination, from: nil, passage)
         lane.account = account
+        if let interface = lane.interface { lent.insert(interface) }
         return lane
     }
 

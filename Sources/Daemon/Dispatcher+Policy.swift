@@ -220,6 +220,8 @@ extension Dispatcher {
     func turn(of destination: String, folder: String) -> String {
         if fullFolders().contains(folder) { return "it waits for its turn: folder \(folder) sends as many as it may" }
         switch verdict(for: destination) {
+        case .go where roomLooks[destination] != nil:
+            return "it goes when \(destination) has said how much room it has"
         case .go: return "it goes next"
         case .busy:
             let remote = remote(destination)

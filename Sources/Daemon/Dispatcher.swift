@@ -81,6 +81,8 @@ actor Dispatcher {
     /// Ends what runs over an interface, and returns when nothing leaves there any more.
     let closeInterface: @Sendable (String) async -> Void
     let loseAddresses: @Sendable (Set<IPAddress>) -> Void
+    /// Interfaces that something was sent over since they were closed.
+    var lent: Set<String> = []
     /// Of this machine, when its networks were looked at last.
     var addresses: Set<IPAddress> = []
 
@@ -297,6 +299,7 @@ actor Dispatcher {
         lastTransfer += 1
         let number = lastTransfer
         var (lane, passage) = purse.lane(for: claims, house.lanes)
+        if let interface = lane.interface { lent.insert(interface) }
         lane.onAddressLost = { [weak self] in Task { await self?.addressLost(number) } }
         let task = Task { [lane] in
             await Lane.$current.withValue(lane) {

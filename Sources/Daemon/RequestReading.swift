@@ -31,6 +31,32 @@ extension Selection {
     }
 }
 
+extension AllowRequest {
+    private enum Key: String, CodingKey, CaseIterable { case ids, folder, kinds, duration }
+
+    package init(from decoder: any Decoder) throws {
+        try refuseOtherKeys(than: Key.self, in: decoder)
+        let values = try decoder.container(keyedBy: Key.self)
+        self.init(
+            ids: try values.decodeIfPresent([String].self, forKey: .ids) ?? [],
+            folder: try values.decodeIfPresent(String.self, forKey: .folder),
+            kinds: try values.decode([String].self, forKey: .kinds),
+            duration: try values.decode(Int64.self, forKey: .duration))
+    }
+}
+
+extension LimitRequest {
+    private enum Key: String, CodingKey, CaseIterable { case rate, duration }
+
+    package init(from decoder: any Decoder) throws {
+        try refuseOtherKeys(than: Key.self, in: decoder)
+        let values = try decoder.container(keyedBy: Key.self)
+        self.init(
+            rate: try values.decodeIfPresent(Int64.self, forKey: .rate),
+            duration: try values.decodeIfPresent(Int64.self, forKey: .duration))
+    }
+}
+
 private struct AnyKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }

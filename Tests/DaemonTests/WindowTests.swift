@@ -124,7 +124,7 @@ struct WindowTests {
         try await scene.reach(.queued, [bound])
         let hold = try #require(await scene.agent.dispatcher.holds(folder: "solo", destination: "nas").first)
         #expect(hold.kind == .clock)
-        #expect(hold.text.contains("it is not set"))
+        #expect(hold.text.contains("the clock is not set"))
         clocks.step(by: .milliseconds(try Times.local(12).milliseconds - clocks.wall().milliseconds))
         scene.agent.house.dispatchBell.ring()
         try await scene.reach(.completed, [bound])

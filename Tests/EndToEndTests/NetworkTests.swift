@@ -42,6 +42,17 @@ struct NetworkEndToEndTests {
             }
         }
 
+        /// Open ones of TCP from the box, as the kernel has them (proc(5): state 01 is ESTABLISHED).
+        func connections() async throws -> Int {
+            let roads = roads
+            return try await blocking {
+                let table = try roads.box.run { try Files.read("/proc/thread-self/net/tcp", limit: 1 << 20) }
+                return String(decoding: table, as: UTF8.self).split(separator: "\n").count { line in
+                    line.split(separator: " ").dropFirst(3).first == "01"
+                }
+            }
+        }
+
         func bytes(_ name: String) async throws -> Int64 {
             let roads = roads
             return try await blocking { try roads.bytes(by: name) }
@@ -201,6 +212,19 @@ struct NetworkEndToEndTests {
         #expect(try scene.fixture.daemon?.complained().contains("attempt failed") == false)
     }
 
+    @Test("a kept connection is closed when its network begins to cost something")
+    func keptConnection() async throws {
+        let scene = try await Scene()
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        try await scene.arrives()
+        #expect(try await scene.connections() == 1)
+        scene.fixture.policyKeys = ["metered: pause", "networks: [{interface: \"*\", metered: true}]"]
+        try scene.fixture.writeConfiguration()
+        _ = try await eventually("it is reloaded") { try await scene.fixture.ask("reload") }
+        try await eventually("it is closed") { try await scene.connections() == 0 }
+    }
+
     @Test("a link that goes, comes, changes its address, and flaps every 200 ms loses nothing and costs nothing")
     func flapping() async throws {
         let scene = try await Scene(Self.slow)
@@ -263,184 +287,5 @@ struct NetworkEndToEndTests {
         let hold = try await scene.waits("other.mp4", for: "metered")
         #expect(hold.text.contains("{interface: \"w*\", allowed: false}") && hold.text.contains("forbids wan0"))
         #expect(try await scene.bytes("wan") == 0)
-    }
-}
-
-/// A person's exceptions, with the same witness.
-@Suite(
-    "what a person allows, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
-    .timeLimit(.minutes(Patience.minutes(4))))
-struct ExceptionEndToEndTests {
-    @Test(
-        "one upload may cost something, the others wait; it is counted, shown with who said so, and survives a restart")
-    func upload() async throws {
-        let scene = try await NetworkEndToEndTests.Scene()
-        try await scene.ip("link", "set", "wan0", "down")
-        try scene.fixture.startDaemon()
-        for (number, name) in ["one.mp4", "two.mp4"].enumerated() {
-            try scene.camera.drop(Clip(number: number, size: 300_000, relative: FilePath(name)))
-            _ = try await scene.waits(name, for: "metered")
-        }
-        scene.fixture.killDaemon()
-        try scene.fixture.startDaemon()
-        _ = try await scene.waits("one.mp4", for: "metered")
-        let one = scene.fixture.drop.appending("one.mp4").display
-        let said = try await eventually("it is allowed") {
-            try await scene.fixture.ask("allow", [one, "--metered", "--for", "1h"])
-        }
-        #expect(said.contains(": metered until ") && said.contains(", by "), "\(said)")
-        try await eventually("it has arrived") {
-            try Outcome.files(in: scene.fixture.received, hidden: false).count == 1
-        }
-        #expect(try await scene.bytes("lte") > 300_000)
-        #expect(try await scene.fixture.ask("status")?.contains("allowed") == true)
-        try await eventually("it is counted as what it was") {
-            try await scene.fixture.ask("usage", ["--json", "--by", "network"])?.contains("\"metered\"")
-        }
-        let sent = try await scene.bytes("lte")
-        _ = try await scene.waits("two.mp4", for: "metered")
-        #expect(try await scene.bytes("lte") < sent + 2000)
-    }
-
-    @Test("a folder goes beyond its window and its quota while that is allowed, and stops when it is taken back")
-    func folder() async throws {
-        let scene = try await NetworkEndToEndTests.Scene(
-            ["bandwidth: 3 MB/s", "quotas: [{per: day, bytes: 0}]"], rules: "[]")
-        try scene.fixture.startDaemon()
-        try scene.camera.drop(Clip(number: 0, size: 20_000_000, relative: "clip.mp4"))
-        let hold = try await scene.waits("clip.mp4", for: "quota")
-        #expect(hold.text.contains("allows nothing"))
-        let words = ["--folder", "camera", "--quota"]
-        _ = try await eventually("it is allowed") { try await scene.fixture.ask("allow", words + ["--for", "1h"]) }
-        try await scene.begun()
-        _ = try await eventually("it is taken back") { try await scene.fixture.ask("allow", words + ["--end"]) }
-        _ = try await scene.waits("clip.mp4", for: "quota")
-        let stopped = try await scene.bytes("wan")
-        try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
-        _ = try await scene.waits("other.mp4", for: "quota")
-        #expect(try await scene.bytes("wan") < stopped + 2000)
-        _ = try await eventually("it is allowed again") {
-            try await scene.fixture.ask("allow", words + ["--for", "1h"])
-        }
-        _ = try await scene.fixture.ask("limit", ["1MB/s", "--for", "1h"])
-        #expect(try await scene.fixture.ask("status")?.contains("at most 1.0 MB/s") == true)
-        _ = try await scene.fixture.ask("limit", ["0", "--for", "1h"])
-        let nothing = try await scene.waits("other.mp4", for: "global")
-        #expect(nothing.text == "`sluice limit 0` lets nothing go; `sluice limit off` ends that")
-        let sent = try await scene.bytes("wan")
-        _ = try await scene.waits("clip.mp4", for: "global")
-        #expect(try await scene.bytes("wan") < sent + 2000)
-        _ = try await scene.fixture.ask("limit", ["off"])
-        try await scene.arrives()
-    }
-}
-
-/// What the ledger says against what the kernel's packet filter has counted.
-@Suite(
-    "the ledger and the wire, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
-    .timeLimit(.minutes(Patience.minutes(4))))
-struct LedgerEndToEndTests {
-    private struct Status: Decodable {
-        struct Destination: Decodable { var sent_today: Int64 }
-        var destinations: [Destination]
-    }
-
-    private func sent(_ fixture: DaemonFixture) async throws -> Int64 {
-        try await eventually("the daemon says what was sent") {
-            guard let text = try await fixture.ask("status", ["--json"]) else { return nil }
-            return try JSONDecoder().decode(Status.self, from: Data(text.utf8)).destinations.first?.sent_today
-        }
-    }
-
-    private func bytes(_ roads: TwoRoads) async throws -> Int64 {
-        try await blocking { try roads.bytes(by: "wan") + roads.bytes(by: "lte") }
-    }
-
-    private func scene(_ policy: [String] = []) async throws -> (TwoRoads, DaemonFixture, Camera) {
-        let roads = try await blocking { try TwoRoads() }
-        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
-        fixture.roads = roads
-        fixture.policyKeys = policy
-        try await fixture.startReceiver()
-        return (roads, fixture, Camera(fixture, dice: Dice(seed: 1)))
-    }
-
-    @Test("what was sent is never told to be less than it was, and hardly more, headers and handshakes included")
-    func counts() async throws {
-        let (roads, fixture, camera) = try await scene()
-        try fixture.startDaemon()
-        for number in 0..<30 {
-            try camera.drop(Clip(number: number, size: 1 + number * 10_000, relative: FilePath("\(number).mp4")))
-        }
-        try camera.drop(Clip(number: 99, size: 40_000_000, relative: "large.mp4"))
-        try await Outcome(fixture: fixture, clips: camera.clips).wait()
-        let (told, left) = (try await sent(fixture), try await bytes(roads))
-        #expect(told >= left, "\(told) \(left)")
-        // A file's few requests, large or small, have a farewell each that their connection pays once.
-        #expect(told <= left + left / 50 + 31 * 1000, "\(told) \(left)")
-    }
-
-    @Test(
-        "a transfer stops at its quota, keeps what it sent, says until when it waits, and goes on when more is allowed")
-    func stops() async throws {
-        let (roads, fixture, camera) = try await scene(["quotas: [{per: month, bytes: 12 MB}]"])
-        try fixture.startDaemon()
-        try camera.drop(Clip(number: 0, size: 30_000_000, relative: "clip.mp4"))
-        let clip = fixture.drop.appending("clip.mp4").display
-        let text = try await eventually("it has a hold") {
-            try await fixture.ask("why", [clip]).flatMap { $0.contains("the quota of policy is used up") ? $0 : nil }
-        }
-        #expect(text.contains("12 MB a month"), "\(text)")
-        #expect(try await bytes(roads) <= 12_000_000)
-        #expect(try await bytes(roads) > 11_000_000)
-        #expect(try await sent(fixture) <= 12_000_000)
-        // A restart does not grant it again.
-        fixture.killDaemon()
-        let before = try await bytes(roads)
-        try fixture.startDaemon()
-        try camera.drop(Clip(number: 1, size: 100_000, relative: "other.mp4"))
-        try await eventually("the other waits as well") {
-            try await fixture.ask("why", [fixture.drop.appending("other.mp4").display])?.contains("is used up")
-        }
-        // Farewells of the connections that the killed one had kept.
-        let after = try await bytes(roads)
-        #expect(after <= before + 500, "\(before) \(after)")
-        fixture.policyKeys = ["quotas: [{per: month, bytes: 50 MB}]"]
-        try fixture.writeConfiguration()
-        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
-        let outcome = Outcome(fixture: fixture, clips: camera.clips)
-        try await outcome.wait(within: .seconds(60))
-        try await outcome.check()
-        // Nothing was sent again.
-        #expect(try await bytes(roads) < 32_000_000)
-    }
-
-    @Test("through kills at any moment the ledger is never below the wire, and above it by no more than a step each")
-    func kills() async throws {
-        let (roads, fixture, camera) = try await scene(["bandwidth: 20 MB/s"])
-        var dice = Dice(seed: Setting.seed)
-        var kills: Int64 = 0
-        var total = 0
-        for number in 0..<(Setting.isThorough ? 100 : 12) {
-            try fixture.startDaemon()
-            let size = Int.random(in: 100_000...12_000_000, using: &dice)
-            total += size
-            try camera.drop(Clip(number: number, size: size, relative: FilePath("\(number).mp4")))
-            let least = try await bytes(roads) + Int64.random(in: 1...6_000_000, using: &dice)
-            // Or all of it is there.
-            try await eventually("more has left", every: .milliseconds(5)) {
-                let arrived = try Outcome.files(in: fixture.received, hidden: false).count > number
-                return try await bytes(roads) > least || arrived
-            }
-            fixture.killDaemon()
-            kills += 1
-        }
-        try fixture.startDaemon()
-        let outcome = Outcome(fixture: fixture, clips: camera.clips)
-        try await outcome.wait(within: .seconds(60))
-        try await outcome.check()
-        let (told, left) = (try await sent(fixture), try await bytes(roads))
-        #expect(told >= left, "\(told) \(left)")
-        #expect(told <= left + left / 50 + kills * 4 * (8 << 20), "\(told) \(left)")
     }
 }

@@ -1,0 +1,74 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// A person's exceptions, with the same witness.
+@Suite(
+    "what a person allows, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
+    .timeLimit(.minutes(Patience.minutes(4))))
+struct ExceptionEndToEndTests {
+    @Test(
+        "one upload may cost something, the others wait; it is counted, shown with who said so, and survives a restart")
+    func upload() async throws {
+        let scene = try await NetworkEndToEndTests.Scene()
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.fixture.startDaemon()
+        for (number, name) in ["one.mp4", "two.mp4"].enumerated() {
+            try scene.camera.drop(Clip(number: number, size: 300_000, relative: FilePath(name)))
+            _ = try await scene.waits(name, for: "metered")
+        }
+        scene.fixture.killDaemon()
+        try scene.fixture.startDaemon()
+        _ = try await scene.waits("one.mp4", for: "metered")
+        let one = scene.fixture.drop.appending("one.mp4").display
+        let said = try await eventually("it is allowed") {
+            try await scene.fixture.ask("allow", [one, "--metered", "--for", "1h"])
+        }
+        #expect(said.contains(": metered until ") && said.contains(", by "), "\(said)")
+        try await eventually("it has arrived") {
+            try Outcome.files(in: scene.fixture.received, hidden: false).count == 1
+        }
+        #expect(try await scene.bytes("lte") > 300_000)
+        #expect(try await scene.fixture.ask("status")?.contains("allowed") == true)
+        try await eventually("it is counted as what it was") {
+            try await scene.fixture.ask("usage", ["--json", "--by", "network"])?.contains("\"metered\"")
+        }
+        let sent = try await scene.bytes("lte")
+        _ = try await scene.waits("two.mp4", for: "metered")
+        #expect(try await scene.bytes("lte") < sent + 2000)
+    }
+
+    @Test("a folder goes beyond its window and its quota while that is allowed, and stops when it is taken back")
+    func folder() async throws {
+        let scene = try await NetworkEndToEndTests.Scene(
+            ["bandwidth: 3 MB/s", "quotas: [{per: day, bytes: 0}]"], rules: "[]")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 20_000_000, relative: "clip.mp4"))
+        let hold = try await scene.waits("clip.mp4", for: "quota")
+        #expect(hold.text.contains("allows nothing"))
+        let words = ["--folder", "camera", "--quota"]
+        _ = try await eventually("it is allowed") { try await scene.fixture.ask("allow", words + ["--for", "1h"]) }
+        try await scene.begun()
+        _ = try await eventually("it is taken back") { try await scene.fixture.ask("allow", words + ["--end"]) }
+        _ = try await scene.waits("clip.mp4", for: "quota")
+        let stopped = try await scene.bytes("wan")
+        try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
+        _ = try await scene.waits("other.mp4", for: "quota")
+        #expect(try await scene.bytes("wan") < stopped + 2000)
+        _ = try await eventually("it is allowed again") {
+            try await scene.fixture.ask("allow", words + ["--for", "1h"])
+        }
+        _ = try await scene.fixture.ask("limit", ["1MB/s", "--for", "1h"])
+        #expect(try await scene.fixture.ask("status")?.contains("at most 1.0 MB/s") == true)
+        _ = try await scene.fixture.ask("limit", ["0", "--for", "1h"])
+        let nothing = try await scene.waits("other.mp4", for: "global")
+        #expect(nothing.text == "`sluice limit 0` lets nothing go; `sluice limit off` ends that")
+        let sent = try await scene.bytes("wan")
+        _ = try await scene.waits("clip.mp4", for: "global")
+        #expect(try await scene.bytes("wan") < sent + 2000)
+        _ = try await scene.fixture.ask("limit", ["off"])
+        try await scene.arrives()
+    }
+}

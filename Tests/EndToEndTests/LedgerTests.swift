@@ -1,0 +1,115 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// What the ledger says against what the kernel's packet filter has counted.
+@Suite(
+    "the ledger and the wire, from the built program", .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"),
+    .timeLimit(.minutes(Patience.minutes(4))))
+struct LedgerEndToEndTests {
+    private struct Status: Decodable {
+        struct Destination: Decodable { var sent_today: Int64 }
+        var destinations: [Destination]
+    }
+
+    private func sent(_ fixture: DaemonFixture) async throws -> Int64 {
+        try await eventually("the daemon says what was sent") {
+            guard let text = try await fixture.ask("status", ["--json"]) else { return nil }
+            return try JSONDecoder().decode(Status.self, from: Data(text.utf8)).destinations.first?.sent_today
+        }
+    }
+
+    private func bytes(_ roads: TwoRoads) async throws -> Int64 {
+        try await blocking { try roads.bytes(by: "wan") + roads.bytes(by: "lte") }
+    }
+
+    private func scene(_ policy: [String] = []) async throws -> (TwoRoads, DaemonFixture, Camera) {
+        let roads = try await blocking { try TwoRoads() }
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.roads = roads
+        fixture.policyKeys = policy
+        try await fixture.startReceiver()
+        return (roads, fixture, Camera(fixture, dice: Dice(seed: 1)))
+    }
+
+    @Test("what was sent is never told to be less than it was, and hardly more, headers and handshakes included")
+    func counts() async throws {
+        let (roads, fixture, camera) = try await scene()
+        try fixture.startDaemon()
+        for number in 0..<30 {
+            try camera.drop(Clip(number: number, size: 1 + number * 10_000, relative: FilePath("\(number).mp4")))
+        }
+        try camera.drop(Clip(number: 99, size: 40_000_000, relative: "large.mp4"))
+        try await Outcome(fixture: fixture, clips: camera.clips).wait()
+        let (told, left) = (try await sent(fixture), try await bytes(roads))
+        #expect(told >= left, "\(told) \(left)")
+        // A file's few requests, large or small, have a farewell each that their connection pays once.
+        #expect(told <= left + left / 50 + 31 * 1000, "\(told) \(left)")
+    }
+
+    @Test(
+        "a transfer stops at its quota, keeps what it sent, says until when it waits, and goes on when more is allowed")
+    func stops() async throws {
+        let (roads, fixture, camera) = try await scene(["quotas: [{per: month, bytes: 12 MB}]"])
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 0, size: 30_000_000, relative: "clip.mp4"))
+        let clip = fixture.drop.appending("clip.mp4").display
+        let text = try await eventually("it has a hold") {
+            try await fixture.ask("why", [clip]).flatMap { $0.contains("the quota of policy is used up") ? $0 : nil }
+        }
+        #expect(text.contains("12 MB a month"), "\(text)")
+        #expect(try await bytes(roads) <= 12_000_000)
+        #expect(try await bytes(roads) > 11_000_000)
+        #expect(try await sent(fixture) <= 12_000_000)
+        // A restart does not grant it again.
+        fixture.killDaemon()
+        let before = try await bytes(roads)
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 1, size: 100_000, relative: "other.mp4"))
+        try await eventually("the other waits as well") {
+            try await fixture.ask("why", [fixture.drop.appending("other.mp4").display])?.contains("is used up")
+        }
+        // Farewells of the connections that the killed one had kept.
+        let after = try await bytes(roads)
+        #expect(after <= before + 500, "\(before) \(after)")
+        fixture.policyKeys = ["quotas: [{per: month, bytes: 50 MB}]"]
+        try fixture.writeConfiguration()
+        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        try await outcome.check()
+        // Nothing was sent again.
+        #expect(try await bytes(roads) < 32_000_000)
+    }
+
+    @Test("through kills at any moment the ledger is never below the wire, and above it by no more than a step each")
+    func kills() async throws {
+        let (roads, fixture, camera) = try await scene(["bandwidth: 20 MB/s"])
+        var dice = Dice(seed: Setting.seed)
+        var kills: Int64 = 0
+        var total = 0
+        for number in 0..<(Setting.isThorough ? 100 : 12) {
+            try fixture.startDaemon()
+            let size = Int.random(in: 100_000...12_000_000, using: &dice)
+            total += size
+            try camera.drop(Clip(number: number, size: size, relative: FilePath("\(number).mp4")))
+            let least = try await bytes(roads) + Int64.random(in: 1...6_000_000, using: &dice)
+            // Or all of it is there.
+            try await eventually("more has left", every: .milliseconds(5)) {
+                let arrived = try Outcome.files(in: fixture.received, hidden: false).count > number
+                return try await bytes(roads) > least || arrived
+            }
+            fixture.killDaemon()
+            kills += 1
+        }
+        try fixture.startDaemon()
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        try await outcome.check()
+        let (told, left) = (try await sent(fixture), try await bytes(roads))
+        #expect(told >= left, "\(told) \(left)")
+        #expect(told <= left + left / 50 + kills * 4 * (8 << 20), "\(told) \(left)")
+    }
+}
