@@ -140,6 +140,11 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
+    /// Days begin at other moments from now on: every stretch is looked up and counted anew.
+    package mutating func zoneChanged() {
+        for number in lines.indices { lines[number].leaveStretch() }
+    }
+
     /// The ledger is told of a step before the book is, both when it begins and when it is settled. So an answer that comes
     /// in between counts the step twice at most, and never not at all: what came in while it was read is added to it.
     ///
@@ -246,6 +251,8 @@ extension QuotaBook.Line {
     fileprivate mutating func add(_ spending: Spending) {
         if spent == nil { meanwhile += spending } else { spent? += spending }
     }
+
+    fileprivate mutating func leaveStretch() { (stretch, spent, meanwhile) = (nil, nil, .none) }
 
     fileprivate mutating func begin(_ stretch: Range<WallTime>, at now: WallTime) {
         self.stretch = stretch

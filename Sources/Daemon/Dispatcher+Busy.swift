@@ -34,7 +34,7 @@ extension Dispatcher {
     }
 
     private func listenToFiles() {
-        let files = busy.files
+        let files = busy.files.union(zoneFiles)
         if files == listenedTo { return }
         listenedTo = files
         do {
@@ -54,6 +54,7 @@ extension Dispatcher {
     }
 
     private func filesMayHaveChanged(unheard: [FilePath: String]) {
+        if ZoneSource.identity() != zoneSource { house.dispatchBell.ring() }
         let (asks, news) = busy.filesChanged(unheard: unheard)
         for (path, reason) in news {
             house.log.notice(

@@ -103,23 +103,6 @@ extension Dispatcher {
             metered: settings.meteredLimits)
     }
 
-    func lookAtClock() {
-        // Nobody asks the clock who needs no clock.
-        if house.settings.allRules.allSatisfy(\.isTimeless) {
-            clockTrouble = nil
-            return
-        }
-        let now = house.clocks.together()
-        let trouble = trust.look(
-            wall: now.wall, monotonic: now.monotonic, isSynchronised: house.clocks.isSynchronised)
-        if let trouble, clockTrouble?.text != trouble.text {
-            house.log.warning("what depends on the time waits", ["reason": trouble.text])
-        } else if trouble == nil, clockTrouble != nil {
-            house.log.notice("the clock is believed again")
-        }
-        clockTrouble = trouble
-    }
-
     func fullFolders() -> [String] {
         house.settings.folders.filter { folder in
             guard let most = folder.policy.concurrency else { return false }
@@ -161,27 +144,6 @@ extension Dispatcher {
             house.removalBell.ring()
         }
         pauses = try await house.store.pauses()
-    }
-
-    /// Windows are looked at anew when somebody sets the clock, and so is a destination that was refused for its certificate.
-    func listenToClock() -> Int? {
-        do {
-            return try ClockNews.shared.listen { [weak self] in
-                Task { await self?.clockWasSet() }
-            }
-        } catch {
-            house.log.warning(
-                "a clock that is set will be noticed late", ["reason": "\(error)"])
-            return nil
-        }
-    }
-
-    func clockWasSet() async {
-        expiryLook = nil
-        do { try await reconsider() } catch {
-            house.log.debug("waits go on as they were", ["reason": "\(error)"])
-        }
-        house.dispatchBell.ring()
     }
 
     // MARK: For views

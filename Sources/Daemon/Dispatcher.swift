@@ -66,6 +66,9 @@ actor Dispatcher {
     /// Those that are being asked.
     var roomLooks: [String: Task<Void, Never>] = [:]
 
+    /// What says when days begin, as it was read last.
+    var zoneSource: FileLook?
+
     let networks: Networks
     /// What is known of the networks; `nil` while nobody needs to know.
     var network: Metering?

@@ -33,6 +33,9 @@ final class Ledger: Sendable {
     /// Other rules count from now on. What is under way stays reserved.
     func take(_ settings: Settings) { current.withLock { $0.book = settings.book(after: $0.book) } }
 
+    /// The zone is another one: what its days have used up is read anew with the next look.
+    func zoneChanged() { current.withLock { $0.book.zoneChanged() } }
+
     /// Looks at the clock, and reads what it does not know yet.
     func look() async throws {
         let recounts = current.withLock { $0.book.advance(to: clocks.wall(), in: .local) }

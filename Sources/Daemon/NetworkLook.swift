@@ -73,10 +73,11 @@ struct NetworkLook {
 
     /// - Parameter cost: What a person says.
     mutating func reach(folder path: FilePath, _ cost: Metered?) -> Reach {
+        // Whoever says what it costs knows more than the table of mounts does: of a disk that a modem leads to, say.
+        if let cost { return .mount(cost, text: "`network: \(cost.rawValue)` of the destination says so") }
         let mounts = mounts ?? MountTable()
         self.mounts = mounts
         guard let point = mounts.place(of: path).slow else { return .local }
-        if let cost { return .mount(cost, text: "`network: \(cost.rawValue)` of the destination says so") }
         return .mount(
             .unknown,
             text: "\(point.display) is another machine's, and nobody sees the way there; `network: unmetered` or "

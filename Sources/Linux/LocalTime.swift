@@ -42,6 +42,18 @@ extension Zone {
     }
 }
 
+/// Where this machine's time zone comes from.
+package enum ZoneSource {
+    /// What localtime(5) and timedatectl(1) set, unless the environment names a zone.
+    package static let file: FilePath = "/etc/localtime"
+
+    /// Another one when somebody has set another zone, or when its rules were renewed; `nil` where it is not from the file.
+    package static func identity() -> FileLook? { getenv("TZ") == nil ? FileLook.behind(file) : nil }
+
+    /// Reads the zone, if it is another: localtime_r(3) knows the one that was read last.
+    package static func read() { tzset() }
+}
+
 extension CivilTime {
     /// The moment at which a clock in this machine's time zone shows this time (mktime(3)). Of an hour that the clocks
     /// show twice, one of the two.

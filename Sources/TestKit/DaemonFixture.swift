@@ -97,6 +97,20 @@ package final class DaemonFixture {
         receiver = child
     }
 
+    /// The same in mounts of its own.
+    ///
+    /// - Parameter script: For /bin/sh, in mounts of its own, before the daemon; which takes its place.
+    package func startDaemon(environment: [String: String] = [:], inMounts script: String) throws {
+        try writeConfiguration()
+        daemon = try Child(
+            "/usr/bin/unshare",
+            [
+                "-m", "/bin/sh", "-ec", "\(script)\nexec \"$@\"", "sh", binary.display, "run", "--config",
+                config.display,
+            ],
+            environment: environment, output: logs.appending("daemon.out"), errors: logs.appending("daemon.err"))
+    }
+
     /// Starts the daemon, whose configuration names the receiver's address. Does not wait until it is ready.
     package func startDaemon(environment: [String: String] = [:]) throws {
         try writeConfiguration()

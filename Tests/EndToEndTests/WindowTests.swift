@@ -68,11 +68,39 @@ struct WindowEndToEndTests {
             try await why(fixture, fixture.drop.appending("clip.mp4")).flatMap { $0.state == "waiting" ? $0 : nil }
         }
         #expect(waiting.holds.first?.kind == "clock")
-        #expect(waiting.holds.first?.text.contains("it is not set") == true)
+        #expect(waiting.holds.first?.text.contains("the clock is not set") == true)
         fixture.killDaemon()
         fixture.policyKeys = []
         try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
         try await Outcome(fixture: fixture, clips: camera.clips).wait(within: .seconds(30))
+    }
+
+    @Test(
+        "when the machine gets another time zone, windows go by it at once",
+        .enabled(if: NetworkNamespace.isPossible, "\(NetworkNamespace.need)"))
+    func zone() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.policyKeys = ["windows: [\"00:00-00:01\"]", "quotas: [{per: day, bytes: 1 GB}]"]
+        try await fixture.startReceiver()
+        let settings = fixture.folder.path.appending("etc")
+        let zone = settings.appending("localtime").display
+        func link(_ name: String) -> String {
+            "ln -sfn /usr/share/zoneinfo/\(name) \(zone).new && mv -T \(zone).new \(zone)"
+        }
+        try fixture.startDaemon(
+            inMounts:
+                "unset TZ; cp -a /etc \(settings.display); \(link("Etc/UTC")); mount --bind \(settings.display) /etc")
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 0, size: 1000, relative: "clip.mp4"))
+        func opens() async throws -> String? {
+            try await why(fixture, fixture.drop.appending("clip.mp4"))?.holds.first { $0.kind == "schedule" }?.until
+        }
+        try await eventually("it waits for midnight") { try await opens()?.hasSuffix("T00:00:00Z") }
+        let change = try Child("/bin/sh", ["-ec", link("Asia/Tokyo")], output: "/dev/null", errors: "/dev/null")
+        #expect(try await change.end(within: .seconds(20)) == .status(0))
+        try await eventually("it waits for midnight there") { try await opens()?.hasSuffix("T15:00:00Z") }
+        let usage = try await fixture.ask("usage", ["--json"])
+        #expect(usage?.contains("T15:00:00.000Z") == true && usage?.contains("T00:00:00") == false, "\(usage ?? "")")
     }
 
     enum Place: String, CaseIterable { case policy, destination, folder }
