@@ -26,7 +26,9 @@ struct Covering {
 
     /// Words after whose `:` a secret may stand, for a file that did not parse.
     var words: [String] {
-        anyKind.filter(\.value).map(\.key).sorted() + ["literal", "token", "password", "secret", "authorization"]
+        anyKind.filter(\.value).map(\.key).sorted() + [
+            "literal", "command", "token", "password", "secret", "authorization",
+        ]
     }
 
     func cover(_ root: Node, in source: inout SourceText) {
@@ -36,7 +38,7 @@ struct Covering {
         }
     }
 
-    /// What is a secret wherever it stands: a `literal`, and an address with a password.
+    /// What may be a secret wherever it stands: a `literal`, an address with a password, the arguments of a command.
     private func coverEverywhere(_ node: Node, in source: inout SourceText) {
         switch node.content {
         case .scalar(let text, _):
@@ -46,6 +48,9 @@ struct Covering {
             for entry in entries {
                 if entry.key == "literal" {
                     source.cover(from: entry.value.start, to: entry.value.end)
+                } else if entry.key == "command", case .list(let words) = entry.value.content {
+                    // A password may be among what the program is told.
+                    for word in words.dropFirst() { coverValues(of: word, in: &source) }
                 } else {
                     coverEverywhere(entry.value, in: &source)
                 }

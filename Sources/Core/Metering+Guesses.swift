@@ -46,7 +46,7 @@ extension NetworkLink {
     static let phoneDrivers: Set<String> = ["rndis_host", "cdc_ether", "cdc_ncm", "cdc_eem", "ipheth"]
 
     /// What tells that it is a modem.
-    fileprivate var signOfModem: String? {
+    var signOfModem: String? {
         if deviceType == "wwan" { return "DEVTYPE wwan" }
         if let driver, Self.modemDrivers.contains(driver) { return "driver \(driver)" }
         if kind == "wwan" || kind == "rmnet" { return "kind \(kind ?? "")" }

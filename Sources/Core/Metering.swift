@@ -224,19 +224,28 @@ package struct Metering: Hashable, Sendable {
 
     /// The rule that says what bytes over it cost; `nil` when none does.
     private func ruleOnCost(of step: Step) -> NetworkRule? {
-        let said = rules.compactMap { $0.first { $0.isMetered != nil && matches($0, step) } }
+        let said = rules.compactMap {
+            $0.first { $0.isMetered != nil && matches($0, step, warns: $0.isMetered == true) }
+        }
         return said.first { $0.isMetered == true } ?? said.first
     }
 
     /// The rule that says whether bytes may go over it; `nil` when none does.
     private func ruleOnSending(over step: Step) -> NetworkRule? {
-        let said = rules.compactMap { $0.first { $0.isAllowed != nil && matches($0, step) } }
+        let said = rules.compactMap {
+            $0.first { $0.isAllowed != nil && matches($0, step, warns: $0.isAllowed == false) }
+        }
         return said.first { $0.isAllowed == false } ?? said.first
     }
 
-    private func matches(_ rule: NetworkRule, _ step: Step) -> Bool {
-        rule.matches(step.link, gateway: step.gateway, isRoaming: modems[step.link.name]?.isRoaming)
+    /// - Parameter warns: The rule forbids or costs, and so counts for a modem of which nobody knows whether it roams.
+    private func matches(_ rule: NetworkRule, _ step: Step, warns: Bool) -> Bool {
+        rule.matches(
+            step.link, gateway: step.gateway, isRoaming: modems[step.link.name]?.isRoaming,
+            mayRoam: warns && isModem(step.link))
     }
+
+    private func isModem(_ link: NetworkLink) -> Bool { modems[link.name] != nil || link.signOfModem != nil }
 
     /// A rule that forbids any interface on the way forbids the way. What is only supposed to carry a tunnel is
     /// excused by a rule that allows the tunnel.
@@ -244,7 +253,9 @@ package struct Metering: Hashable, Sendable {
         for step in carrying where !step.isExcused {
             guard let rule = ruleOnSending(over: step), rule.isAllowed == false else { continue }
             let way = carrying.first.map { step.way(from: $0.link) } ?? ""
+            let isUnknown = rule.isRoaming != nil && modems[step.link.name]?.isRoaming == nil
             return "\(way)the rule \(rule.yaml) forbids \(step.link.name)"
+                + (isUnknown ? ", and nobody tells whether it roams" : "")
         }
         return nil
     }

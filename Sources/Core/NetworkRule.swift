@@ -8,7 +8,8 @@ package struct NetworkRule: Hashable, Sendable {
     package var gateway: HardwareAddress?
     /// The interface has an address in it.
     package var subnet: IPSubnet?
-    /// The modem behind it is in somebody else's network, or is not. Nothing matches where nobody knows.
+    /// The modem behind it is in somebody else's network, or is not. Where nobody knows, it may be, for a rule that forbids or
+    /// costs, and is not, for one that permits.
     package var isRoaming: Bool?
 
     /// `nil` says nothing about it, and so leaves it to the next one.
@@ -28,15 +29,17 @@ package struct NetworkRule: Hashable, Sendable {
         self.isAllowed = isAllowed
     }
 
-    /// - Parameter roaming: Whether the modem behind it is; `nil` when nobody knows, or there is none.
+    /// - Parameters:
+    ///   - roaming: Whether the modem behind it is; `nil` when nobody knows, or there is none.
+    ///   - mayRoam: It is a modem of which nobody knows, and that counts.
     package func matches(
-        _ link: NetworkLink, gateway router: HardwareAddress?, isRoaming roaming: Bool? = nil
+        _ link: NetworkLink, gateway router: HardwareAddress?, isRoaming roaming: Bool? = nil, mayRoam: Bool = false
     ) -> Bool {
         if let interface, !Glob(interface).matches(FilePath(link.name)) { return false }
         if let ssid, link.ssid != Array(ssid.utf8) { return false }
         if let gateway, gateway != router { return false }
         if let subnet, !link.addresses.contains(where: { subnet.contains($0.address) }) { return false }
-        if let isRoaming, isRoaming != roaming { return false }
+        if let isRoaming, isRoaming != roaming, roaming != nil || !mayRoam { return false }
         return true
     }
 

@@ -10,7 +10,11 @@ package struct UploadID: Hashable, Sendable, Comparable, CustomStringConvertible
     ///   - time: Only the order matters; a caller whose clock stepped back passes the last one's time again.
     ///   - chance: The low 80 bits are used.
     package init(time: WallTime, chance: UInt128) {
-        var value = UInt128(UInt64(clamping: time.milliseconds) & 0xFFFF_FFFF_FFFF) << 80 | chance & (1 << 80 - 1)
+        self.init(value: UInt128(UInt64(clamping: time.milliseconds) & 0xFFFF_FFFF_FFFF) << 80 | chance & (1 << 80 - 1))
+    }
+
+    private init(value: UInt128) {
+        var value = value
         var letters = [UInt8](repeating: 0, count: 26)
         for index in letters.indices.reversed() {
             letters[index] = Self.alphabet[Int(value & 31)]
@@ -22,30 +26,27 @@ package struct UploadID: Hashable, Sendable, Comparable, CustomStringConvertible
     /// An id as somebody wrote it, in any case. `nil` when it is not one.
     package init?(_ written: String) {
         let upper = written.uppercased()
-        guard upper.utf8.count == 26, upper.utf8.allSatisfy(Self.alphabet.contains) else { return nil }
+        // 26 characters are two bits too many.
+        guard upper.utf8.count == 26, upper.utf8.allSatisfy(Self.alphabet.contains), upper < "8" else { return nil }
         text = upper
     }
 
-    /// The next id in the same millisecond: order is kept even when the clock stands still.
-    package var next: UploadID {
-        var letters = Array(text.utf8)
-        for index in letters.indices.reversed() {
-            let value = Self.alphabet.firstIndex(of: letters[index]) ?? 0
-            if value < 31 {
-                letters[index] = Self.alphabet[value + 1]
-                break
-            }
-            letters[index] = Self.alphabet[0]
-        }
-        return UploadID(unchecked: String(decoding: letters, as: UTF8.self))
+    /// The next id in the same millisecond: order is kept even when the clock stands still. After some thousand of them the
+    /// part with the time moves on.
+    ///
+    /// The first 12 characters are others already: so many are shown where there is no room for all.
+    ///
+    /// - Parameter chance: The low 70 bits are used.
+    package func next(chance: UInt128) -> UploadID {
+        let value = text.utf8.reduce(UInt128(0)) { $0 << 5 | UInt128(Self.alphabet.firstIndex(of: $1) ?? 0) }
+        // The last ids of the year 10889 have the same one after them.
+        return UploadID(value: value + min(1 << 70 + chance & (1 << 70 - 1), .max - value))
     }
 
     /// The part that carries the time, in milliseconds since 1970.
     package var milliseconds: Int64 {
         text.utf8.prefix(10).reduce(0) { $0 << 5 | Int64(Self.alphabet.firstIndex(of: $1) ?? 0) }
     }
-
-    private init(unchecked text: String) { self.text = text }
 
     package var description: String { text }
     package static func < (a: UploadID, b: UploadID) -> Bool { a.text < b.text }

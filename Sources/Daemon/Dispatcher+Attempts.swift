@@ -143,9 +143,9 @@ extension Dispatcher {
     /// Keeps the destination's health, and fills in when a held upload may go again.
     private func settle(_ verdict: inout UploadRun.Verdict, _ upload: UploadRecord) {
         let name = upload.destination
-        var health = health[name] ?? DestinationHealth()
+        let health = health[name] ?? DestinationHealth()
         let retry = house.retry(folder: upload.folder, destination: name)
-        let (now, monotonic) = (house.clocks.wall(), house.clocks.monotonic())
+        let monotonic = house.clocks.monotonic()
         // A full destination says where an upload stands, and still takes nothing.
         let isFull = if case .noRoom? = verdict.remedy { true } else { false }
         let isUp = verdict.wasAnswered && !isFull
@@ -158,33 +158,47 @@ extension Dispatcher {
                     "next_try_in": "\(Int(wait.inSeconds.rounded()))s",
                 ])
         } else if let remedy = verdict.remedy, let failure = verdict.failure,
-            let hold = DestinationHealth.hold(
-                for: remedy, failures: isUp ? 1 : health.failures(isFull: isFull), backoff: retry,
-                luck: Chance.luck())
+            let wait = hold(name, for: remedy, failure, isUp: isUp, retry: retry)
         {
-            if isFull { rooms[name]?.changed() }
-            if isUp { health.succeeded() }
-            // By its code: the text may name another file each time.
-            let isNews = health.trouble?.kind != hold.kind || said[name] != failure.code
-            said[name] = failure.code
-            health.failed(hold.kind, text: failure.message, wait: hold.wait, now: now, monotonic: monotonic)
-            if hold.kind == .destination { doubtNetwork() }
             // Behind the next probe, so that another upload makes it: this file may be the one that the server chokes on.
-            verdict.outcome = .held(failure, until: monotonic.advanced(by: hold.wait + .seconds(1)))
-            if isNews {
-                house.log.warning(
-                    "destination held",
-                    [
-                        "destination": name, "hold": hold.kind.rawValue, "reason": failure.message,
-                        "next_try_in": "\(Int(hold.wait.inSeconds.rounded()))s",
-                    ])
-            }
+            verdict.outcome = .held(failure, until: monotonic.advanced(by: wait + .seconds(1)))
         } else if verdict.wasAnswered {
             if case .verified = verdict.outcome { took[name, default: 0] += 1 }
             if health.trouble != nil { house.log.notice("destination works again", ["destination": name]) }
-            health.succeeded()
+            self.health[name]?.succeeded()
         }
+    }
+
+    /// Keeps why nothing goes to a destination.
+    ///
+    /// - Parameter isUp: It has answered, and is not full.
+    /// - Returns: How long it is left alone; `nil` when only the upload is at fault.
+    func hold(_ name: String, for remedy: Remedy, _ failure: Failure, isUp: Bool, retry: Backoff) -> Duration? {
+        var health = health[name] ?? DestinationHealth()
+        let isFull = if case .noRoom = remedy { true } else { false }
+        guard
+            let hold = DestinationHealth.hold(
+                for: remedy, failures: isUp ? 1 : health.failures(isFull: isFull), backoff: retry, luck: Chance.luck())
+        else { return nil }
+        if isFull { rooms[name]?.changed() }
+        if isUp { health.succeeded() }
+        // By its code: the text may name another file each time.
+        let isNews = health.trouble?.kind != hold.kind || said[name] != failure.code
+        said[name] = failure.code
+        health.failed(
+            hold.kind, text: failure.message, wait: hold.wait, now: house.clocks.wall(),
+            monotonic: house.clocks.monotonic())
         self.health[name] = health
+        if hold.kind == .destination { doubtNetwork() }
+        if isNews {
+            house.log.warning(
+                "destination held",
+                [
+                    "destination": name, "hold": hold.kind.rawValue, "reason": failure.message,
+                    "next_try_in": "\(Int(hold.wait.inSeconds.rounded()))s",
+                ])
+        }
+        return hold.wait
     }
 
     /// How long an upload waits that the destination drops again while it takes others: one file that a server chokes

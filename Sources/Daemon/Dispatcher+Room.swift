@@ -19,10 +19,13 @@ extension Dispatcher {
         }
         let change = changes[name]
         roomLooks[name] = Task {
-            let space = await Lane.$current.withValue(lane) { await self.space(of: destination, name) }
+            let (space, error) = await Lane.$current.withValue(lane) { await self.space(of: destination, name) }
             await self.close(lane)
             self.roomLooks[name] = nil
-            if !Task.isCancelled, self.changes[name] == change { self.told(space, by: name) }
+            if !Task.isCancelled, self.changes[name] == change {
+                self.told(space, by: name)
+                if let error { self.unreachable(name, error) }
+            }
             self.house.dispatchBell.ring()
         }
         return true
@@ -30,11 +33,20 @@ extension Dispatcher {
 
     /// - Returns: `nil` when it says nothing, or cannot be asked: then it is not asked for a while, and tried as if there were
     ///   room.
-    private nonisolated func space(of destination: any Destination, _ name: String) async -> RemoteSpace? {
-        do { return try await destination.space() } catch {
+    private nonisolated func space(
+        of destination: any Destination, _ name: String
+    ) async -> (RemoteSpace?, UploadError?) {
+        do { return (try await destination.space(), nil) } catch {
             house.log.debug("its room is not known", ["destination": name, "reason": error.failure.message])
-            return nil
+            return (nil, error)
         }
+    }
+
+    /// Whoever did not even connect would not for an upload either, and that would take as long once more.
+    private func unreachable(_ name: String, _ error: UploadError) {
+        guard error.failure.code == "unreachable" else { return }
+        let retry = house.settings(ofDestination: name)?.policy.retry ?? house.settings.policy.retry
+        _ = hold(name, for: error.remedy, error.failure, isUp: false, retry: retry)
     }
 
     private func close(_ lane: Lane) async {

@@ -321,7 +321,7 @@ package actor Store {
     func newID() -> String {
         let now = clocks.wall()
         let id: UploadID =
-            if let lastID, lastID.milliseconds >= now.milliseconds { lastID.next } else {
+            if let lastID, lastID.milliseconds >= now.milliseconds { lastID.next(chance: Chance.bits()) } else {
                 UploadID(time: now, chance: Chance.bits())
             }
         lastID = id

@@ -9,7 +9,9 @@ struct SecretTests {
         "is never shown, whatever else is wrong with its line",
         arguments: [
             "nas: {type: tus, token: hunter2}", "nas: {type: tus, tokn: hunter2}", "nas: {typ: tus, token: hunter2}",
-            "nas: {type: tsu, password: hunter2, x: 1}", "nas: {type: tus, token: {literal: hunter2}, x: 1}",
+            "nas: {type: tsu, password: hunter2, x: 1}", "nas: {type: tus, busy: {command: [/bin/x, hunter2]}, x: 1}",
+            "nas: {type: tus, busy: {command: [/bin/x, hunter2], x: 1}",
+            "nas: {type: tus, token: {literal: hunter2}, x: 1}",
             "nas: {type: tus, token: {literal: [hunter2]}, x: 1}",
             "nas: {type: tus, token: {file: /x, litreal: hunter2}}",
             "nas: {type: tus, url: \"https://user:hunter2@nas/\"}",

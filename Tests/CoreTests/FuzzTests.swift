@@ -88,7 +88,13 @@ struct ValueFuzzTests {
             guard let id = UploadID(String(decoding: round.input, as: UTF8.self)) else { return }
             try round.expect(UploadID(id.text.lowercased()) == id, "not in lower case")
             try round.expect(id.text.utf8.count == 26, "has \(id.text.utf8.count) bytes")
-            try round.expect(id.next > id || id.text.allSatisfy { $0 == "Z" }, "is followed by \(id.next)")
+            for chance in [0, 1, .max] as [UInt128] {
+                let next = id.next(chance: chance)
+                try round.expect(next > id || id.text.hasPrefix("7ZZZZZZZZZ"), "is followed by \(next)")
+                try round.expect(
+                    next.text.prefix(12) != id.text.prefix(12) || id.text.hasPrefix("7ZZZZZZZZZ"),
+                    "is not told from \(next) by 12 characters")
+            }
         }
     }
 

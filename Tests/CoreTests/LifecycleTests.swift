@@ -93,8 +93,8 @@ struct UploadIDTests {
         let early = UploadID(time: WallTime(milliseconds: 1_000), chance: .max)
         let late = UploadID(time: WallTime(milliseconds: 1_001), chance: 0)
         #expect(early < late)
-        #expect(late < late.next)
-        #expect(late.next.milliseconds == 1_001)
+        #expect(late < late.next(chance: 0))
+        #expect(late.next(chance: 0).milliseconds == 1_001)
         #expect(early.text.utf8.count == 26)
     }
 

@@ -164,6 +164,34 @@ struct PrecedenceTests {
     }
 
     @Test(
+        "a modem of which nobody knows whether it roams is taken to, by a rule that forbids or costs, and not by one that permits"
+    )
+    func roamingUnknown() {
+        let modem = link("wwan0") { $0.deviceType = "wwan" }
+        let wire = link("eth0") { $0.hasDevice = true }
+        func look(_ rule: NetworkRule, _ bearer: ModemBearer?, at link: NetworkLink) -> Metering.Judgement {
+            Metering(links: [link], rules: [rule], modems: bearer.map { [link.name: $0] } ?? [:]).of(2)
+        }
+        let forbids = NetworkRule(isRoaming: true, isAllowed: false)
+        let unknown = "the rule {roaming: true, allowed: false} forbids wwan0, and nobody tells whether it roams"
+        #expect(look(forbids, nil, at: modem).forbidden == unknown)
+        #expect(look(forbids, ModemBearer(isRoaming: nil), at: modem).forbidden == unknown)
+        #expect(
+            look(forbids, ModemBearer(isRoaming: nil), at: wire).forbidden != nil, "ModemManager says that it is one")
+        #expect(
+            look(forbids, ModemBearer(isRoaming: true), at: modem).forbidden
+                == "the rule {roaming: true, allowed: false} forbids wwan0")
+        #expect(look(forbids, ModemBearer(isRoaming: false), at: modem).forbidden == nil)
+        #expect(look(forbids, nil, at: wire).forbidden == nil)
+        let permits = NetworkRule(isRoaming: false, isMetered: false)
+        #expect(look(permits, ModemBearer(isRoaming: false), at: modem).metered == .unmetered)
+        #expect(look(permits, ModemBearer(isRoaming: nil), at: modem).metered == .metered)
+        #expect(
+            look(NetworkRule(isRoaming: true, isMetered: true), ModemBearer(isRoaming: nil), at: wire).metered
+                == .metered)
+    }
+
+    @Test(
         "NetworkManager's five values",
         arguments: [
             (.unknown, .unmetered, "unmetered: eth0 is wired"),

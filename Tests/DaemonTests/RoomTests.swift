@@ -48,6 +48,18 @@ struct RoomTests {
         try await scene.stop()
     }
 
+    @Test("one that nobody gets to, to ask for its room, is held for that, and no upload tries the same")
+    func unreachable() async throws {
+        let scene = try await AgentScene(retry: .seconds(600))
+        scene.remote.hideSpace()
+        let id = try await scene.add("a.mp4", size: 100)
+        let hold = try await eventually("it waits for its destination") { try await self.hold(scene, id) }
+        #expect(hold.kind == "destination")
+        #expect(hold.text == "nobody answers there")
+        #expect(scene.remote.began.isEmpty)
+        try await scene.stop()
+    }
+
     @Test("it is asked again by itself, and what waits goes as soon as there is room")
     func again() async throws {
         let scene = try await scene(RemoteSpace(free: 10), retry: .milliseconds(10))

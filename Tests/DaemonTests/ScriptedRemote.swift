@@ -36,6 +36,7 @@ final class ScriptedRemote: Destination {
         var contents: [[UInt8]] = []
         var tellsSpace = false
         var space: RemoteSpace?
+        var isUnreachable = false
         var looks = 0
     }
 
@@ -188,14 +189,24 @@ final class ScriptedRemote: Destination {
 
     /// From now on it says so of its room.
     func tell(_ space: RemoteSpace?) { state.withLock { ($0.tellsSpace, $0.space) = (true, space) } }
+    /// From now on nobody gets to it who asks for its room.
+    func hideSpace() { state.withLock { ($0.tellsSpace, $0.isUnreachable) = (true, true) } }
     /// How often it was asked.
     var looks: Int { state.withLock { $0.looks } }
     var tellsSpace: Bool { state.withLock { $0.tellsSpace } }
 
     func space() async throws(UploadError) -> RemoteSpace? {
-        state.withLock { state in
+        let (space, isUnreachable) = state.withLock { state in
             state.looks += 1
-            return state.space
+            return (state.space, state.isUnreachable)
         }
+        if isUnreachable {
+            throw UploadError(
+                Failure(
+                    .transient, code: "unreachable", message: "nobody answers there", at: WallTime(milliseconds: 0),
+                    retryable: true),
+                remedy: .holdDestination(after: nil))
+        }
+        return space
     }
 }
