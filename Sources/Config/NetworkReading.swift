@@ -95,6 +95,14 @@ extension Reader where Value == IPSubnet {
     fileprivate static var subnet: Reader {
         Reader(expected: "a network, like `192.168.1.0/24` or `fd00::/8`") { text throws(Complaint) in
             guard let subnet = IPSubnet(text) else { throw .plain }
+            if !text.contains("/") {
+                throw Complaint(
+                    "takes a network with its length, like `192.168.1.0/24`, not the address \(quoted(text)); for that alone "
+                        + "write `\(subnet)`")
+            }
+            if subnet.network != subnet {
+                throw Complaint("\(quoted(text)) has bits behind its length; the network is `\(subnet.network)`")
+            }
             return subnet
         }
     }

@@ -138,6 +138,16 @@ package struct IPSubnet: Hashable, Sendable, CustomStringConvertible {
         return rest == 0 || (other.bytes[whole] ^ address.bytes[whole]) >> UInt8(8 - rest) == 0
     }
 
+    /// The same without the bits behind the prefix.
+    package var network: IPSubnet {
+        var bytes = address.bytes
+        for index in bytes.indices {
+            let kept = min(8, max(0, prefix - index * 8))
+            bytes[index] &= kept == 0 ? 0 : UInt8.max << UInt8(8 - kept)
+        }
+        return IPAddress(bytes).flatMap { IPSubnet($0, prefix: prefix) } ?? self
+    }
+
     package var description: String { "\(address)/\(prefix)" }
 }
 

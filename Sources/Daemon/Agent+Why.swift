@@ -68,19 +68,10 @@ extension Agent {
         case "queued": return await dispatcher.turn(of: view.destination, folder: view.folder)
         default:
             let done = Int(view.progress.fraction * 100)
-            return "it is being sent now: \(view.state), \(done) %" + slowness(view)
+            let limit = await dispatcher.slowest(of: view.id, to: view.destination, from: view.folder)
+            return "it is being sent now: \(view.state), \(done) %"
+                + (limit.map { "; \($0.what) lets \(shownBytes($0.rate))/s go" } ?? "")
         }
-    }
-
-    /// What limits its speed, if anything does.
-    private func slowness(_ view: UploadView) -> String {
-        let limits = [
-            ("policy", house.lanes.rate),
-            ("destinations.\(view.destination)", house.lanes.rate(ofDestination: view.destination)),
-            ("folder \(view.folder)", house.lanes.rate(ofFolder: view.folder)),
-        ].compactMap { place, rate in rate.map { (place, $0) } }
-        guard let (place, rate) = limits.min(by: { $0.1 < $1.1 }) else { return "" }
-        return "; the bandwidth of \(place) lets \(shownBytes(rate))/s go"
     }
 
     // MARK: Files that are no uploads

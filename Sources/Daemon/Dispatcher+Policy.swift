@@ -194,6 +194,24 @@ extension Dispatcher {
         }
     }
 
+    /// The limit in bytes a second that slows an upload down most, if anything does.
+    func slowest(of id: String, to destination: String, from folder: String) -> (what: String, rate: Int64)? {
+        let (settings, world) = (house.settings, world)
+        let places = [
+            ("policy", settings.policy.rules),
+            ("destinations.\(destination)", remote(destination).rules),
+            ("folder \(folder)", origin(folder).rules),
+        ]
+        var limits = places.compactMap { place, rules in
+            rules.limit(in: world).map { (what: "the bandwidth of \(place)", rate: $0) }
+        }
+        if let personalLimit { limits.append(("`sluice limit`", personalLimit)) }
+        if transfers.values.first(where: { $0.folders[id] != nil })?.passage.countsAsMetered == true {
+            limits += places.compactMap { place, rules in rules.meteredLimit.map { ("`metered` of \(place)", $0) } }
+        }
+        return limits.min { $0.rate < $1.rate }
+    }
+
     /// What is in the way of all that goes to a destination; `nil` when nothing is.
     func hold(of destination: String) async -> Hold? {
         await closing?.value

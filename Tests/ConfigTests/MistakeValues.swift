@@ -353,6 +353,14 @@ extension MistakeTests {
             "policy: {networks: [{gateway: 192.168.1.1, metered: true}]}",
             "31: policy.networks[0].gateway: is an IP address; the gateway is known by its hardware address"),
         Mistake(
+            "policy: {networks: [{subnet: 192.168.1.0, metered: true}]}",
+            "30: policy.networks[0].subnet: takes a network with its length, like `192.168.1.0/24`, not the address `192.168.1.0`; for that alone write `192.168.1.0/32`"
+        ),
+        Mistake(
+            "policy: {networks: [{subnet: 192.168.1.77/27, metered: true}]}",
+            "30: policy.networks[0].subnet: `192.168.1.77/27` has bits behind its length; the network is `192.168.1.64/27`"
+        ),
+        Mistake(
             "policy: {networks: [{subnet: 192.168.1.0/33, metered: true}]}",
             "30: policy.networks[0].subnet: takes a network, like `192.168.1.0/24` or `fd00::/8`, not `192.168.1.0/33`"),
         Mistake(

@@ -258,6 +258,9 @@ struct NetworkEndToEndTests {
         let clock = ContinuousClock()
         try scene.camera.drop(Clip(number: 0, size: size, relative: "clip.mp4"))
         try await eventually("it goes by the metered one") { try await scene.bytes("lte") > 300_000 }
+        #expect(
+            try await scene.fixture.ask("why", [scene.fixture.drop.appending("clip.mp4").display])?
+                .contains("; `metered` of policy lets 200 kB/s go") == true)
         let start = clock.now
         let before = try await scene.bytes("lte")
         try await eventually("more goes") { try await scene.bytes("lte") > 900_000 }
