@@ -59,6 +59,13 @@ package struct TokenBucket: Hashable, Sendable {
         }
     }
 
+    /// The most that may go at once: what is there, and one ``piece`` where that is less.
+    package mutating func allowance(at now: MonotonicTime) -> Int {
+        guard rate != nil else { return .max }
+        fill(until: now)
+        return max(piece, Int(clamping: credit / Self.second))
+    }
+
     /// Whether `count` bytes, at most one ``piece``, may go now. Takes nothing.
     package mutating func ready(for count: Int, at now: MonotonicTime) -> Answer {
         guard let rate else { return .now }

@@ -48,7 +48,11 @@ package final class Throttle: Sendable {
         }
     }
 
-    fileprivate var piece: Int { state.withLock { $0.bucket.piece } }
+    fileprivate func size(at now: MonotonicTime) -> (piece: Int?, allowance: Int) {
+        state.withLock { state in
+            (state.bucket.rate == nil ? nil : state.bucket.piece, state.bucket.allowance(at: now))
+        }
+    }
 
     fileprivate func ready(for count: Int, at now: MonotonicTime) -> TokenBucket.Answer {
         state.withLock { $0.bucket.ready(for: count, at: now) }
@@ -69,7 +73,10 @@ extension [Throttle] {
     /// Between the question and the payment another thread may take as well. Then an account is overdrawn, by one piece
     /// at most, and the next waits for as much longer: no byte is lost or given away.
     func draw(upTo wanted: Int, at now: MonotonicTime) -> Drawn {
-        let count = reduce(wanted) { Swift.min($0, $1.piece) }
+        // Who has waited for a limit that many share takes what has gathered under its own meanwhile, and so loses none of it.
+        let sizes = map { $0.size(at: now) }
+        let turn = sizes.compactMap(\.piece).max() ?? wanted
+        let count = sizes.reduce(Swift.min(wanted, turn)) { Swift.min($0, $1.allowance) }
         var slowest: (throttle: Throttle, again: MonotonicTime?)?
         for throttle in self {
             guard case .later(let again) = throttle.ready(for: count, at: now) else { continue }

@@ -60,6 +60,15 @@ struct TurnsTests {
         for each in sent[4...] { #expect(abs(each / (ofFast / 4) - 1) <= 0.15) }
     }
 
+    @Test("who waits for its turn under a shared limit loses nothing of its own", arguments: [300_000, 30_000, 450_000])
+    func own(_ rate: Int) {
+        let whole = Throttle(rate: 1_000_000, clocks: clocks)
+        let own = Throttle(rate: Int64(rate), clocks: clocks)
+        let sent = run([[own, whole], [whole]], for: .seconds(30), seed: 5).map(Double.init)
+        #expect(abs(sent[0] / Double(rate * 30) - 1) <= 0.03)
+        #expect(abs((sent[0] + sent[1]) / 30_000_000 - 1) <= 0.02)
+    }
+
     @Test("a limit of 0 stops those who draw from it, and costs the others nothing")
     func stopped() {
         let whole = Throttle(rate: 100_000, clocks: clocks)
