@@ -13,6 +13,8 @@ actor Stager {
     /// Tells `Watch` that a file has to settle again.
     let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var underWay: Set<Int64> = []
+    /// How many of them are only looked at, and may have to wait for room.
+    private var considered = 0
     /// Ends the copying of a batch, by its assets.
     private var stops: [Int64: StopFlag] = [:]
     /// Room promised to copies that are being made.
@@ -115,10 +117,12 @@ actor Stager {
         let now = house.clocks.monotonic()
         if let blockedUntil, blockedUntil > now { return [] }
         let waiting = deferred.filter { $0.value.until > now }.map(\.key)
+        // What another worker looks at now is missing among the candidates, and may wait on all the same.
+        let isAll = considered == 0
         let candidates = try await house.store.arrived(
             limit: Self.batchFiles, except: underWay.union(waiting), exports: exports)
         forgetDeferred(except: candidates, exports, now)
-        if candidates.isEmpty && underWay.isEmpty {
+        if isAll && candidates.isEmpty && underWay.isEmpty {
             noteShortage(false, exports)
             if deferred.isEmpty && !isShort { clearTrouble() }
         }
@@ -135,8 +139,8 @@ actor Stager {
             // Those behind one that waits for room would take what it waits for.
             if takesRoom && obstacle != nil { continue }
             if takesRoom, let cap = room.cap, asset.size > cap {
-                underWay.insert(asset.id)
-                defer { underWay.remove(asset.id) }
+                consider(asset.id)
+                defer { endConsidering(asset.id) }
                 try await refuse(asset, tooLarge(asset, cap), isGone: false)
                 continue
             }
@@ -148,8 +152,8 @@ actor Stager {
                         != nil
                 {
                     // Perhaps less is needed than the size says; asked only now, since it costs calls for each file.
-                    underWay.insert(asset.id)
-                    defer { underWay.remove(asset.id) }
+                    consider(asset.id)
+                    defer { endConsidering(asset.id) }
                     promise.need = await need(of: asset)
                 }
                 obstacle = room.obstacle(
@@ -164,11 +168,22 @@ actor Stager {
         if let obstacle {
             noteShortage(true, exports)
             wait(obstacle.text, news: obstacle.news)
-        } else if batch.count == candidates.count {
+        } else if isAll, batch.count == candidates.count {
             // Others may look at those that are missing here, and find them too large.
             noteShortage(false, exports)
         }
         return batch
+    }
+
+    /// No other worker is to take it while this one waits for an answer about it.
+    private func consider(_ asset: Int64) {
+        underWay.insert(asset)
+        considered += 1
+    }
+
+    private func endConsidering(_ asset: Int64) {
+        underWay.remove(asset)
+        considered -= 1
     }
 
     private func noteShortage(_ isOn: Bool, _ exports: Bool) {

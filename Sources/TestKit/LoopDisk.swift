@@ -104,6 +104,22 @@ package final class LoopDisk: Sendable {
             guard errno == EBUSY else { throw SystemError(call: "umount", subject: path.display, code: errno) }
             return false
         }
+        // Whoever made a mount namespace of its own meanwhile, as `ip netns exec` does, has a copy of the mount: then the file
+        // system lives on, and mounting the image again would give that one, dead as it is, and not what is on the disk.
+        try await eventually("no other mount namespace has the disk \(path)", every: .milliseconds(20)) {
+            try !isInUse()
+        }
+    }
+
+    /// Whether a loop device still has the image.
+    private func isInUse() throws -> Bool {
+        for device in try Files.names(in: "/sys/block") where device.display.hasPrefix("loop") {
+            let file = FilePath("/sys/block/\(device.display)/loop/backing_file")
+            // A device without an image has no such file.
+            guard let line = try? Files.read(file, limit: 1 << 12) else { continue }
+            if line.dropLast().elementsEqual(image.bytes) { return true }
+        }
+        return false
     }
 
     /// Lets nobody write (`true`), or everybody again.

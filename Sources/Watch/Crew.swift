@@ -25,6 +25,9 @@ final class Crew: Sendable {
     }
 
     private let content: Mutex<Content>
+    /// Held from the question who belongs where until that is written down: of a change and of news of mounts at the same
+    /// time, the one that comes second must know of the first.
+    private let turn = Mutex<Void>(())
     private let makeMailbox: @Sendable (FilePath) -> Mailbox
 
     /// - Parameter makeMailbox: For a member to come, from its key.
@@ -47,12 +50,14 @@ final class Crew: Sendable {
     ///
     /// - Returns: Members that nobody is yet.
     func change(_ rules: [WatchRule], skipping: Set<String>) -> [Member] {
-        let groups = Self.groups(rules)
-        return content.withLock { content in
-            content.rules = rules
-            content.skipping = skipping
-            content.scanned = []
-            return assign(groups, &content)
+        turn.withLock { _ in
+            let groups = Self.groups(rules)
+            return content.withLock { content in
+                content.rules = rules
+                content.skipping = skipping
+                content.scanned = []
+                return assign(groups, &content)
+            }
         }
     }
 
@@ -60,11 +65,13 @@ final class Crew: Sendable {
     ///
     /// - Returns: As ``change(_:skipping:)``.
     func reassign() -> [Member] {
-        let groups = Self.groups(rules)
-        return content.withLock { content in
-            let before = Dictionary(content.members.map { ($0.key, $0.ours) }, uniquingKeysWith: { $1 })
-            if groups == before { return [] }
-            return assign(groups, &content)
+        turn.withLock { _ in
+            let groups = Self.groups(rules)
+            return content.withLock { content in
+                let before = Dictionary(content.members.map { ($0.key, $0.ours) }, uniquingKeysWith: { $1 })
+                if groups == before { return [] }
+                return assign(groups, &content)
+            }
         }
     }
 

@@ -65,7 +65,7 @@ struct DispatcherTests {
             await scene.agent.dispatcher.hold(of: "nas") != nil && scene.remote.began.count > 5
         }
         scene.remote.standard = .waitOpening
-        try await scene.isRunning(1)
+        try await eventually("a probe waits") { scene.remote.waiting.count == 1 }
         // One more file wakes the dispatcher; it must not start a second probe.
         let begun = scene.remote.began.count
         ids.append(try await scene.add("late"))

@@ -149,10 +149,11 @@ struct InPlaceTests {
         let elsewhere = scene.folder.path.appending("elsewhere")
         try Files.rename(cam, to: elsewhere)
         _ = try await scene.agent.resume(Selection(all: true))
-        try await eventually("it waits for its source") {
-            try await scene.agent.show(id).upload.holds.contains { $0.kind == "absent" }
+        // The view that said so, for by the next one it may be tried again.
+        let shown = try await eventually("it waits for its source") {
+            let view = try await scene.agent.show(id).upload
+            return view.holds.contains { $0.kind == "absent" } ? view : nil
         }
-        let shown = try await scene.agent.show(id).upload
         #expect(shown.state == "waiting")
         #expect(shown.attempt == 0)
         #expect(scene.remote.objects.isEmpty)

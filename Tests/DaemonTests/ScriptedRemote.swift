@@ -24,6 +24,7 @@ final class ScriptedRemote: Destination {
         var standard = Act.take
         var acts: [FilePath: Act] = [:]
         var running: [FilePath: Nudge] = [:]
+        var waiting: Set<FilePath> = []
         var began: [FilePath] = []
         var objects: [(number: Int, name: FilePath)] = []
         var made = 0
@@ -77,6 +78,8 @@ final class ScriptedRemote: Destination {
     var contents: [[UInt8]] { state.withLock { $0.contents } }
 
     var running: [FilePath] { state.withLock { Array($0.running.keys) } }
+    /// Those of them that wait to be let go on, or are on the way there: what is about to fail runs for a moment too.
+    var waiting: Set<FilePath> { state.withLock { $0.waiting } }
     /// Every upload call so far, in order.
     var began: [FilePath] { state.withLock { $0.began } }
     /// What the remote holds: more than once where it was sent twice.
@@ -87,9 +90,19 @@ final class ScriptedRemote: Destination {
         let act = state.withLock { state in
             state.began.append(name)
             state.running[name] = bell
-            return state.acts[name] ?? state.standard
+            let act = state.acts[name] ?? state.standard
+            switch act {
+            case .waitOpening, .waitUploading: state.waiting.insert(name)
+            case .take, .fail, .leaveOut, .failAfterWord: break
+            }
+            return act
         }
-        defer { state.withLock { _ = $0.running.removeValue(forKey: name) } }
+        defer {
+            state.withLock { state in
+                state.running[name] = nil
+                state.waiting.remove(name)
+            }
+        }
         notes.entered(.opening)
         if case .fail(let remedy) = act {
             throw UploadError(Self.failure, remedy: remedy)

@@ -115,6 +115,26 @@ struct StagerTests {
         #expect(lines.count == 2, "\(lines)")
     }
 
+    @Test("a cache that is short does not say so again for each file that comes and needs no room")
+    func shortOnce() async throws {
+        let scene = try await Scene(cap: 10_000)
+        _ = try await scene.record("first", size: 6_000)
+        _ = try await scene.record("second", size: 6_000)
+        let stager = Stager(house: scene.house) { _, _ in }
+        let running = Task { try await stager.run() }
+        defer { running.cancel() }
+        try await eventually("it is short") { scene.house.troubles["staging"] != nil }
+        for number in 0..<100 {
+            let here = try await scene.record("here-\(number)", size: 10, keeping: .inPlace)
+            scene.house.stagerBell.ring()
+            if number % 10 == 9 {
+                try await eventually("it went on") { try await scene.state(here.upload) == .queued }
+            }
+        }
+        let lines = scene.said.content.withLock { $0.filter { $0.contains("staging ") } }
+        #expect(lines.count == 1, "\(lines)")
+    }
+
     @Test("a source whose disk was taken out waits and says so, one that was removed fails")
     func away() async throws {
         let scene = try await Scene()

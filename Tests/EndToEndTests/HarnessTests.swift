@@ -22,6 +22,22 @@ struct HarnessTests {
         #expect(try shell("exec sleep 60").end(with: SIGKILL) == .signal(SIGKILL))
     }
 
+    @Test(
+        "a disk whose power is cut comes back alive, though somebody had taken a copy of all mounts",
+        .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
+    func copiedMounts() async throws {
+        let disk = try await LoopDisk(.ext4)
+        let device = try FileLook(at: disk.path).device
+        let other = try shell("exec unshare --mount /bin/sh -c 'echo has them; exec sleep 600'")
+        _ = try await other.line(after: "has ")
+        try await disk.shutDown()
+        async let back: Void = disk.remount()
+        try await eventually("it is unmounted here") { try FileLook(at: disk.path).device != device }
+        other.end(with: SIGKILL)
+        try await back
+        try Descriptor.open(disk.path.appending("file"), for: .creating).close(named: "file")
+    }
+
     @Test("both outputs are kept, and a line is found once it is whole")
     func outputs() async throws {
         let child = try shell(

@@ -46,6 +46,33 @@ struct ChangeTests {
         #expect(Set(told.withLock { $0.joined() }) == Set(rules.map(\.name)))
     }
 
+    @Test("each folder is somebody's after a change, though mounts are looked at in the same moment")
+    func changeAndMounts() async throws {
+        let (a, b) = (try rule("a", "a"), try rule("b", "b"))
+        let crew = Crew(rules: [a], skipping: []) { _ in Mailbox(states: []) }
+        let looks = Atomic(0)
+        let isOver = Atomic(false)
+        async let mounts: Void = onLongThread(named: "mounts") {
+            while !isOver.load(ordering: .relaxed) {
+                _ = crew.reassign()
+                looks.wrappingAdd(1, ordering: .relaxed)
+            }
+        }
+        defer { isOver.store(true, ordering: .relaxed) }
+        for number in 0..<100 {
+            let rules = number % 2 == 0 ? [a, b] : [a]
+            _ = crew.change(rules, skipping: [])
+            // The look that was under way is over.
+            let before = looks.load(ordering: .relaxed)
+            try await eventually("mounts were looked at") { looks.load(ordering: .relaxed) >= before + 1 }
+            let members = crew.members
+            for member in members { _ = member.mailbox.takeOrders() }
+            try #require(members.reduce(into: Set()) { $0.formUnion($1.ours) } == Set(rules.map(\.path)))
+        }
+        isOver.store(true, ordering: .relaxed)
+        try await mounts
+    }
+
     @Test("what stands in a new folder is found, and what comes to one that was taken out is not")
     func comeAndGo() async throws {
         let (a, b) = (try rule("a", "a"), try rule("b", "b"))
