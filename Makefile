@@ -26,9 +26,10 @@ RECORDS ?=
 STRICT := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 # The Swift runtime goes into the program, which then needs only Debian's C libraries; -s leaves the symbols out, nothing is
 # exported that nobody loads, and functions that are the same stand there once. lld comes with Swift and packs the million bytes of
-# relocations, which glibc knows since 2.36 (Debian 12).
+# relocations, which glibc knows since 2.36 (Debian 12). scripts/without-unwinding.ld says what else stays out.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker -s \
-	-Xlinker --no-export-dynamic -Xlinker --icf=safe $(STRICT)
+	-Xlinker --no-export-dynamic -Xlinker --icf=safe \
+	-Xlinker --no-eh-frame-hdr -Xlinker $(CURDIR)/scripts/without-unwinding.ld $(STRICT)
 # Optimized, a round of fuzzing or a million rows take a tenth of the time, and traps are the same. The tests reach inside all the same.
 OPTIMIZED := -c release -Xswiftc -enable-testing --scratch-path .build-fuzz
 # Two runs: the processes of the end-to-end tests would take the cores from tests that wait for a socket or a lock.

@@ -16,8 +16,7 @@ func room(_ name: String, _ below: [Target.Dependency]) -> Target {
 
 /// Rooms that wait for others most of their time: what they save in room is worth more than what they lose in speed.
 let unhurried: Set = [
-    "Linux", "Config", "WebServer", "Credentials", "Media", "Store", "Staging", "Transport", "Destinations", "Receiver",
-    "Daemon", "Control", "Shell",
+    "Config", "WebServer", "Credentials", "Media", "Destinations", "Receiver", "Daemon", "Control", "Shell",
 ]
 let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
