@@ -60,7 +60,8 @@ struct TurnsTests {
         for each in sent[4...] { #expect(abs(each / (ofFast / 4) - 1) <= 0.15) }
     }
 
-    @Test("who waits for its turn under a shared limit loses nothing of its own", arguments: [300_000, 30_000, 450_000])
+    @Test(
+        "who waits for its turn under a shared limit loses nothing of its own", arguments: [300_000, 30_000, 450_000])
     func own(_ rate: Int) {
         let whole = Throttle(rate: 1_000_000, clocks: clocks)
         let own = Throttle(rate: Int64(rate), clocks: clocks)
