@@ -26,14 +26,14 @@ package enum UploadOrdering: String, Hashable, Sendable, CaseIterable {
 /// It lives in memory. After a start nobody had a turn yet, which costs a folder at most one.
 package struct FolderTurns: Hashable, Sendable {
     /// What a folder would send next.
-    package struct Offer: Hashable, Sendable {
+    package struct Offer<ID: Hashable & Comparable & Sendable>: Hashable, Sendable {
         package var folder: String
         /// Lower goes first, whoever's turn it is.
         package var rank: Int64
-        /// Of the upload.
-        package var id: String
+        /// What was there first has the lowest.
+        package var id: ID
 
-        package init(folder: String, rank: Int64, id: String) {
+        package init(folder: String, rank: Int64, id: ID) {
             self.folder = folder
             self.rank = rank
             self.id = id
@@ -47,17 +47,17 @@ package struct FolderTurns: Hashable, Sendable {
     package init() {}
 
     /// The offer whose turn it is. Among folders that had none yet it is the one with the oldest upload.
-    package func next(_ offers: some Sequence<Offer>) -> Offer? {
+    package func next<ID>(_ offers: some Sequence<Offer<ID>>) -> Offer<ID>? {
         offers.min { key($0) < key($1) }
     }
 
     /// What the folder offers that had the last turn, when nothing of a higher priority waits.
-    package func again(_ offers: some Sequence<Offer>) -> Offer? {
+    package func again<ID>(_ offers: some Sequence<Offer<ID>>) -> Offer<ID>? {
         guard let rank = offers.lazy.map(\.rank).min() else { return nil }
         return offers.first { $0.rank == rank && last[$0.folder] == count && count > 0 }
     }
 
-    private func key(_ offer: Offer) -> (Int64, Int, String, String) {
+    private func key<ID>(_ offer: Offer<ID>) -> (Int64, Int, ID, String) {
         (offer.rank, last[offer.folder] ?? 0, offer.id, offer.folder)
     }
 

@@ -13,8 +13,10 @@ actor Stager {
     /// Tells `Watch` that a file has to settle again.
     let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var underWay: Set<Int64> = []
-    /// How many of them are only looked at, and may have to wait for room.
-    private var considered = 0
+    /// Those of them that are only looked at, and may have to wait for room.
+    private var considered: Set<Int64> = []
+    /// Somebody met one of those, and left it to who looks at it to say what is next.
+    private var isPassedOver = false
     /// Ends the copying of a batch, by its assets.
     private var stops: [Int64: StopFlag] = [:]
     /// Room promised to copies that are being made.
@@ -23,6 +25,8 @@ actor Stager {
     private var redeemed = StagingRoom.Promise()
     /// Assets whose source cannot be read now, and when they are tried again.
     var deferred: [Int64: Deferral] = [:]
+    /// A folder with many files does not keep another's from being copied.
+    private var turns = FolderTurns()
     /// How often in a row an asset's source was another when its copy was made.
     var changes: [Int64: Int] = [:]
     /// Folders whose settings stand in the way of all of their files.
@@ -117,12 +121,11 @@ actor Stager {
         let now = house.clocks.monotonic()
         if let blockedUntil, blockedUntil > now { return [] }
         let waiting = deferred.filter { $0.value.until > now }.map(\.key)
-        // What another worker looks at now is missing among the candidates, and may wait on all the same.
-        let isAll = considered == 0
         let candidates = try await house.store.arrived(
-            limit: Self.batchFiles, except: underWay.union(waiting), exports: exports)
+            limit: Self.batchFiles, except: underWay.subtracting(considered).union(waiting), exports: exports,
+            turns: turns)
         forgetDeferred(except: candidates, exports, now)
-        if isAll && candidates.isEmpty && underWay.isEmpty {
+        if candidates.isEmpty && underWay.isEmpty {
             noteShortage(false, exports)
             if deferred.isEmpty && !isShort { clearTrouble() }
         }
@@ -132,7 +135,14 @@ actor Stager {
         var batch: [Ticket] = []
         var obstacle: (text: String, news: String)?
         // The other workers ran while this one waited for the answer, which may or may not count their copies.
-        for asset in candidates where !underWay.contains(asset.id) {
+        // Something before the obstacle is another worker's to look at, who tells of it if it has to wait.
+        var isBehind = false
+        var isLess = false
+        for asset in candidates {
+            if underWay.contains(asset.id) {
+                if considered.contains(asset.id), obstacle == nil { isBehind = true }
+                continue
+            }
             let isSmall = asset.size <= Self.smallFile && !exports
             if !batch.isEmpty && !isSmall { continue }
             let takesRoom = asset.keeping != .inPlace
@@ -142,6 +152,7 @@ actor Stager {
                 consider(asset.id)
                 defer { endConsidering(asset.id) }
                 try await refuse(asset, tooLarge(asset, cap), isGone: false)
+                isLess = true
                 continue
             }
             var promise = StagingRoom.Promise()
@@ -161,16 +172,25 @@ actor Stager {
                 if obstacle != nil { continue }
             }
             underWay.insert(asset.id)
+            turns.took(asset.folder)
             promised = promised + promise
             batch.append(Ticket(asset: asset, promise: promise))
             if !isSmall { break }
         }
         if let obstacle {
-            noteShortage(true, exports)
-            wait(obstacle.text, news: obstacle.news)
-        } else if isAll, batch.count == candidates.count {
-            // Others may look at those that are missing here, and find them too large.
+            if isBehind {
+                isPassedOver = true
+            } else {
+                noteShortage(true, exports)
+                wait(obstacle.text, news: obstacle.news)
+            }
+        } else if batch.count == candidates.count {
             noteShortage(false, exports)
+        }
+        // What they left to be told does not wait, and something behind it does.
+        if isPassedOver, isLess || !batch.isEmpty {
+            isPassedOver = false
+            house.stagerBell.ring()
         }
         return batch
     }
@@ -178,12 +198,12 @@ actor Stager {
     /// No other worker is to take it while this one waits for an answer about it.
     private func consider(_ asset: Int64) {
         underWay.insert(asset)
-        considered += 1
+        considered.insert(asset)
     }
 
     private func endConsidering(_ asset: Int64) {
         underWay.remove(asset)
-        considered -= 1
+        considered.remove(asset)
     }
 
     private func noteShortage(_ isOn: Bool, _ exports: Bool) {

@@ -6,11 +6,10 @@ extension Schema {
         ALTER TABLE asset ADD COLUMN source_sha256 BLOB;      -- of the source, where it is not what is uploaded
 
         -- An export takes its time and a copy does not: each is looked for without reading through the others.
-        DROP INDEX asset_arrived;
-        CREATE INDEX asset_to_copy ON asset (priority DESC, id)
-            WHERE state IN ('arrived', 'unsettled') AND keeping <> 'export';
-        CREATE INDEX asset_to_export ON asset (priority DESC, id)
-            WHERE state IN ('arrived', 'unsettled') AND keeping = 'export';
+        CREATE INDEX asset_to_copy ON asset (folder, priority DESC, sort, id)
+            WHERE state = 'arrived' AND keeping <> 'export';
+        CREATE INDEX asset_to_export ON asset (folder, priority DESC, sort, id)
+            WHERE state = 'arrived' AND keeping = 'export';
 
         -- What is nowhere but at its source, though it is ready to be uploaded.
         CREATE INDEX asset_in_place ON asset (folder, file_system) WHERE keeping = 'in-place' AND state = 'staged';

@@ -82,12 +82,12 @@ enum Schema {
             source_note TEXT,                      -- what happened to the source, or why not
             unit INTEGER,                          -- those that travel together have the id of the first of them
             priority INTEGER NOT NULL,
+            sort INTEGER NOT NULL,                 -- that of the first of its uploads
             arrived_at INTEGER NOT NULL,           -- ms since 1970
             staged_at INTEGER,
             kept_at INTEGER,                       -- since when it is verified and may go one day, ms since 1970
             due INTEGER NOT NULL DEFAULT 0         -- 1: its uploads are over, the release is to look at it
         ) STRICT;
-        CREATE INDEX asset_arrived ON asset (priority DESC, id) WHERE state IN ('arrived', 'unsettled');
         CREATE INDEX asset_relative ON asset (relative);
         -- Files that are to settle again are few, whatever waits to be copied.
         CREATE INDEX asset_unsettled ON asset (id) WHERE state = 'unsettled';

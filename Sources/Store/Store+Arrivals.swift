@@ -138,8 +138,8 @@ extension Store {
         try connection.run(
             """
             INSERT INTO asset (folder, root, relative, size, modified, changed, inode, born, file_system, settled_by,
-                state, action, target, source_state, priority, arrived_at, id, keeping)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'arrived', ?11, ?12, 'untouched', ?13, ?14, ?15, ?16)
+                state, action, target, source_state, priority, arrived_at, id, keeping, sort)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'arrived', ?11, ?12, 'untouched', ?13, ?14, ?15, ?16, ?17)
             """,
             [
                 .text(identity.folder), .blob(file.root.bytes), .blob(identity.relative.bytes),
@@ -148,6 +148,10 @@ extension Store {
                 .init(identity.fileSystem), .text(file.settledBy.rawValue), .text(action), .init(target),
                 .integer(Int64(arrival.priority)), .integer(clocks.wall().milliseconds), .init(number),
                 .text(arrival.keeping.rawValue),
+                .integer(
+                    place(
+                        identity.folder, arrival.orders.first?.destination ?? "", size: identity.size,
+                        modified: identity.modified)),
             ])
         return connection.lastRow
     }

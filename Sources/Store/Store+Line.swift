@@ -14,7 +14,7 @@ extension Store {
         /// Boot-time ns.
         let now: Int64
         /// By folder.
-        fileprivate var offers: [String: FolderTurns.Offer] = [:]
+        fileprivate var offers: [String: FolderTurns.Offer<String>] = [:]
 
         var isEmpty: Bool { offers.isEmpty }
 
@@ -69,14 +69,14 @@ extension Store {
         }
     }
 
-    private func offer(of folder: String, in line: Line) throws -> FolderTurns.Offer? {
+    private func offer(of folder: String, in line: Line) throws -> FolderTurns.Offer<String>? {
         let isNext = """
             FROM upload INDEXED BY upload_next
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
             AND backoff_until <= ?3 \(line.alike.contains(folder) ? Self.isAlone : "")
             ORDER BY rank, sort, id
             """
-        func first(_ sql: String, _ more: [Connection.Value] = []) throws -> FolderTurns.Offer? {
+        func first(_ sql: String, _ more: [Connection.Value] = []) throws -> FolderTurns.Offer<String>? {
             try connection.first(sql, [.text(line.destination), .text(folder), .integer(line.now)] + more) {
                 FolderTurns.Offer(folder: folder, rank: $0.integer(0), id: $0.text(1))
             }

@@ -3,22 +3,51 @@ package import Core
 // From "recorded" to "staged".
 
 extension Store {
-    /// Assets whose copy is to be made, the highest priority first, without those being copied now.
+    /// Files that wait to be copied: of the highest priority the folders by turns, of each what it would upload first.
     ///
-    /// - Parameter exports: Those that a command makes, and no others; else all but those.
-    package func arrived(limit: Int, except: Set<Int64>, exports: Bool = false) throws -> [AssetRecord] {
-        let (index, kind) = exports ? ("asset_to_export", "=") : ("asset_to_copy", "<>")
-        return try connection.query(
-            """
-            SELECT \(AssetRecord.columns) FROM asset INDEXED BY \(index)
-            WHERE state IN ('arrived', 'unsettled') AND keeping \(kind) 'export' AND state = 'arrived'
-            ORDER BY priority DESC, id
-            """
+    /// - Parameters:
+    ///   - except: Those that are passed over, which may be a hundred thousand: of them only the index is read.
+    ///   - exports: Those that a command makes something of, and no others.
+    package func arrived(
+        limit: Int, except: Set<Int64>, exports: Bool = false, turns: FolderTurns = FolderTurns()
+    ) throws -> [AssetRecord] {
+        let waiting =
+            exports
+            ? "asset INDEXED BY asset_to_export WHERE state = 'arrived' AND keeping = 'export'"
+            : "asset INDEXED BY asset_to_copy WHERE state = 'arrived' AND keeping <> 'export'"
+        func folder(behind last: String) throws -> String? {
+            try connection.first(
+                "SELECT folder FROM \(waiting) AND folder > ?1 ORDER BY folder LIMIT 1", [.text(last)]
+            ) { $0.text(0) }
+        }
+        var lines: [String: ArraySlice<FolderTurns.Offer<Int64>>] = [:]
+        var last = ""
+        while let next = try folder(behind: last) {
+            lines[next] = try first(limit, of: next, waiting, except)[...]
+            last = next
+        }
+        var turns = turns
+        var found: [AssetRecord] = []
+        while found.count < limit, let next = turns.next(lines.values.compactMap(\.first)) {
+            lines[next.folder]?.removeFirst()
+            turns.took(next.folder)
+            if let asset = try asset(next.id) { found.append(asset) }
+        }
+        return found
+    }
+
+    /// - Returns: Offers with the numbers of assets as their ids.
+    private func first(
+        _ limit: Int, of folder: String, _ waiting: String, _ except: Set<Int64>
+    ) throws -> [FolderTurns.Offer<Int64>] {
+        try connection.query(
+            "SELECT id, priority FROM \(waiting) AND folder = ?1 ORDER BY priority DESC, sort, id", [.text(folder)]
         ) { row throws(StoreError) in
-            var found: [AssetRecord] = []
-            // Others may be passed over by the hundred thousand: their number is all that is read of them.
+            var found: [FolderTurns.Offer<Int64>] = []
             while found.count < limit, try row.next() {
-                if !except.contains(row.integer(0)) { found.append(AssetRecord(row, 0)) }
+                let number = row.integer(0)
+                if except.contains(number) { continue }
+                found.append(.init(folder: folder, rank: -row.integer(1), id: number))
             }
             return found
         }

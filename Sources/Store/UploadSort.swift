@@ -76,7 +76,12 @@ extension Store {
                     .integer(place(upload.folder, upload.destination, size: size, modified: modified)),
                 ])
         }
+        try connection.run("UPDATE asset SET sort = \(Self.sortOfFirst) WHERE id = ?1", [.integer(asset)])
     }
+
+    /// SQL: where an asset stands among those that wait to be copied.
+    private static let sortOfFirst =
+        "coalesce((SELECT sort FROM upload WHERE upload.asset = asset.id ORDER BY id LIMIT 1), sort)"
 
     /// Sorts what is to come anew, and what comes from now on by the same order. Durable when it returns.
     package func sort(by sorting: UploadSort) async throws {
@@ -124,6 +129,11 @@ extension Store {
             """
             UPDATE upload SET sort = \(sorting.expression) WHERE id > ?1 AND id <= ?2
             AND state IN ('staging', 'queued', 'uploading', 'failed')
+            """, [.text(id), .text(end)])
+        try connection.run(
+            """
+            UPDATE asset SET sort = \(Self.sortOfFirst) WHERE state IN ('arrived', 'unsettled')
+            AND id IN (SELECT asset FROM upload WHERE id > ?1 AND id <= ?2 AND state = 'staging')
             """, [.text(id), .text(end)])
         return last
     }

@@ -115,6 +115,28 @@ struct StagerTests {
         #expect(lines.count == 2, "\(lines)")
     }
 
+    @Test("of several that look at once none names a file that waits behind the first")
+    func first() async throws {
+        let scene = try await Scene(cap: 10_000)
+        let first = try await scene.record("first", size: 6_000)
+        let second = try await scene.record("second", size: 6_000)
+        for number in 0..<5 { _ = try await scene.record("later-\(number)", size: 6_000) }
+        let stager = Stager(house: scene.house) { _, _ in }
+        let running = Task { try await stager.run() }
+        defer { running.cancel() }
+        try await eventually("one is staged") { try await scene.state(first.upload) == .queued }
+        for round in 0..<300 {
+            scene.house.stagerBell.ring()
+            try await eventually("nobody looks any more") {
+                let rings = scene.house.rest.rings
+                let isAtRest = await stager.isAtRest
+                return isAtRest && scene.house.stagerBell.isWaiting && scene.house.rest.rings == rings
+            }
+            let text = try #require(scene.house.troubles["staging"]?.text)
+            try #require(text.contains("\(second.path.display), which is next"), "round \(round): \(text)")
+        }
+    }
+
     @Test("a cache that is short does not say so again for each file that comes and needs no room")
     func shortOnce() async throws {
         let scene = try await Scene(cap: 10_000)

@@ -215,7 +215,6 @@ struct ScaleTests {
 
     /// Indexes of nothing but what is looked for, in its order, and the statement says how many it takes.
     private static let wholeIndexes: Set<String> = [
-        "SCAN asset USING INDEX asset_to_copy", "SCAN asset USING INDEX asset_to_export",
         "SCAN asset USING INDEX asset_unsettled",
         "SCAN asset USING COVERING INDEX asset_unsettled",
     ]

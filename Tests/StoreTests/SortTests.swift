@@ -33,4 +33,20 @@ struct SortTests {
         #expect(
             await scene.store.effort(.runs).allSatisfy { !$0.key.hasPrefix("UPDATE upload SET sort") || $0.value == 0 })
     }
+
+    @Test("copies are made in the order of the uploads, also after another order and of a file that is another by then")
+    func copies() async throws {
+        let scene = try await Scene(sorting: .newestFirst)
+        let files = (0..<5).map { Scene.file("f\($0)", size: 1_000 - Int64($0 % 3), modified: Int64($0)) }
+        _ = try await scene.store.record(files.map { Scene.arrival($0) })
+        func names(_ limit: Int = 10) async throws -> [FilePath] {
+            try await scene.store.arrived(limit: limit, except: []).map(\.identity.relative)
+        }
+        #expect(try await names() == ["f4", "f3", "f2", "f1", "f0"])
+        #expect(try await names(2) == ["f4", "f3"])
+        try await scene.store.sort(by: .smallestFirst)
+        #expect(try await names() == ["f2", "f1", "f4", "f0", "f3"])
+        _ = try await scene.store.record([Scene.arrival(Scene.file("f3", size: 10, modified: 3))])
+        #expect(try await names() == ["f3", "f2", "f1", "f4", "f0"])
+    }
 }

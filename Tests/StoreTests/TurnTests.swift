@@ -42,6 +42,26 @@ struct TurnTests {
         #expect(try await claims(scene, 3) == ["b3", "a7", "b4"])
     }
 
+    @Test("folders take turns with what is to be copied as well, within a priority")
+    func copies() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        func record(_ folder: String, _ count: Int, priority: Int = 0) async throws {
+            let files = (0..<count).map { Scene.file("\(folder)\($0)", modified: Int64($0), folder: folder) }
+            _ = try await scene.store.record(files.map { Scene.arrival($0, priority: priority) })
+        }
+        func names(_ turns: FolderTurns = FolderTurns()) async throws -> [String] {
+            try await scene.store.arrived(limit: 5, except: [], turns: turns).map(\.identity.relative.display)
+        }
+        try await record("a", 50)
+        try await record("b", 2)
+        #expect(try await names() == ["a0", "b0", "a1", "b1", "a2"])
+        var turns = FolderTurns()
+        turns.took("a")
+        #expect(try await names(turns) == ["b0", "a0", "b1", "a1", "a2"])
+        try await record("c", 1, priority: 1)
+        #expect(try await names(turns) == ["c0", "b0", "a0", "b1", "a1"])
+    }
+
     @Test("a higher priority goes first, whoever's turn it is")
     func priority() async throws {
         let scene = try await Scene(sorting: .oldestFirst)
