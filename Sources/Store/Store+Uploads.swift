@@ -136,7 +136,12 @@ extension Store {
                 "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1", [.text(id), .text(fields)])
             return false
         }
-        try connection.run("INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)", [.text(id), .text(fields)])
+        // One of nothing says that nothing was begun: room at the destination is asked for as for any other.
+        if checkpoint.fields.isEmpty {
+            try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(id)])
+        } else {
+            try connection.run("INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)", [.text(id), .text(fields)])
+        }
         return true
     }
 

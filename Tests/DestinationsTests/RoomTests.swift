@@ -30,8 +30,11 @@ struct RoomTests {
                 exchange.answer(
                     Array("HTTP/1.1 \(status) X\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8))
             }
-            let error = try await Journey(server.url + "/files").failedAttempt()
+            let journey = try Journey(server.url + "/files")
+            let error = try await journey.failedAttempt()
             #expect(error.remedy == .noRoom(after: wait.map { .seconds($0) }), "\(verb)")
+            // It waits for room like any other, where nothing was begun.
+            #expect((journey.ledger.last?.fields.isEmpty == true) == (verb == "POST"))
             #expect(error.failure.kind == .quota)
             #expect(error.failure.retryable)
             #expect(error.failure.message.contains("answered \(status)"))

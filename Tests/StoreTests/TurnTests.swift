@@ -99,6 +99,11 @@ struct TurnTests {
         try await scene.store.finish(begun.upload.id, .yielded)
         #expect(try await claims(0) == ["a0"])
         #expect(try await scene.store.first(waitingFor: "nas", lacking: 0, from: { !["b"].contains($0) }) == nil)
+        // Refused when it was to be begun: nothing of it is there.
+        #expect(try await scene.store.claim("nas", passingOver: ["b"])?.upload.name == "a0")
+        try await scene.store.record(Checkpoint(), for: begun.upload.id)
+        try await scene.store.finish(begun.upload.id, .yielded)
+        #expect(try await claims(0) == [])
     }
 
     @Test("each destination has turns of its own")
