@@ -68,7 +68,7 @@ extension Reader where Value == String {
                 throw Complaint("is longer than the 15 bytes of a name of an interface")
             }
             if pattern.contains("/") { throw Complaint("has a `/` in it, which no name of an interface has") }
-            return pattern
+            return try Reader.glob.read(written)
         }
     }
 

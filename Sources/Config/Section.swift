@@ -34,7 +34,7 @@ struct Section: Sendable {
             "quiet_for": "`quiet_for` stands under `settle`", "to": "`to` stands under `after_upload`",
             "marker": "a file that the folder must have is `require: {file: NAME}`; one beside each finished file is "
                 + "`settle: {marker: \"{name}.done\"}`",
-            "mount": "`mount` stands under `require`",
+            "mount": "`mount` stands under `require`", "policy": ownRules,
         ])
     static let settle = Section(
         path: "folders[].settle",
@@ -48,8 +48,10 @@ struct Section: Sendable {
     /// What every destination understands, whatever its type.
     static let destination = Section(
         path: "destinations.*", keys: ["type", "concurrency", "retry", "order"] + rules,
-        later: ["taken"] + laterPolicy)
+        later: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
     static let destinationRetry = Section(path: "destinations.*.retry", keys: retryKeys)
+    private static let ownRules =
+        "rules of its own stand beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
     static let policy = Section(
         path: "policy", keys: ["concurrency", "order", "retry"] + rules, later: laterPolicy)
     /// An item of any `windows`.

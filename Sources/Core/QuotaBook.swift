@@ -228,8 +228,10 @@ package struct QuotaBook: Hashable, Sendable {
 extension QuotaBook.Line {
     /// Without what is reserved; `nil`: bytes are not counted.
     package var bytesLeft: Int64? {
-        left(quota.bytes, spent?.bytes, reserved.bytes).map { $0 < least ? 0 : $0 }
+        unspent.map { $0 < least ? 0 : $0 }
     }
+    /// As ``bytesLeft``, also where it is too little for anything.
+    private var unspent: Int64? { left(quota.bytes, spent?.bytes, reserved.bytes) }
     /// To be begun; `nil`: files are not counted.
     package var filesLeft: Int64? { left(quota.files, spent?.files, reserved.files) }
 
@@ -284,8 +286,8 @@ extension QuotaBook.Line {
         {
             holds.append(
                 hold(
-                    since, limit, words, shownBytes(spent.bytes), reserved.bytes > 0 ? shownBytes(reserved.bytes) : nil)
-            )
+                    since, limit, words, shownBytes(spent.bytes), reserved.bytes > 0 ? shownBytes(reserved.bytes) : nil,
+                    left: unspent.flatMap { $0 > 0 ? shownBytes($0) : nil }))
         }
         if isStarting, let limit = quota.files, let words = quota.fileWords, filesLeft == 0, let since = filesUsedUp {
             holds.append(hold(since, limit, words, "\(spent.files)", reserved.files > 0 ? "\(reserved.files)" : nil))
@@ -293,13 +295,15 @@ extension QuotaBook.Line {
         return holds
     }
 
-    private func hold(_ since: WallTime, _ limit: Int64, _ words: String, _ spent: String, _ reserved: String?) -> Hold
-    {
+    private func hold(
+        _ since: WallTime, _ limit: Int64, _ words: String, _ spent: String, _ reserved: String?, left: String? = nil
+    ) -> Hold {
         let text =
             limit == 0
             ? "the quota of \(place.words) allows nothing: \(words)"
             : "the quota of \(place.words) is used up: \(words), \(spent) sent"
                 + (reserved.map { ", \($0) under way" } ?? "")
+                + (left.map { "; the \($0) that are left are too little to begin with" } ?? "")
         return Hold(.quota, since: since, until: limit == 0 ? nil : stretch?.upperBound, text: text)
     }
 }

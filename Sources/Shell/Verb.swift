@@ -125,6 +125,9 @@ struct Arguments: Sendable {
             let surplus = operands[verb.operandCount.upperBound].display
             throw Self.usage("`\(surplus)` is one word too many", verb)
         }
+        if operands.contains(where: \.isEmpty) {
+            throw Self.usage("a word is empty and names nothing; is a variable of your script not set?", verb)
+        }
     }
 
     private static func value(

@@ -159,6 +159,14 @@ extension MistakeTests {
                   |                       ^
             """),
         Mistake(
+            "version: 1\nfolders:\n- {name: a, path: /a, policy: {order: newest-first}, upload_to: [n]}\n"
+                + "destinations: {n: {type: tus, url: \"http://[::1]:80/\"}}",
+            """
+            a.yaml:3:23: folders[0].policy: rules of its own stand beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …
+                3 | - {name: a, path: /a, policy: {order: newest-first}, upload_to: [n]}
+                  |                       ^
+            """),
+        Mistake(
             "version: 1\nfolders:\n- {}",
             """
             a.yaml:3:3: folders[0].name: `name` is missing; give the folder a name for lists and logs

@@ -44,7 +44,7 @@ struct MistakeTests {
         for problem in error.problems { #expect(printable(problem.key + problem.text) == problem.key + problem.text) }
     }
 
-    @Test("in a value is answered with what was expected", arguments: values)
+    @Test("in a value is answered with what was expected", arguments: values + rules)
     func answersValues(_ mistake: Mistake) {
         let answer = mistake.answer
         #expect(objections(to: "version: 1\n" + mistake.yaml).hasPrefix("a.yaml:2:" + answer))

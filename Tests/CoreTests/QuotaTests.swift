@@ -44,6 +44,18 @@ struct QuotaTests {
         #expect(book.room(for: Self.nas).bytes == 20_000_000_000)
     }
 
+    @Test("a quota of which too little is left to begin with says how much that is")
+    func tooLittle() throws {
+        let quota = Quota(period: .hour, bytes: 1_000_000)
+        var book = QuotaBook(policy: PolicyRules(quotas: [quota]), destinations: [], least: Quota.least)
+        Self.go(&book, to: Self.now)
+        book.spend(Spending(bytes: 800_000), for: Self.nas, at: Self.now)
+        #expect(
+            book.holds(for: Self.nas).first?.text
+                == "the quota of policy is used up: 1 MB an hour, 800 kB sent; the 200 kB that are left are too little to begin with"
+        )
+    }
+
     @Test("what is reserved counts until it is settled, and what was not sent of it is there again")
     func reserved() throws {
         var book = Self.book(policy: [Quota(period: .hour, bytes: 100)])

@@ -29,6 +29,11 @@ struct ArgumentTests {
             ),
             (["list", "a"], "sluice list: `a` is one word too many\nSee `sluice list --help`.\n"),
             (["show"], "sluice show: ID|KEY|PATH is missing\nSee `sluice show --help`.\n"),
+            (
+                ["why", ""],
+                "sluice why: a word is empty and names nothing; is a variable of your script not set?\n"
+                    + "See `sluice why --help`.\n"
+            ),
             (["add"], "sluice add: PATH... is missing\nSee `sluice add --help`.\n"),
             (
                 ["add", "a", "b", "--key", "k"],
