@@ -109,6 +109,7 @@ final class ScriptedRemote: Destination {
         }
         // As every destination must: something may be there from the moment that it is asked for.
         var checkpoint = order.checkpoint ?? Checkpoint()
+        checkpoint["asked"] = "1"
         try await notes.record(checkpoint)
         if case .failAfterWord(let remedy) = act {
             try await notes.accepted(0, checkpoint)
