@@ -66,7 +66,7 @@ let package = Package(
                 "Core", "Linux", "Config", "Store", "Transport", "Media", "Watch", "Staging", "Destinations",
                 "Credentials",
             ]),
-        room("Control", ["Core", "Linux", "Daemon", "WebServer", "Transport"]),
+        room("Control", ["Core", "Linux", "Digests", "Daemon", "WebServer", "Transport"]),
         // The command line; the executable is its `main` alone, so that tests reach everything else.
         room(
             "Shell",
@@ -87,7 +87,7 @@ let package = Package(
 
         tests("CoreTests", ["Core", "Linux"]),
         // The built binary and its processes, killed at any moment.
-        tests("EndToEndTests", ["Core", "Linux", "Digests", "CSQLite"]),
+        tests("EndToEndTests", ["Core", "Linux", "Transport", "Digests", "CSQLite"]),
         tests("LinuxTests", ["Core", "Linux"]),
         tests("ControlTests", ["Core", "Linux", "Daemon", "Control", "WebServer", "Transport"]),
         tests("ShellTests", ["Core", "Linux", "Daemon", "Control", "Shell"]),

@@ -74,7 +74,9 @@ struct Section: Sendable {
     static let busy = Section(path: "busy", keys: ["file", "command", "every", "timeout"])
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: retryKeys)
-    static let control = Section(path: "control", keys: ["socket"], later: ["web"])
+    static let control = Section(
+        path: "control", keys: ["socket", "listen", "token", "hosts", "certificate", "key"], later: ["web"],
+        elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port stands in `listen`"])
     static let secret = Section(
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 

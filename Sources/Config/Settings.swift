@@ -118,6 +118,25 @@ package struct PolicyOverrides: Hashable, Sendable {
 
 package struct ControlSettings: Hashable, Sendable {
     package var socket: FilePath
+    /// `nil`: nobody asks but over the socket.
+    package var remote: RemoteControlSettings?
+}
+
+/// The API over TCP.
+package struct RemoteControlSettings: Hashable, Sendable {
+    package var listen: ListenAddress
+    /// Who knows it may do everything.
+    package var token: SecretSource
+    /// Names of this machine under which it may be asked, besides `localhost` and numeric addresses; in lower case.
+    package var hosts: [String] = []
+    /// PEM files; `nil`: without TLS.
+    package var certificate: TLSFiles?
+
+    package struct TLSFiles: Hashable, Sendable {
+        /// The certificate, and behind it those that lead to the authority.
+        package var chain: FilePath
+        package var key: FilePath
+    }
 }
 
 extension Settings {

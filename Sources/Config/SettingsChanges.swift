@@ -1,4 +1,4 @@
-package import Core
+internal import Core
 
 /// What differs between the settings in force and those that are to replace them, in the words of the file.
 package struct SettingsChanges: Hashable, Sendable {
@@ -17,8 +17,9 @@ package struct SettingsChanges: Hashable, Sendable {
     /// A key that a running daemon cannot change.
     package struct Fixed: Hashable, Sendable {
         package var key: String
-        package var old: FilePath
-        package var new: FilePath
+        /// For people: never a secret.
+        package var old: String
+        package var new: String
     }
 
     /// Folders, destinations and sections, in the order of the file.
@@ -26,8 +27,14 @@ package struct SettingsChanges: Hashable, Sendable {
     package var fixed: [Fixed]
 
     package init(from old: Settings, to new: Settings) {
-        fixed = Self.fixedKeys.compactMap { key, path in
-            path(old) == path(new) ? nil : Fixed(key: key, old: path(old), new: path(new))
+        fixed = Self.fixedKeys.compactMap { key, value in
+            value(old) == value(new) ? nil : Fixed(key: key, old: value(old), new: value(new))
+        }
+        if old.control.remote?.token != new.control.remote?.token {
+            fixed.append(
+                Fixed(
+                    key: "control.token", old: old.control.remote == nil ? "none" : "what it was",
+                    new: new.control.remote == nil ? "none" : "another"))
         }
         changes =
             Self.compare("folder", old.folders, new.folders, name: \.watch.name, keys: Self.keys)
@@ -63,11 +70,16 @@ package struct SettingsChanges: Hashable, Sendable {
     }
 
     /// What is opened once, at the start, and kept: locked, synced, listened on.
-    private static let fixedKeys: [(String, @Sendable (Settings) -> FilePath)] = [
-        ("state", { $0.state }), ("staging.path", { $0.staging.path }), ("control.socket", { $0.control.socket }),
+    private static let fixedKeys: [(String, @Sendable (Settings) -> String)] = [
+        ("state", { $0.state.display }), ("staging.path", { $0.staging.path.display }),
+        ("control.socket", { $0.control.socket.display }),
+        ("control.listen", { $0.control.remote.map { "\($0.listen)" } ?? "none" }),
+        ("control.hosts", { $0.control.remote.map { $0.hosts.joined(separator: ", ") } ?? "none" }),
+        ("control.certificate", { $0.control.remote?.certificate?.chain.display ?? "none" }),
+        ("control.key", { $0.control.remote?.certificate?.key.display ?? "none" }),
     ]
     /// For the manual.
-    static var namesOfFixedKeys: [String] { fixedKeys.map(\.0) }
+    static var namesOfFixedKeys: [String] { fixedKeys.map(\.0) + ["control.token"] }
 
     private static func compare<T: Hashable>(
         _ what: String, _ old: [T], _ new: [T], name: (T) -> String, keys: (T, T) -> [String]

@@ -15,7 +15,8 @@ struct SettingsReading {
         let statePath = state?.value ?? folder(from: "STATE_DIRECTORY") ?? "/var/lib/sluice"
         let staging = staging(main.fields("staging", .staging), state: statePath)
         let policy = policy(main.fields("policy", .policy))
-        let control = control(main.fields("control", .control))
+        let control = ControlReading(findings: findings, disk: disk, environment: environment)
+            .control(main.fields("control", .control), runtime: folder(from: "RUNTIME_DIRECTORY"))
         let everything = [main] + additions
         let destinations = destinations(everything, policy: policy)
         let names = Set(everything.flatMap { $0.node("destinations")?.entries.map(\.key) ?? [] })
@@ -89,16 +90,6 @@ struct SettingsReading {
                     + "(\(written(backoff.first)))", most == nil ? "first" : "max")
         }
         return backoff
-    }
-
-    private func control(_ fields: Fields) -> ControlSettings {
-        let socket = fields.take("socket", as: .path)?.value
-        // sockaddr_un of unix(7): 108 bytes with the NUL.
-        if let socket, socket.bytes.count > 107 {
-            fields.error("is longer than the 107 bytes that Linux takes for a socket", "socket")
-        }
-        let folder = folder(from: "RUNTIME_DIRECTORY") ?? "/run/sluice"
-        return ControlSettings(socket: socket ?? folder.appending("control.sock"))
     }
 
     /// The first folder that systemd made for us (systemd.exec(5), `RuntimeDirectory=`): the variable may name several.

@@ -1,39 +1,86 @@
 package import Core
 package import Daemon
 internal import Linux
-internal import WebServer
+package import WebServer
 
-/// The daemon's HTTP API on a Unix socket. The command line speaks nothing else.
+/// The daemon's HTTP API: on a Unix socket, over which the command line speaks, and on an address where one is configured.
 package final class ControlServer: Sendable {
-    private let server: WebServer
-    private let service: ControlService
+    /// An address on which it may be asked as well.
+    package struct Remote: Sendable {
+        package var listen: ListenAddress
+        /// Names for `Host` besides `localhost` and addresses.
+        package var hosts: [String]
+        package var identity: TLSIdentity?
+        /// Reads the token, now and again while it is asked for.
+        package var token: @Sendable () async throws -> String
+        /// Takes a line for the log.
+        package var say: @Sendable (String) -> Void
 
-    private init(server: WebServer, service: ControlService) {
-        self.server = server
-        self.service = service
+        package init(
+            listen: ListenAddress, hosts: [String] = [], identity: TLSIdentity? = nil,
+            say: @escaping @Sendable (String) -> Void = { _ in }, token: @escaping @Sendable () async throws -> String
+        ) {
+            self.listen = listen
+            self.hosts = hosts
+            self.identity = identity
+            self.say = say
+            self.token = token
+        }
+    }
+
+    private let servers: [(server: WebServer, service: ControlService)]
+    /// Of the address; `nil` without one.
+    package let port: Int?
+
+    private init(_ servers: [(server: WebServer, service: ControlService)], port: Int?) {
+        self.servers = servers
+        self.port = port
     }
 
     /// Listens on `socket`, with mode 0660: owner and group of the process may connect.
     ///
     /// The socket's folder is made when it is missing (mode 0750).
-    package static func start(socket: FilePath, operations: any Operations) async throws -> ControlServer {
-        try await start(socket: socket, operations: operations, heartbeat: .seconds(15))
+    ///
+    /// - Throws: ``WebServerError`` for an address that is taken, and what reading the token throws: then nothing listens.
+    package static func start(
+        socket: FilePath, remote: Remote? = nil, operations: any Operations
+    ) async throws -> ControlServer {
+        try await start(socket: socket, remote: remote, operations: operations, heartbeat: .seconds(15))
     }
 
     static func start(
-        socket: FilePath, operations: any Operations, heartbeat: Duration
+        socket: FilePath, remote: Remote? = nil, operations: any Operations, heartbeat: Duration
     ) async throws -> ControlServer {
-        let service = ControlService(operations, access: .ofThisProcess, heartbeat: heartbeat)
-        let server = try await blocking {
-            try Files.makeFolders(socket.parent)
-            return try WebServer(.unix(socket, mode: 0o660), service: service, threads: 1)
+        var servers: [(server: WebServer, service: ControlService)] = []
+        if let remote {
+            let door = try await TokenDoor(
+                names: remote.hosts, clocks: SystemClocks(), say: remote.say, read: remote.token)
+            let service = ControlService(operations, door: door, heartbeat: heartbeat)
+            let server = try await blocking {
+                try WebServer(
+                    .tcp(host: remote.listen.host, port: remote.listen.port), service: service, threads: 1,
+                    identity: remote.identity)
+            }
+            servers.append((server, service))
         }
-        return ControlServer(server: server, service: service)
+        let port = servers.first?.server.port
+        let service = ControlService(operations, door: Access.ofThisProcess, heartbeat: heartbeat)
+        do {
+            let server = try await blocking {
+                try Files.makeFolders(socket.parent)
+                return try WebServer(.unix(socket, mode: 0o660), service: service, threads: 1)
+            }
+            servers.append((server, service))
+        } catch {
+            for entry in servers { await entry.server.stop() }
+            throw error
+        }
+        return ControlServer(servers, port: port)
     }
 
     /// Ends event streams, lets running answers end, and removes the socket.
     package func stop() async {
-        service.endStreams()
-        await server.stop()
+        for entry in servers { entry.service.endStreams() }
+        for entry in servers { await entry.server.stop() }
     }
 }

@@ -7,7 +7,7 @@ internal import WebServer
 /// Answers requests by asking the daemon. Knows HTTP and nothing of uploads.
 final class ControlService: WebService {
     private let operations: any Operations
-    private let access: Access
+    private let door: any Door
     private let heartbeat: Duration
     private let writer = EventWriter()
     /// Open event streams, so that a stop can end them.
@@ -18,18 +18,20 @@ final class ControlService: WebService {
     /// The largest body that says something: 1000 ids, or a context.
     static let bodyLimit = 256 << 10
 
-    init(_ operations: any Operations, access: Access, heartbeat: Duration = .seconds(15)) {
+    init(_ operations: any Operations, door: any Door, heartbeat: Duration = .seconds(15)) {
         self.operations = operations
-        self.access = access
+        self.door = door
         self.heartbeat = heartbeat
     }
 
-    func plan(_ request: WebRequest) -> BodyPlan { .collect(limit: Self.bodyLimit) }
+    func plan(_ request: WebRequest) -> BodyPlan {
+        door.refusal(of: request).map { .refuse($0) } ?? .collect(limit: Self.bodyLimit)
+    }
 
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
         do {
             let route = try Route(method: request.method, path: request.path)
-            if route.changes, !(await access.mayChange(request.peer)) {
+            if route.changes, !(await door.mayChange(request.peer)) {
                 throw Refusal(
                     .forbidden, "only root and members of the daemon's group may change anything; you may look")
             }

@@ -77,7 +77,7 @@ extension Agent {
             let errors = changes.fixed.map {
                 ProblemView(
                     place: file, key: $0.key,
-                    text: "cannot change from \($0.old.display) to \($0.new.display) while the daemon runs; "
+                    text: "cannot change from \($0.old) to \($0.new) while the daemon runs; "
                         + "restart to apply it, or put it back")
             }
             return ReloadView(applied: false, errors: errors, warnings: warnings)

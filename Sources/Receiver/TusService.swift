@@ -50,9 +50,9 @@ final class TusService: WebService {
 
     private func refusal(of request: WebRequest) -> WebReply? {
         if let token {
-            let given = request.headers["authorization"] ?? ""
-            guard given.lowercased().hasPrefix("bearer "), isSameSecret(Array(given.utf8.dropFirst(7)), token) else {
-                shelf.log("refused \(shown(request)): \(given.isEmpty ? "no token" : "wrong token")")
+            let given = request.bearer
+            guard let given, isSameSecret(given, token) else {
+                shelf.log("refused \(shown(request)): \(given == nil ? "no token" : "wrong token")")
                 return no(401, "this receiver wants a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
             }
         }

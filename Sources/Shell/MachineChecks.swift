@@ -196,7 +196,16 @@ enum MachineChecks {
 
     private static func credentials(_ settings: Settings) async -> [Finding] {
         let reader = SecretReader()
+        func finding(_ owner: String, _ key: String, _ source: SecretSource) async -> Finding {
+            let result: CheckResult
+            do {
+                _ = try await reader.read(source)
+                result = CheckResult(.ok, "\(key) can be read")
+            } catch { result = CheckResult(.failed, "\(key): \(error)") }
+            return Finding(about: "secret", name: owner, result)
+        }
         var findings: [Finding] = []
+        if let remote = settings.control.remote { findings.append(await finding("control", "token", remote.token)) }
         for destination in settings.destinations {
             for (key, value) in destination.values.sorted(by: { $0.key < $1.key }) {
                 let sources: [SecretSource] =
@@ -205,14 +214,7 @@ enum MachineChecks {
                     case .map(let map): map.sorted { $0.key < $1.key }.map(\.value)
                     default: []
                     }
-                for source in sources {
-                    let result: CheckResult
-                    do {
-                        _ = try await reader.read(source)
-                        result = CheckResult(.ok, "\(key) can be read")
-                    } catch { result = CheckResult(.failed, "\(key): \(error)") }
-                    findings.append(Finding(about: "secret", name: destination.name, result))
-                }
+                for source in sources { findings.append(await finding(destination.name, key, source)) }
             }
         }
         return findings

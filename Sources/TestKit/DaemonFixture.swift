@@ -43,6 +43,8 @@ package final class DaemonFixture {
 
     /// More keys of `staging`, as YAML: `, keep_free: 0 B`.
     package var stagingKeys = ""
+    /// More of `control`, each behind a comma.
+    package var controlKeys = ""
 
     /// What the camera fills.
     package var drop: FilePath { place("drop") }
@@ -200,7 +202,7 @@ package final class DaemonFixture {
             policy:
               concurrency: {total: 4, per_destination: 4}
               retry: {first: 100ms, max: 1s}\(policyKeys.map { "\n  " + $0 }.joined())
-            control: {socket: \(root)/control.sock}
+            control: {socket: \(root)/control.sock\(controlKeys)}
 
             """
     }

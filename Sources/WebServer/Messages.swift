@@ -8,6 +8,19 @@ package enum WebAddress: Hashable, Sendable {
     case tcp(host: String, port: Int)
 }
 
+/// What a server shows to prove who it is (RFC 8446, section 4.4).
+package struct TLSIdentity: Sendable {
+    /// PEM: its certificate, then those that lead to the authority.
+    package var certificate: String
+    /// PEM: the private key.
+    package var key: String
+
+    package init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+}
+
 /// Who asks.
 package struct WebPeer: Hashable, Sendable {
     /// Effective user and group of the process at the other end of a Unix socket (`SO_PEERCRED`, unix(7)).
@@ -50,6 +63,26 @@ package struct WebRequest: Sendable {
         self.query = query
         self.headers = headers
         self.peer = peer
+    }
+}
+
+extension WebRequest {
+    /// The token of `Authorization: Bearer …` (RFC 6750, section 2.1); `nil` without one.
+    package var bearer: [UInt8]? {
+        guard let given = headers["authorization"], given.lowercased().hasPrefix("bearer ") else { return nil }
+        return Array(given.utf8.dropFirst(7))
+    }
+
+    /// The name or address in `Host`, in lower case and without brackets and port; `nil` where it is none (RFC 9110,
+    /// section 7.2).
+    package var host: String? {
+        guard var host = headers["host"]?.lowercased(), !host.isEmpty else { return nil }
+        if host.hasPrefix("[") {
+            guard let end = host.firstIndex(of: "]") else { return nil }
+            return String(host[..<end].dropFirst())
+        }
+        if let cut = host.lastIndex(of: ":") { host = String(host[..<cut]) }
+        return host.isEmpty || host.contains(":") ? nil : host
     }
 }
 

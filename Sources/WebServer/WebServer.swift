@@ -1,5 +1,6 @@
 internal import CMicroHTTPD
 internal import Core
+internal import Glibc
 internal import Linux
 internal import Synchronization
 
@@ -19,24 +20,37 @@ package final class WebServer: Sendable {
     private let daemon: Mutex<Daemon?>
 
     /// `@unchecked Sendable`: libmicrohttpd's daemon is made for use from several threads, and its one stop is behind the lock.
-    private struct Daemon: @unchecked Sendable { let pointer: OpaquePointer }
+    private struct Daemon: @unchecked Sendable {
+        let pointer: OpaquePointer
+        let identity: KeptIdentity?
+    }
 
     /// Listens when this returns.
     ///
-    /// - Parameter threads: How many threads read and write. A sink that writes to a disk occupies one while it writes.
-    package init(_ address: WebAddress, service: any WebService, threads: Int) throws(WebServerError) {
+    /// - Parameters:
+    ///   - threads: How many threads read and write. A sink that writes to a disk occupies one while it writes.
+    ///   - identity: For TLS; `nil`: plain HTTP.
+    package init(
+        _ address: WebAddress, service: any WebService, threads: Int, identity: TLSIdentity? = nil
+    ) throws(WebServerError) {
+        let kept = identity.map { KeptIdentity($0) }
         socket = try ListeningSocket(address)
         desk = Desk(service: service)
         port = socket.port
         // 128 KiB a connection: pieces of about 64 KiB reach a sink, which keeps a fast upload out of the kernel's way.
         let started = sluice_mhd_start(
-            socket.number, UInt32(max(1, threads)), 512, 60, 128 << 10, Unmanaged.passUnretained(desk).toOpaque(),
+            socket.number, UInt32(max(1, threads)), 512, 60, 128 << 10, kept?.certificate, kept?.key,
+            Unmanaged.passUnretained(desk).toOpaque(),
             handleRequest, noteTarget, forgetRequest)
         guard let started else {
             socket.removeFile()
-            throw WebServerError("libmicrohttpd did not start: out of threads or descriptors")
+            throw WebServerError(
+                identity == nil
+                    ? "libmicrohttpd did not start: out of threads or descriptors"
+                    : "the certificate and its key cannot be used: both must be PEM, and the key that of the certificate"
+            )
         }
-        daemon = Mutex(Daemon(pointer: started))
+        daemon = Mutex(Daemon(pointer: started, identity: kept))
     }
 
     /// Closes every connection and returns when nothing of this server runs any more: bodies under way have ended
@@ -53,6 +67,27 @@ package final class WebServer: Sendable {
             try? await blocking { MHD_stop_daemon(daemon.pointer) }
         }
         await desk.finish()
+    }
+}
+
+/// PEM text as C takes it, for as long as a server may look at it.
+///
+/// `@unchecked Sendable`, proof: nothing of it changes after it was made, and its memory goes with the last reference.
+private final class KeptIdentity: @unchecked Sendable {
+    let certificate: UnsafeMutablePointer<CChar>?
+    let key: UnsafeMutablePointer<CChar>?
+
+    init(_ identity: TLSIdentity) {
+        certificate = strdup(identity.certificate)
+        key = strdup(identity.key)
+    }
+
+    deinit {
+        free(certificate)
+        if let key {
+            explicit_bzero(key, strlen(key))
+            free(key)
+        }
     }
 }
 

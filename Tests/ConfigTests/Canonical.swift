@@ -36,7 +36,15 @@ struct Canonical {
             "policy: {concurrency: {total: \(policy.total), per_destination: \(policy.perDestination)}, "
                 + "order: \(policy.order.rawValue), retry: \(Self.retry(policy.retry))"
                 + Self.rules(policy.rules).map { ", " + $0 }.joined() + "}")
-        lines.append("control: {socket: \(Self.quoted(settings.control.socket))}")
+        var control = ["socket: \(Self.quoted(settings.control.socket))"]
+        if let remote = settings.control.remote {
+            control += ["listen: \"\(remote.listen)\"", "token: \(Self.secret(remote.token))"]
+            if !remote.hosts.isEmpty { control.append("hosts: [\(remote.hosts.joined(separator: ", "))]") }
+            if let files = remote.certificate {
+                control += ["certificate: \(Self.quoted(files.chain))", "key: \(Self.quoted(files.key))"]
+            }
+        }
+        lines.append("control: {\(control.joined(separator: ", "))}")
     }
 
     private mutating func write(_ folder: FolderSettings) {

@@ -132,7 +132,7 @@ extension MistakeTests {
         Mistake(
             "version: 1\ncontrol: {port: 80}",
             """
-            a.yaml:2:11: control.port: no setting is called `port` here; here are allowed: socket
+            a.yaml:2:11: control.port: the port stands in `listen`
                 2 | control: {port: 80}
                   |           ^
             """),

@@ -193,5 +193,28 @@ extension MistakeTests {
             "60: destinations.a.checksum: takes one of none, sha1, sha256, not `sha-1`; did you mean `sha1`?"),
         Mistake(
             "destinations: {a: 3}", "19: destinations.a: takes a mapping, like `{type: tus, …}`, not a single value"),
+        Mistake(
+            "control: {token: {env: A}}", "18: control.token: means nothing without `listen`"),
+        Mistake("control: {hosts: [nas]}", "18: control.hosts: means nothing without `listen`"),
+        Mistake(
+            "control: {listen: \":8484\"}",
+            "10: control.token: `token` is missing; whoever reaches an address must say who they are: `token: {file: /etc/sluice/control.token}`"
+        ),
+        Mistake(
+            "control: {listen: 8484, token: {env: A}}",
+            "19: control.listen: takes an address and a port, like `127.0.0.1:8484` or `:8484`, not `8484`"),
+        Mistake(
+            "control: {listen: \"::1:84\", token: {env: A}}",
+            "19: control.listen: takes an IPv6 address in brackets: [::1]:84"),
+        Mistake(
+            "control: {listen: \":84840\", token: {env: A}}",
+            "19: control.listen: takes an address and a port, like `127.0.0.1:8484` or `:8484`, not `:84840`"),
+        Mistake(
+            "control: {listen: \":84\", token: {env: A}, hosts: [\"nas:84\"]}",
+            "51: control.hosts[0]: takes a name like `nas.example`, without port, not `nas:84`"),
+        Mistake(
+            "control: {listen: \":84\", token: {env: A}, key: /k}",
+            "48: control.key: goes with `certificate`: both are PEM files"),
+        Mistake("control: {port: 84}", "11: control.port: the port stands in `listen`"),
     ]
 }

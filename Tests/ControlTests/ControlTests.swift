@@ -239,7 +239,7 @@ struct ControlTests {
         #expect(await access.mayChange(.init(address: "127.0.0.1")) == false)
 
         let daemon = FakeDaemon([.sample()])
-        let service = ControlService(daemon, access: access)
+        let service = ControlService(daemon, door: access)
         func status(_ method: String, _ path: String) async -> Int {
             await service.reply(
                 to: .init(

@@ -66,18 +66,11 @@ private func untilStopped(_ call: Invocation, _ log: Log) async {
 }
 
 /// `host:port`, `[::1]:port` or `:port`, which is every address of this machine.
-func listenAddress(_ text: String) throws -> (host: String, port: Int) {
-    guard let cut = text.lastIndex(of: ":"), let port = Int(text[cut...].dropFirst()), (0...65_535).contains(port)
-    else {
-        throw Arguments.usage("--listen takes HOST:PORT or :PORT, not `\(printable(text))`", .receive)
+func listenAddress(_ text: String) throws -> ListenAddress {
+    do throws(ListenAddress.Mistake) { return try ListenAddress(text) } catch {
+        let problem = error.text ?? "takes HOST:PORT or :PORT, not `\(text)`"
+        throw Arguments.usage("--listen \(printable(problem))", .receive)
     }
-    var host = String(text[..<cut])
-    if host.hasPrefix("[") && host.hasSuffix("]") {
-        host = String(host.dropFirst().dropLast())
-    } else if host.contains(":") {
-        throw Arguments.usage("--listen takes an IPv6 address in brackets: [\(printable(host))]:\(port)", .receive)
-    }
-    return (host.isEmpty ? "0.0.0.0" : host, port)
 }
 
 private func readSize(_ text: String) throws -> Int64 {

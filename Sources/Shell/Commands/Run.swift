@@ -1,12 +1,14 @@
 internal import Config
 internal import Control
 internal import Core
+internal import Credentials
 internal import Daemon
 internal import Destinations
 internal import Glibc
 internal import Linux
 internal import Store
 internal import Synchronization
+internal import WebServer
 
 extension Verb {
     static let runDaemon: Verb = Verb(
@@ -49,7 +51,17 @@ extension Verb {
         } catch { throw startError(error) }
         let server: ControlServer?
         do {
-            server = try await ControlServer.start(socket: loaded.settings.control.socket, operations: agent)
+            let control = loaded.settings.control
+            server = try await ControlServer.start(
+                socket: control.socket, remote: try await remote(control, log), operations: agent)
+            if let remote = control.remote, let port = server?.port {
+                log.notice(
+                    "listening",
+                    [
+                        "address": remote.listen.port == 0 ? "\(remote.listen) (port \(port))" : "\(remote.listen)",
+                        "tls": remote.certificate == nil ? "no" : "yes",
+                    ])
+            }
         } catch {
             guard once != nil else { throw startError(error) }
             // A run that ends by itself can do without being asked.
@@ -74,6 +86,22 @@ extension Verb {
         }
         return left.done ? .ok : .notNow
     }
+}
+
+/// What stands under `control.listen`, with its files read.
+private func remote(_ control: ControlSettings, _ log: Log) async throws -> ControlServer.Remote? {
+    guard let remote = control.remote else { return nil }
+    let identity = try await blocking {
+        try remote.certificate.map { files in
+            TLSIdentity(
+                certificate: String(decoding: try Files.read(files.chain, limit: 1 << 20), as: UTF8.self),
+                key: String(decoding: try Files.read(files.key, limit: 1 << 20), as: UTF8.self))
+        }
+    }
+    let secrets = SecretReader()
+    return ControlServer.Remote(
+        listen: remote.listen, hosts: remote.hosts, identity: identity, say: { log.warning("control", ["news": $0]) }
+    ) { try await secrets.read(remote.token).reveal() }
 }
 
 /// `--once` and what goes with it.

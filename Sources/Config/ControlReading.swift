@@ -1,0 +1,96 @@
+internal import Core
+
+/// Reads `control`: how other programs reach the daemon.
+struct ControlReading {
+    let findings: Findings
+    let disk: Disk
+    let environment: @Sendable (String) -> String?
+
+    /// - Parameter runtime: The folder that systemd made for sockets.
+    func control(_ fields: Fields, runtime: FilePath?) -> ControlSettings {
+        let socket = fields.take("socket", as: .path)?.value
+        // sockaddr_un of unix(7): 108 bytes with the NUL.
+        if let socket, socket.bytes.count > 107 {
+            fields.error("is longer than the 107 bytes that Linux takes for a socket", "socket")
+        }
+        return ControlSettings(
+            socket: socket ?? (runtime ?? "/run/sluice").appending("control.sock"), remote: remote(fields))
+    }
+
+    private func remote(_ fields: Fields) -> RemoteControlSettings? {
+        let certificate = certificate(fields)
+        let hosts = fields.list("hosts", as: .hostName)?.map(\.value) ?? []
+        let token = fields.node("token").flatMap {
+            SecretReading(findings: findings, disk: disk, environment: environment)
+                .secret($0, key: fields.path(of: "token"))
+        }
+        guard fields.has("listen") else {
+            for key in ["token", "hosts", "certificate", "key"] where fields.has(key) {
+                fields.error("means nothing without `listen`", key)
+            }
+            return nil
+        }
+        fields.require(
+            "token", "whoever reaches an address must say who they are: `token: {file: /etc/sluice/control.token}`")
+        guard let listen = fields.take("listen", as: .listenAddress)?.value, let token else { return nil }
+        if !listen.isLoopback, certificate == nil {
+            fields.warning(
+                "others on the network can read the token and all names of files; add `certificate` and `key`, or listen on "
+                    + "127.0.0.1 behind a proxy that has them", "listen")
+        }
+        return RemoteControlSettings(listen: listen, token: token, hosts: hosts, certificate: certificate)
+    }
+
+    private func certificate(_ fields: Fields) -> RemoteControlSettings.TLSFiles? {
+        for (key, other) in [("certificate", "key"), ("key", "certificate")] where fields.has(key) && !fields.has(other)
+        {
+            fields.error("goes with `\(other)`: both are PEM files", key)
+        }
+        guard let chain = fields.take("certificate", as: .path), let key = fields.take("key", as: .path) else {
+            return nil
+        }
+        for (name, path) in [("certificate", chain.value), ("key", key.value)] {
+            if let trouble = disk.troubleReading(path) { fields.error(trouble, name) }
+        }
+        if let mode = disk.openMode(key.value, to: .others) {
+            fields.warning(
+                "everybody on this machine can read `\(key.value.display)` (mode \(mode)); chmod it to 0600 or 0640",
+                "key")
+        }
+        return .init(chain: chain.value, key: key.value)
+    }
+}
+
+extension Reader where Value == ListenAddress {
+    fileprivate static var listenAddress: Reader {
+        let expected = "an address and a port, like `127.0.0.1:8484` or `:8484`"
+        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+            do throws(ListenAddress.Mistake) { return try ListenAddress(text) } catch {
+                guard let problem = error.text else { throw .plain }
+                throw Complaint(problem)
+            }
+        }
+    }
+}
+
+extension Reader where Value == String {
+    /// RFC 1123, section 2.1.
+    fileprivate static var hostName: Reader {
+        Reader(expected: "a name like `nas.example`, without port", isText: true) { text throws(Complaint) in
+            let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+            let isName = labels.allSatisfy { label in
+                (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
+                    && label.utf8.allSatisfy {
+                        switch $0 {
+                        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                            true
+                        default: false
+                        }
+                    }
+            }
+            guard isName, text.utf8.count <= 253 else { throw .plain }
+            return text.lowercased()
+        }
+    }
+}

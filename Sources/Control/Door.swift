@@ -1,0 +1,123 @@
+internal import Core
+internal import Digests
+internal import Linux
+internal import Synchronization
+internal import WebServer
+
+/// Who may come in, and what they may do there.
+protocol Door: Sendable {
+    /// `nil`: come in. Must not wait.
+    func refusal(of request: WebRequest) -> WebReply?
+    func mayChange(_ peer: WebPeer) async -> Bool
+}
+
+/// Of the socket: its mode has kept everybody else out.
+extension Access: Door {
+    func refusal(of request: WebRequest) -> WebReply? { nil }
+}
+
+/// Of an address that others reach: whoever has the token may do everything, and nobody else anything.
+///
+/// A page in somebody's browser may be made to ask this address under a name that leads here for the moment (DNS rebinding):
+/// such a request carries that name in `Host`, and none that is an address or one of ours. What another page sends says so in
+/// `Origin`, and gets nothing.
+final class TokenDoor: Door {
+    private let read: @Sendable () async throws -> String
+    private let names: Set<String>
+    private let clocks: any Clocks
+    private let say: @Sendable (String) -> Void
+
+    private struct State {
+        var token: [UInt8] = []
+        var readAt: MonotonicTime
+        var isReading = false
+        var isBroken = false
+    }
+    private let state: Mutex<State>
+
+    /// A token that was changed or taken back counts so long at most.
+    static let freshness: Duration = .seconds(30)
+
+    /// - Parameters:
+    ///   - read: Reads the token from where it is kept.
+    ///   - say: Takes a line for the log.
+    init(
+        names: [String], clocks: any Clocks, say: @escaping @Sendable (String) -> Void,
+        read: @escaping @Sendable () async throws -> String
+    ) async throws {
+        self.names = Set(names).union(["localhost"])
+        self.clocks = clocks
+        self.say = say
+        self.read = read
+        state = Mutex(State(token: Array(try await read().utf8), readAt: clocks.monotonic()))
+    }
+
+    func mayChange(_ peer: WebPeer) async -> Bool { true }
+
+    func refusal(of request: WebRequest) -> WebReply? {
+        guard let host = request.host, IPAddress(host) != nil || names.contains(host) else {
+            return Self.no(
+                421, "misdirected",
+                "\(request.host.map { "`\(printable($0))`" } ?? "no name") is not what this daemon is called; "
+                    + "names are added under `control.hosts`")
+        }
+        if let origin = request.headers["origin"], !Self.isSame(origin, request.headers["host"]) {
+            return Self.no(403, "forbidden", "pages of other places may ask nothing here")
+        }
+        renewIfOld()
+        guard let given = request.bearer else {
+            return Self.no(
+                401, "unauthorized", "this address wants a token: `Authorization: Bearer …`",
+                [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
+        }
+        guard isSameSecret(given, state.withLock(\.token)) else {
+            return Self.no(
+                401, "unauthorized", "that is not the token",
+                [("WWW-Authenticate", "Bearer realm=\"sluice\", error=\"invalid_token\"")])
+        }
+        return nil
+    }
+
+    /// Behind the scheme an origin is written as `Host` is (RFC 6454, section 6.1).
+    private static func isSame(_ origin: String, _ host: String?) -> Bool {
+        guard let scheme = origin.firstIndex(of: ":"), let host else { return false }
+        return origin[scheme...].lowercased() == "://" + host.lowercased()
+    }
+
+    private func renewIfOld() {
+        let now = clocks.monotonic()
+        let isDue = state.withLock { state in
+            guard !state.isReading, now.since(state.readAt) >= Self.freshness else { return false }
+            state.isReading = true
+            return true
+        }
+        if isDue { Task { await renew() } }
+    }
+
+    private func renew() async {
+        let result: Result<String, any Error>
+        do { result = .success(try await read()) } catch { result = .failure(error) }
+        let news = state.withLock { state -> String? in
+            state.isReading = false
+            state.readAt = clocks.monotonic()
+            switch result {
+            case .success(let token):
+                state.token = Array(token.utf8)
+                defer { state.isBroken = false }
+                return state.isBroken ? "the token of the control address can be read again" : nil
+            case .failure(let error):
+                defer { state.isBroken = true }
+                return state.isBroken ? nil : "the token of the control address stays what it was: \(error)"
+            }
+        }
+        if let news { say(news) }
+    }
+
+    private static func no(
+        _ status: Int, _ code: String, _ message: String, _ headers: [(String, String)] = []
+    ) -> WebReply {
+        var reply = WebReply(json: ErrorReply(code: code, message: message), status: status)
+        reply.headers += headers
+        return reply
+    }
+}
