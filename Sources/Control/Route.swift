@@ -79,9 +79,15 @@ extension ListQuery {
     /// From the query of a URL.
     init(_ query: [String: String]) throws(Refusal) {
         self.init()
-        let known = ["list", "state", "destination", "folder", "text", "after", "limit"]
-        if let strange = query.keys.filter({ !known.contains($0) }).min() {
-            throw Refusal(.badRequest, "no filter `\(strange)`; there are: " + known.joined(separator: ", "))
+        let known = ["list", "state", "destination", "folder", "text", "since", "until", "after", "limit"]
+        for (name, value) in query where name.hasPrefix(Self.contextPrefix) {
+            context[String(name.dropFirst(Self.contextPrefix.count))] = value
+        }
+        let strange = query.keys.filter { !known.contains($0) && !$0.hasPrefix(Self.contextPrefix) }
+        if let strange = strange.min() {
+            throw Refusal(
+                .badRequest,
+                "no filter `\(strange)`; there are: " + known.joined(separator: ", ") + ", context.NAME")
         }
         let lists = ["ongoing", "completed", "failed", "cancelled"]
         if let list = query["list"], !lists.contains(list) {
@@ -92,6 +98,8 @@ extension ListQuery {
         destination = query["destination"]
         folder = query["folder"]
         text = query["text"]
+        since = try wallTime("since", in: query)
+        until = try wallTime("until", in: query)
         after = query["after"]
         if let written = query["limit"] {
             guard let number = Int(written), (1...1000).contains(number) else {
@@ -101,13 +109,17 @@ extension ListQuery {
         }
     }
 
+    /// Before the name of a pair: `context.camera=door`.
+    private static let contextPrefix = "context."
+
     /// As a URL's query.
     var pairs: [(String, String)] {
         let all: [(String, String?)] = [
             ("list", list), ("state", state), ("destination", destination), ("folder", folder), ("text", text),
-            ("after", after), ("limit", String(limit)),
+            ("since", since?.description), ("until", until?.description), ("after", after), ("limit", String(limit)),
         ]
-        return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
+        let pairs = context.sorted { $0.key < $1.key }.map { (Self.contextPrefix + $0.key, $0.value) }
+        return all.compactMap { pair in pair.1.map { (pair.0, $0) } } + pairs
     }
 }
 
@@ -152,13 +164,7 @@ extension PlanQuery {
         if let strange = query.keys.filter({ !["until", "rate"].contains($0) }).min() {
             throw Refusal(.badRequest, "no key `\(strange)`; there are: until, rate")
         }
-        if let written = query["until"] {
-            guard let moment = Self.moment(written) else {
-                throw Refusal(
-                    .badRequest, "until is `\(printable(written))`; it must be a time like 2026-11-25T17:00:00Z")
-            }
-            until = moment
-        }
+        until = try wallTime("until", in: query)
         if let written = query["rate"] {
             guard let number = Int64(written), number > 0 else {
                 throw Refusal(.badRequest, "rate is `\(printable(written))`; it must be bytes a second, like 2000000")
@@ -167,20 +173,23 @@ extension PlanQuery {
         }
     }
 
-    /// RFC 3339; parts of a second are nothing to a plan. `+` in a query is a space.
-    private static func moment(_ text: String) -> WallTime? {
-        let bytes = Array(text.replacing(" ", with: "+").utf8)
-        guard let time = CivilTime(bytes) else { return nil }
-        var zone = bytes.dropFirst(19)
-        if zone.first == UInt8(ascii: ".") { zone = zone.dropFirst().drop { (48...57).contains($0) } }
-        return CivilTime.offset(zone).map { time.moment(offset: $0) }
-    }
-
     /// As a URL's query.
     var pairs: [(String, String)] {
         let all = [("until", until?.description), ("rate", rate.map(String.init))]
         return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
     }
+}
+
+/// A time of RFC 3339; parts of a second count for nothing. `+` in a query is a space.
+private func wallTime(_ name: String, in query: [String: String]) throws(Refusal) -> WallTime? {
+    guard let written = query[name] else { return nil }
+    let bytes = Array(written.replacing(" ", with: "+").utf8)
+    if let time = CivilTime(bytes) {
+        var zone = bytes.dropFirst(19)
+        if zone.first == UInt8(ascii: ".") { zone = zone.dropFirst().drop { (48...57).contains($0) } }
+        if let offset = CivilTime.offset(zone) { return time.moment(offset: offset) }
+    }
+    throw Refusal(.badRequest, "\(name) is `\(printable(written))`; it must be a time like 2026-11-25T17:00:00Z")
 }
 
 /// Everything but letters, digits, `-`, `.`, `_` and `~` as `%HH` (RFC 3986, section 2.3).

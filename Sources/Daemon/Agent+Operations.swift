@@ -15,6 +15,9 @@ extension Agent: Operations {
         filter.destination = query.destination
         filter.folder = query.folder
         filter.text = query.text.map { FilePath($0) }
+        filter.context = query.context
+        filter.since = query.since
+        filter.until = query.until
         filter.after = query.after
         filter.states = try states(query)
         // Before the rows: what happens in between is told again by the events, never missed.

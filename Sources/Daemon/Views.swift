@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 
 // What an operator or a program sees: one JSON shape everywhere (lists, show, events), written by the daemon's API
 // and read by the command line. Times are RFC 3339 in UTC with milliseconds; sizes and offsets bytes; rates bytes a
@@ -149,6 +149,11 @@ package struct ListQuery: Sendable, Hashable {
     package var folder: String?
     /// Part of the source's path.
     package var text: String?
+    /// Pairs that their context has.
+    package var context: [String: String] = [:]
+    /// Added since then, and before.
+    package var since: WallTime?
+    package var until: WallTime?
     package var after: String?
     /// 1...1000.
     package var limit: Int = 100

@@ -16,8 +16,13 @@ extension Store {
         package var isUnsettled = false
         /// Part of the path, as bytes.
         package var text: FilePath?
+        /// Pairs that their context has.
+        package var context: [String: String] = [:]
         /// Only uploads that are older than this id.
         package var after: String?
+        /// Only uploads that were added since then, and before.
+        package var since: WallTime?
+        package var until: WallTime?
         package var limit = 100
 
         package init() {}
@@ -29,8 +34,14 @@ extension Store {
 
         fileprivate func takes(_ upload: UploadRecord) -> Bool {
             takes(UploadClass(folder: upload.folder, destination: upload.destination))
-                && (states.isEmpty || states.contains(upload.state)) && upload.id < after ?? Self.newest
+                && (states.isEmpty || states.contains(upload.state)) && upload.id < above && upload.id >= floor
+                && context.allSatisfy { upload.context[$0.key] == $0.value }
         }
+
+        /// Ids begin with the time.
+        fileprivate var above: String { min(after ?? Self.newest, until.map(Self.first) ?? Self.newest) }
+        fileprivate var floor: String { since.map(Self.first) ?? "" }
+        private static func first(_ time: WallTime) -> String { UploadID(time: time, chance: 0).text }
 
         fileprivate var namesClasses: Bool { destination != nil || folder != nil || classes != nil }
 
@@ -40,15 +51,15 @@ extension Store {
 
     /// Newest first.
     ///
-    /// A text is looked for in the names of all files, a piece at a time, and others get their turn in between.
+    /// A text or a context is looked for in all files, a piece at a time, and others get their turn in between.
     package func rows(_ filter: Filter) async throws -> [UploadRow] {
-        if let text = filter.text { return try await search(text, filter) }
+        if filter.text != nil || !filter.context.isEmpty { return try await search(filter) }
         return try ids(filter).compactMap { try row($0) }
     }
 
-    /// The ids of ``rows(_:)``, without a text to look for.
+    /// The ids of ``rows(_:)``, without a text or a context to look for.
     package func ids(_ filter: Filter) throws -> [String] {
-        let range: [Connection.Value] = [.text(filter.after ?? Filter.newest), .integer(Int64(filter.limit))]
+        let range: [Connection.Value] = [.text(filter.above), .integer(Int64(filter.limit)), .text(filter.floor)]
         func ids(_ sql: String, _ values: [Connection.Value] = []) throws -> [String] {
             try connection.all(sql, range + values) { $0.text(0) }
         }
@@ -64,17 +75,17 @@ extension Store {
                 found += try ids(
                     """
                     SELECT id FROM upload INDEXED BY upload_class
-                    WHERE destination = ?3 AND folder = ?4 AND state = ?5 AND id < ?1 ORDER BY id DESC LIMIT ?2
+                    WHERE destination = ?4 AND folder = ?5 AND state = ?6 AND id < ?1 AND id >= ?3 ORDER BY id DESC LIMIT ?2
                     """, [.text(upload.destination), .text(upload.folder), .text(state.rawValue)])
             }
         } else if filter.states.isEmpty {
-            return try ids("SELECT id FROM upload WHERE id < ?1 ORDER BY id DESC LIMIT ?2")
+            return try ids("SELECT id FROM upload WHERE id < ?1 AND id >= ?3 ORDER BY id DESC LIMIT ?2")
         } else {
             for state in filter.states {
                 found += try ids(
                     """
                     SELECT id FROM upload INDEXED BY upload_list
-                    WHERE state = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2
+                    WHERE state = ?4 AND id < ?1 AND id >= ?3 ORDER BY id DESC LIMIT ?2
                     """, [.text(state.rawValue)])
             }
         }
@@ -82,7 +93,7 @@ extension Store {
     }
 
     private func held(_ filter: Filter) throws -> [String] {
-        let after = Connection.Value.text(filter.after ?? Filter.newest)
+        let after = Connection.Value.text(filter.above)
         let paused = try connection.query(
             """
             SELECT \(UploadRecord.columns) FROM upload INDEXED BY upload_paused
@@ -149,18 +160,28 @@ extension Store {
     private static let piece: Int64 = 4_096
 
     /// Uploads are numbered as their assets are: the newest asset has the newest uploads.
-    private func search(_ text: FilePath, _ filter: Filter) async throws -> [UploadRow] {
+    private func search(_ filter: Filter) async throws -> [UploadRow] {
+        func asset(_ sql: String, _ id: String) throws -> Int64? {
+            try connection.first(sql, [.text(id)]) { $0.integer(0) }
+        }
         var above =
-            try connection.first(
-                "SELECT asset FROM upload WHERE id < ?1 ORDER BY id DESC LIMIT 1",
-                [.text(filter.after ?? Filter.newest)]
-            ) { $0.integer(0) + 1 } ?? 0
+            try asset("SELECT asset FROM upload WHERE id < ?1 ORDER BY id DESC LIMIT 1", filter.above).map { $0 + 1 }
+            ?? 0
+        let floor = try asset("SELECT asset FROM upload WHERE id >= ?1 ORDER BY id LIMIT 1", filter.floor) ?? .max
         var found: [UploadRow] = []
-        while above > 1 && found.count < filter.limit {
-            let assets = try connection.all(
-                "SELECT id FROM asset WHERE id < ?1 AND id >= ?2 AND instr(relative, ?3) > 0 ORDER BY id DESC",
-                [.integer(above), .integer(above - Self.piece), .blob(text.bytes)]
-            ) { $0.integer(0) }
+        while above > floor && found.count < filter.limit {
+            let piece: [Connection.Value] = [.integer(above), .integer(max(floor, above - Self.piece))]
+            let assets =
+                if let text = filter.text {
+                    try connection.all(
+                        "SELECT id FROM asset WHERE id < ?1 AND id >= ?2 AND instr(relative, ?3) > 0 ORDER BY id DESC",
+                        piece + [.blob(text.bytes)]
+                    ) { $0.integer(0) }
+                } else {
+                    try connection.all("SELECT id FROM asset WHERE id < ?1 AND id >= ?2 ORDER BY id DESC", piece) {
+                        $0.integer(0)
+                    }
+                }
             for asset in assets where found.count < filter.limit {
                 for upload in try uploads(of: asset).reversed() where filter.takes(upload) {
                     if let row = try row(upload.id) { found.append(row) }

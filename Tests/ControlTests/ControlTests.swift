@@ -66,13 +66,19 @@ struct ControlTests {
             query.list = "ongoing"
             query.folder = "front & back"
             query.text = "ü/50%"
+            query.context = ["a.b": "c&d=e+f"]
+            query.since = WallTime(milliseconds: 1_795_161_600_000)
             query.limit = 5
             let page = try await line.client.list(query)
             #expect(page.uploads == [.sample()])
             #expect(page.seq == 7)
             #expect(try await line.client.status() == .sample)
             #expect(try await line.client.show("cam1/0001").upload == .sample())
-            #expect(line.daemon.asked == ["list ongoing|||front & back|ü/50%||5", "status", "show cam1/0001"])
+            #expect(
+                line.daemon.asked == [
+                    "list ongoing|||front & back|ü/50%||5|a.b=c&d=e+f|2026-11-20T08:00:00.000Z", "status",
+                    "show cam1/0001",
+                ])
         }
     }
 

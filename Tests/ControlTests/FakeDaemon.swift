@@ -54,7 +54,10 @@ final class FakeDaemon: Operations {
 
     func list(_ query: ListQuery) async throws -> UploadPage {
         let parts = [query.list, query.state, query.destination, query.folder, query.text, query.after]
-        let uploads = try note("list \(parts.map { $0 ?? "" }.joined(separator: "|"))|\(query.limit)")
+        let more =
+            query.context.sorted { $0.key < $1.key }.map { "|\($0.key)=\($0.value)" }
+            + [query.since, query.until].compactMap { $0.map { "|\($0)" } }
+        let uploads = try note("list \(parts.map { $0 ?? "" }.joined(separator: "|"))|\(query.limit)\(more.joined())")
         return UploadPage(uploads: uploads, counts: Counts(ongoing: uploads.count), seq: 7, next: nil)
     }
 

@@ -46,6 +46,28 @@ struct RequestTests {
     }
 
     @Test(
+        "a list takes times and words of a context, and refuses what is neither",
+        arguments: [
+            (
+                "?since=2026-11-20T08:00:00Z&until=2026-11-21T09:00:00.5+01:00&context.camera=front%20door&context.n=1",
+                200,
+                "list ||||||100|camera=front door|n=1|2026-11-20T08:00:00.000Z|2026-11-21T08:00:00.000Z"
+            ), ("?since=yesterday", 400, "since is `yesterday`; it must be a time like 2026-11-25T17:00:00Z"),
+            ("?contxt.a=1", 400, "no filter `contxt.a`; there are: list, state, destination"),
+        ])
+    func list(_ query: String, _ status: Int, _ expected: String) async throws {
+        try await withLine { line in
+            let answer = try await line.ask("GET", "/v1/uploads" + query)
+            #expect(answer.status == status)
+            if status == 200 {
+                #expect(line.daemon.asked == [expected])
+            } else {
+                #expect(answer.text.contains(expected), "\(answer.text)")
+            }
+        }
+    }
+
+    @Test(
         "usage takes what it knows, and refuses the rest in words",
         arguments: [
             ("", 200, "usage 7|3|||"), ("?days=2&by=network&folder=a%20b", 200, "usage 2|3|network||a b"),

@@ -41,14 +41,30 @@ struct PlanTextTests {
     func ends() throws {
         let day = LocalTime(Self.now).date
         func local(_ text: String) throws -> WallTime { try #require(CivilTime(Array(text.utf8))).localMoment }
-        #expect(planEnd("2d", now: Self.now) == Self.now.advanced(by: .seconds(172_800)))
-        #expect(planEnd("2026-11-25", now: Self.now) == (try local("2026-11-25T00:00:00")))
-        #expect(planEnd("2026-11-25T18:30", now: Self.now) == (try local("2026-11-25T18:30:00")))
-        let evening = try #require(planEnd("23:59", now: Self.now))
+        #expect(moment(meant: "2d", .toCome, now: Self.now) == Self.now.advanced(by: .seconds(172_800)))
+        #expect(moment(meant: "2026-11-25", .toCome, now: Self.now) == (try local("2026-11-25T00:00:00")))
+        #expect(moment(meant: "2026-11-25T18:30", .toCome, now: Self.now) == (try local("2026-11-25T18:30:00")))
+        let evening = try #require(moment(meant: "23:59", .toCome, now: Self.now))
         #expect(LocalTime(evening).clock == "23:59:00" && evening > Self.now)
-        #expect(planEnd("00:00", now: Self.now).map { LocalTime($0).date != day } == true)
+        #expect(moment(meant: "00:00", .toCome, now: Self.now).map { LocalTime($0).date != day } == true)
         for text in ["2026-11-19", "25:00", "2026-13-01", "tomorrow", "", "1", "2026-11-19T10:00", "18.00"] {
-            #expect(planEnd(text, now: Self.now) == nil, "\(text)")
+            #expect(moment(meant: text, .toCome, now: Self.now) == nil, "\(text)")
+        }
+    }
+
+    @Test("a beginning is the same of what is past, and nothing that is to come")
+    func beginnings() throws {
+        let now = Self.now
+        #expect(moment(meant: "2d", .past, now: now) == now.advanced(by: .seconds(-172_800)))
+        for text in ["00:00", "23:59", "12:00"] {
+            let time = try #require(moment(meant: text, .past, now: now))
+            #expect(
+                LocalTime(time).clock == text + ":00" && time <= now
+                    && now.milliseconds - time.milliseconds < 90_000_000)
+        }
+        #expect(moment(meant: "2026-11-19T10:00", .past, now: now) != nil)
+        for text in ["2099-01-01", "25:00", "tomorrow", ""] {
+            #expect(moment(meant: text, .past, now: now) == nil, "\(text)")
         }
     }
 }

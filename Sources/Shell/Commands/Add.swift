@@ -22,7 +22,7 @@ extension Verb {
             ("sluice add *.mp4 --to archive --context trip=alps", "Many, with a word to find them by."),
         ]
     ) { call in
-        let context = try readContext(call.arguments.texts("context"))
+        let context = try readContext(call.arguments.texts("context"), .add)
         let paths = call.arguments.operands
         if call.arguments.has("key") && paths.count > 1 {
             throw Arguments.usage("--key names one upload, and there are \(paths.count) files", .add)
@@ -47,15 +47,15 @@ extension Verb {
     }
 }
 
-private func readContext(_ written: [String]) throws -> [String: String] {
+func readContext(_ written: [String], _ verb: Verb) throws -> [String: String] {
     var context: [String: String] = [:]
     for pair in written {
         let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty else {
-            throw Arguments.usage("--context takes NAME=VALUE, not `\(printable(pair))`", .add)
+            throw Arguments.usage("--context takes NAME=VALUE, not `\(printable(pair))`", verb)
         }
         guard context.updateValue(String(parts[1]), forKey: String(parts[0])) == nil else {
-            throw Arguments.usage("--context names `\(printable(String(parts[0])))` twice", .add)
+            throw Arguments.usage("--context names `\(printable(String(parts[0])))` twice", verb)
         }
     }
     return context

@@ -16,11 +16,15 @@ extension Verb {
             ),
             Option("destination", "NAME", "only uploads to it"), Option("folder", "NAME", "only files of it"),
             Option("text", "TEXT", "only paths that contain it"),
+            Option("context", "NAME=VALUE", repeats: true, "only with this word of their context"),
+            Option("since", "TIME", "only added since: 18:00, 2026-11-20, 2026-11-20T18:00 or 2d"),
+            Option("until", "TIME", "only added before"),
             Option("limit", "N", "at most so many rows (100)"),
         ] + Option.client,
         examples: [
             ("sluice list --list ongoing", "What goes on, and what holds it."),
             ("sluice list --list completed --destination archive --json", "The last hundred, for a script."),
+            ("sluice list --list failed --since 22:00", "What failed in the night."),
         ]
     ) { call in
         var query = ListQuery()
@@ -29,6 +33,17 @@ extension Verb {
         query.destination = call.arguments.text("destination")
         query.folder = call.arguments.text("folder")
         query.text = call.arguments.text("text")
+        query.context = try readContext(call.arguments.texts("context"), .list)
+        let now = call.now()
+        for (name, field) in [("since", \ListQuery.since), ("until", \ListQuery.until)] {
+            guard let written = call.arguments.text(name) else { continue }
+            guard let time = moment(meant: written, .past, now: now) else {
+                throw Arguments.usage(
+                    "--\(name) takes a time that is past like 18:00, 2026-11-20, 2026-11-20T18:00 or 2d, not "
+                        + "`\(printable(written))`", .list)
+            }
+            query[keyPath: field] = time
+        }
         if let limit = call.arguments.text("limit") {
             guard let number = Int(limit), (1...1000).contains(number) else {
                 throw Arguments.usage("--limit is from 1 to 1000, not `\(printable(limit))`", .list)

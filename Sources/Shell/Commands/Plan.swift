@@ -29,7 +29,7 @@ extension Verb {
         let now = call.now()
         var query = PlanQuery()
         if let written = call.arguments.text("until") {
-            guard let until = planEnd(written, now: now) else {
+            guard let until = moment(meant: written, .toCome, now: now) else {
                 throw Arguments.usage(
                     "--until takes a time to come like 18:00, 2026-11-25, 2026-11-25T18:00 or 2d, not "
                         + "`\(printable(written))`", .plan)
@@ -51,22 +51,4 @@ extension Verb {
         }
         return .ok
     }
-}
-
-/// The moment that a person means: a time of the day, which comes next; the beginning of a day; both; or a length of time from
-/// now. `nil` for anything else, and for what is past.
-func planEnd(_ text: String, now: WallTime) -> WallTime? {
-    if let seconds = Units.seconds(text) { return now.advanced(by: .seconds(seconds)) }
-    let day = LocalTime(now).date
-    if text.utf8.count == 5, let time = CivilTime(Array("\(day)T\(text):00".utf8)) {
-        let milliseconds = Int64(time.hour * 60 + time.minute) * 60_000
-        let today = Zone.local.reading(at: now).day
-        // Where clocks are set forward over it, it comes the day after.
-        return (0...2).lazy.flatMap { Zone.local.moments(today + $0, milliseconds) }.first { $0 > now }
-    }
-    let whole = text.utf8.count == 10 ? text + "T00:00:00" : text.utf8.count == 16 ? text + ":00" : text
-    let bytes = Array(whole.utf8)
-    guard bytes.count == 19, let time = CivilTime(bytes) else { return nil }
-    let moment = time.localMoment
-    return moment > now ? moment : nil
 }
