@@ -32,11 +32,7 @@ private actor EventFeed {
     private var after: Int64
     private var mayReset: Bool
     private var ready: [EventView] = []
-    /// What was last told of each running upload's progress.
-    private var told: [String: Int64] = [:]
-
-    /// Progress at most this often.
-    private static let tick: Duration = .milliseconds(500)
+    private var throttle = ProgressThrottle()
 
     init(agent: Agent, bell: Nudge, after: Int64, mayReset: Bool) {
         self.agent = agent
@@ -54,7 +50,8 @@ private actor EventFeed {
                 return nil
             }
             if ready.isEmpty {
-                await bell.wait(atMost: agent.house.live.isEmpty && agent.house.making.isEmpty ? nil : Self.tick)
+                await bell.wait(
+                    atMost: agent.house.live.isEmpty && agent.house.making.isEmpty ? nil : ProgressThrottle.tick)
             }
         }
         return ready.removeFirst()
@@ -75,10 +72,6 @@ private actor EventFeed {
         }
         for event in try await agent.board.events(after: after, agent) {
             after = event.seq
-            if event.type == "completed" || event.type == "failed" || event.type == "cancelled" {
-                // The last progress comes before the end, however short the upload was.
-                if let id = event.op?.id { told[id] = nil }
-            }
             ready.append(event)
         }
         if ready.isEmpty { try await addProgress() }
@@ -86,9 +79,14 @@ private actor EventFeed {
 
     private func addProgress() async throws {
         if agent.house.live.isEmpty && agent.house.making.isEmpty { return }
-        for var event in try await agent.board.progress(agent) {
-            guard let op = event.op, op.progress.sent != told[op.id], agent.house.live[op.id] != nil else { continue }
-            told[op.id] = op.progress.sent
+        let news = try await agent.board.progress(agent).filter {
+            $0.op.map { agent.house.live[$0.id] != nil } ?? false
+        }
+        let running = news.compactMap { event in
+            event.op.map { ProgressThrottle.Progress(id: $0.id, sent: $0.progress.sent, total: $0.size) }
+        }
+        for id in throttle.due(running, now: agent.house.clocks.monotonic()) {
+            guard var event = news.first(where: { $0.op?.id == id }) else { continue }
             event.seq = after
             ready.append(event)
         }
