@@ -28,6 +28,10 @@ final class ControlService: WebService {
         door.refusal(of: request).map { .refuse($0) } ?? .collect(limit: Self.bodyLimit)
     }
 
+    func refusal(_ status: Int, _ text: String) -> WebReply {
+        WebReply(json: ErrorReply(code: Refusal.Code.badRequest.rawValue, message: text), status: status)
+    }
+
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
         do {
             let route = try Route(method: request.method, path: request.path)

@@ -101,9 +101,11 @@ final class Exchange: @unchecked Sendable {
         switch RequestHead.read(connection, method: method, target: target, number: desk.nextRequestNumber()) {
         case .failure(let refusal) where refusal.closes:
             // Answered before the body, libmicrohttpd reads no more from this connection.
-            return queue(.text(refusal.status, refusal.text, headers: [("Connection", "close")]), connection)
+            var reply = desk.service.refusal(refusal.status, refusal.text)
+            reply.headers.append(("Connection", "close"))
+            return queue(reply, connection)
         case .failure(let refusal):
-            return refuse(.text(refusal.status, refusal.text), headers: [:], connection)
+            return refuse(desk.service.refusal(refusal.status, refusal.text), headers: [:], connection)
         case .success(let request):
             if desk.isClosing { return false }
             switch desk.service.plan(request) {
@@ -144,7 +146,7 @@ final class Exchange: @unchecked Sendable {
     /// Bytes of a refused body that are read for the sake of the connection.
     private let swallowed = 64 << 10
 
-    private var tooLarge: WebReply { .text(413, "the body is longer than \(limit) bytes") }
+    private var tooLarge: WebReply { desk.service.refusal(413, "the body is longer than \(limit) bytes") }
 
     // MARK: Body
 

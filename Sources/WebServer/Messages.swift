@@ -147,6 +147,12 @@ package protocol WebService: Sendable {
     func plan(_ request: WebRequest) -> BodyPlan
     /// The reply. Its task is cancelled when the server stops, and must then end soon.
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply
+    /// What the server itself refuses, in the service's form: 400 for what is no request, 413, 431. Must not wait.
+    func refusal(_ status: Int, _ text: String) -> WebReply
+}
+
+extension WebService {
+    package func refusal(_ status: Int, _ text: String) -> WebReply { .text(status, text) }
 }
 
 /// Why a server could not start.

@@ -1,6 +1,7 @@
 import Core
 import TestKit
 import Testing
+import Transport
 
 @testable import Control
 @testable import Daemon
@@ -33,6 +34,21 @@ struct RequestTests {
                 #expect(answer.text.contains(expected), "\(answer.text)")
                 #expect(line.daemon.asked.isEmpty)
             }
+        }
+    }
+
+    @Test(
+        "what is no request, or too large, is refused as JSON too",
+        arguments: [
+            ("GET", "/v1/status?%FF", 0, 400), ("GET", "/v1/%zz", 0, 400), ("POST", "/v1/pause", 300_000, 413),
+            ("GET", "/v1/status?" + String(repeating: "a", count: 17_000), 0, 431),
+        ])
+    func form(_ method: String, _ target: String, _ size: Int, _ status: Int) async throws {
+        try await withLine { line in
+            let answer = try await line.ask(method, target, String(repeating: "x", count: size))
+            #expect(answer.status == status)
+            #expect(answer.headers["Content-Type"] == "application/json")
+            #expect(answer.text.hasPrefix(#"{"error":{"code":"bad_request","message":""#), "\(answer.text)")
         }
     }
 
