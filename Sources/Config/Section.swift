@@ -11,8 +11,8 @@ struct Section: Sendable {
     var elsewhere: [String: String] = [:]
 
     static let root = Section(
-        path: "", keys: ["version", "state", "staging", "folders", "destinations", "policy", "control"],
-        later: ["hooks", "webhooks", "notify", "mqtt", "mail", "metrics", "retention", "log"])
+        path: "", keys: ["version", "state", "staging", "folders", "destinations", "policy", "control", "metrics"],
+        later: ["hooks", "webhooks", "notify", "mqtt", "mail", "retention", "log"])
     static let addition = Section(
         path: "", keys: ["folders", "destinations"],
         elsewhere: Dictionary(
@@ -75,6 +75,7 @@ struct Section: Sendable {
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: retryKeys)
     static let control = Section(path: "control", keys: ["socket"], later: ["web"])
+    static let metrics = Section(path: "metrics", keys: ["textfile", "status_file", "every"])
     static let secret = Section(
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
@@ -88,7 +89,8 @@ struct Section: Sendable {
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, secret,
+        destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, metrics,
+        secret,
     ]
 
     /// What to say about a key that the section does not have.

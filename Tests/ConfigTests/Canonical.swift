@@ -37,6 +37,11 @@ struct Canonical {
                 + "order: \(policy.order.rawValue), retry: \(Self.retry(policy.retry))"
                 + Self.rules(policy.rules).map { ", " + $0 }.joined() + "}")
         lines.append("control: {socket: \(Self.quoted(settings.control.socket))}")
+        let metrics = settings.metrics
+        guard metrics.isWritten else { return }
+        let files = [("textfile", metrics.textfile), ("status_file", metrics.statusFile)]
+        let keys = files.compactMap { key, path in path.map { "\(key): \(Self.quoted($0))" } }
+        lines.append("metrics: {\((keys + ["every: \(Self.time(metrics.every))"]).joined(separator: ", "))}")
     }
 
     private mutating func write(_ folder: FolderSettings) {
