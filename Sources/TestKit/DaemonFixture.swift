@@ -44,6 +44,9 @@ package final class DaemonFixture {
     /// More keys of `staging`, as YAML: `, keep_free: 0 B`.
     package var stagingKeys = ""
 
+    /// More keys at the top, as YAML, a line each: `metrics: {textfile: /x.prom}`.
+    package var topKeys: [String] = []
+
     /// What the camera fills.
     package var drop: FilePath { place("drop") }
     /// On the drop folder's file system and outside it: where a file waits to be renamed into it.
@@ -200,7 +203,7 @@ package final class DaemonFixture {
             policy:
               concurrency: {total: 4, per_destination: 4}
               retry: {first: 100ms, max: 1s}\(policyKeys.map { "\n  " + $0 }.joined())
-            control: {socket: \(root)/control.sock}
+            control: {socket: \(root)/control.sock}\(topKeys.map { "\n" + $0 }.joined())
 
             """
     }
