@@ -108,7 +108,7 @@ final class ScriptedRemote: Destination {
             throw UploadError(Self.failure, remedy: remedy)
         }
         // As every destination must: something may be there from the moment that it is asked for.
-        var checkpoint = order.checkpoint ?? Checkpoint()
+        var checkpoint = order.checkpoint ?? Checkpoint(["asked": "1"])
         try await notes.record(checkpoint)
         if case .failAfterWord(let remedy) = act {
             try await notes.accepted(0, checkpoint)
