@@ -32,7 +32,7 @@ extension Agent {
         await enterDestinations(&view, destinations)
         enterFolders(&view)
         await enterRoom(&view, setup)
-        enterQuotas(&view)
+        try await enterQuotas(&view)
         view.set(.paused, [], await dispatcher.pause(.all, "") != nil)
         view.set(.troubles, [], house.troubles.all.count + house.reportTroubles.all.count)
         enterProcess(&view, setup)
@@ -63,7 +63,7 @@ extension Agent {
 
     private func enterDestinations(_ view: inout MetricsView, _ destinations: [String]) async {
         for name in destinations {
-            view.set(.destinationOpen, [name], await dispatcher.hold(of: name) == nil)
+            view.set(.destinationOpen, [name], await dispatcher.isOpen(name))
             if let space = await dispatcher.rooms[name]?.space, space.unit == .bytes, let left = space.left {
                 view.set(.remoteFree, [name], left)
             }
@@ -105,9 +105,17 @@ extension Agent {
         if let cap = setup.settings.staging.maxSize { view.set(.stagingLimit, [], cap) }
     }
 
-    private func enterQuotas(_ view: inout MetricsView) {
-        for line in house.ledger.book.lines {
-            // Before its ledger is read nobody knows.
+    private func enterQuotas(_ view: inout MetricsView) async throws {
+        // A copy: nobody who decides has looked since the last stretch ended, as when nothing waits.
+        var book = house.ledger.book
+        let now = house.clocks.wall()
+        for recount in book.advance(to: now, in: .local) {
+            let spent = try await house.store.spent(
+                since: recount.since, destination: recount.destination, folder: recount.folder,
+                networks: recount.isMetered ? [.metered] : NetworkClass.counting)
+            book.recount(recount, spent: spent, at: now)
+        }
+        for line in book.lines {
             guard let spent = line.spent else { continue }
             let sum = spent + line.reserved
             if let words = line.quota.byteWords, let limit = line.quota.bytes {
