@@ -143,6 +143,17 @@ struct MetricsTests {
         #expect(listed.count == known.count)
     }
 
+    @Test("only what arrived otherwise than it was sent is a failure of verification")
+    func verification() {
+        func failure(_ code: String, _ http: Int? = nil) -> Failure {
+            Failure(.transient, code: code, message: "", http: http, at: WallTime(milliseconds: 0), retryable: true)
+        }
+        #expect(failure("http_460", 460).isOfVerification)
+        #expect(failure("read_back_differs").isOfVerification)
+        #expect(!failure("http_500", 500).isOfVerification)
+        #expect(!failure("copy_lost").isOfVerification)
+    }
+
     // MARK: Files
 
     private static let reporting = Reporting(
