@@ -45,6 +45,11 @@ struct Overlaps {
         refuse("the staging folder", staging, inside: place, key: "staging.path")
     }
 
+    /// A file that is written anew again and again.
+    func check(report: FilePath, at place: Place, key: String) {
+        refuse("the file", report, inside: place, key: key)
+    }
+
     func checkStaging(_ staging: FilePath, besides state: FilePath, at place: Place) {
         let (staging, state) = (resolved(staging), resolved(state))
         if staging == state || state.relative(to: staging) != nil {

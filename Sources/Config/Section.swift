@@ -11,8 +11,8 @@ struct Section: Sendable {
     var elsewhere: [String: String] = [:]
 
     static let root = Section(
-        path: "", keys: ["version", "state", "staging", "folders", "destinations", "policy", "control"],
-        later: ["hooks", "webhooks", "notify", "mqtt", "mail", "metrics", "retention", "log"])
+        path: "", keys: ["version", "state", "staging", "folders", "destinations", "policy", "control", "metrics"],
+        later: ["hooks", "webhooks", "notify", "mqtt", "mail", "retention", "log"])
     static let addition = Section(
         path: "", keys: ["folders", "destinations"],
         elsewhere: Dictionary(
@@ -77,6 +77,7 @@ struct Section: Sendable {
     static let control = Section(
         path: "control", keys: ["socket", "listen", "token", "hosts", "certificate", "key"], later: ["web"],
         elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port stands in `listen`"])
+    static let metrics = Section(path: "metrics", keys: ["textfile", "status_file", "every"])
     static let secret = Section(
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
@@ -90,7 +91,8 @@ struct Section: Sendable {
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, secret,
+        destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, metrics,
+        secret,
     ]
 
     /// What to say about a key that the section does not have.

@@ -10,6 +10,7 @@ package struct Settings: Hashable, Sendable {
     package var destinations: [DestinationSettings]
     package var policy: PolicySettings
     package var control: ControlSettings
+    package var metrics = MetricsSettings()
 }
 
 package struct StagingSettings: Hashable, Sendable {
@@ -137,6 +138,19 @@ package struct RemoteControlSettings: Hashable, Sendable {
         package var chain: FilePath
         package var key: FilePath
     }
+}
+
+/// Files that say how the daemon is doing, for those who do not ask.
+package struct MetricsSettings: Hashable, Sendable {
+    /// What `/metrics` says; `nil` for none.
+    package var textfile: FilePath?
+    /// What `/v1/status` says; `nil` for none.
+    package var statusFile: FilePath?
+    /// Between two of them.
+    package var every: Duration = .seconds(30)
+
+    /// Any is to be written.
+    package var isWritten: Bool { textfile != nil || statusFile != nil }
 }
 
 extension Settings {

@@ -58,6 +58,14 @@ package struct SettingsChanges: Hashable, Sendable {
                     ), ("order", old.policy.order != new.policy.order), ("retry", old.policy.retry != new.policy.retry),
                 ] + Self.rules(old.policy.rules, new.policy.rules)
             ),
+            (
+                "metrics",
+                [
+                    ("textfile", old.metrics.textfile != new.metrics.textfile),
+                    ("status_file", old.metrics.statusFile != new.metrics.statusFile),
+                    ("every", old.metrics.every != new.metrics.every),
+                ]
+            ),
         ]
         for (section, keys) in sections {
             let changed = keys.filter(\.differs).map(\.key)

@@ -17,6 +17,7 @@ struct SettingsReading {
         let policy = policy(main.fields("policy", .policy))
         let control = ControlReading(findings: findings, disk: disk, environment: environment)
             .control(main.fields("control", .control), runtime: folder(from: "RUNTIME_DIRECTORY"))
+        let metrics = metrics(main.fields("metrics", .metrics))
         let everything = [main] + additions
         let destinations = destinations(everything, policy: policy)
         let names = Set(everything.flatMap { $0.node("destinations")?.entries.map(\.key) ?? [] })
@@ -30,12 +31,17 @@ struct SettingsReading {
                 destination: destination.settings, besides: staging.path, and: statePath, at: destination.place)
         }
         overlaps.checkFolders()
+        for (key, path) in [("textfile", metrics.textfile), ("status_file", metrics.statusFile)] {
+            guard let path else { continue }
+            let place = main.node("metrics")?.entries.place(of: key) ?? main.start
+            overlaps.check(report: path, at: place, key: "metrics.\(key)")
+        }
         if everything.allSatisfy({ !$0.has("folders") }) {
             findings.warning("no folder is watched; add one under `folders`", at: main.start)
         }
         return Settings(
             state: statePath, staging: staging, folders: folders.map(\.settings),
-            destinations: destinations.map(\.settings), policy: policy, control: control)
+            destinations: destinations.map(\.settings), policy: policy, control: control, metrics: metrics)
     }
 
     private func version(_ main: Fields) {
@@ -90,6 +96,25 @@ struct SettingsReading {
                     + "(\(written(backoff.first)))", most == nil ? "first" : "max")
         }
         return backoff
+    }
+
+    private func metrics(_ fields: Fields) -> MetricsSettings {
+        var metrics = MetricsSettings(
+            textfile: fields.take("textfile", as: .path)?.value,
+            statusFile: fields.take("status_file", as: .path)?.value)
+        if let textfile = metrics.textfile {
+            if !textfile.bytes.suffix(5).elementsEqual(".prom".utf8) {
+                fields.error("does not end in `.prom`: the node exporter reads no other file", "textfile")
+            }
+            if textfile == metrics.statusFile { fields.error("is the `textfile` as well; name another", "status_file") }
+        }
+        if let every = fields.take("every", as: .duration(.seconds(5) ... .seconds(3600))) {
+            metrics.every = every.value
+            if !fields.has("textfile") && !fields.has("status_file") {
+                fields.error("belongs to `textfile` or `status_file`; add one of them, or take this out", "every")
+            }
+        }
+        return metrics
     }
 
     /// The first folder that systemd made for us (systemd.exec(5), `RuntimeDirectory=`): the variable may name several.

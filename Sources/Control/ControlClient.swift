@@ -34,6 +34,11 @@ package struct ControlClient: Sendable {
 
     package func status() async throws -> StatusView { try await get("status") }
 
+    /// As Prometheus reads it.
+    package func metrics() async throws -> [UInt8] {
+        try await ask(Request("GET", "http://sluice/metrics"))
+    }
+
     package func usage(_ query: UsageQuery) async throws -> UsageView {
         try await get("usage?" + query.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }.joined(separator: "&"))
     }
@@ -111,6 +116,15 @@ package struct ControlClient: Sendable {
     private func ask<Reply: Decodable>(
         _ request: Request, as type: Reply.Type, also: Int? = nil, within time: Duration = .seconds(60)
     ) async throws -> Reply {
+        let body = try await ask(request, also: also, within: time)
+        do { return try JSON.value(type, from: body) } catch {
+            throw ControlError.protocolFault("its answer to \(request.method) is not what this version expects")
+        }
+    }
+
+    private func ask(
+        _ request: Request, also: Int? = nil, within time: Duration = .seconds(60)
+    ) async throws -> [UInt8] {
         var request = request
         request.unixSocket = socket
         request.limits = Limits(
@@ -121,9 +135,7 @@ package struct ControlClient: Sendable {
         guard (200..<300).contains(response.status) || response.status == also else {
             throw failure(response.status, response.body)
         }
-        do { return try JSON.value(type, from: response.body) } catch {
-            throw ControlError.protocolFault("its answer to \(request.method) is not what this version expects")
-        }
+        return response.body
     }
 
     private func url(_ path: String) -> String { "http://sluice/v1/" + path }

@@ -71,6 +71,10 @@ final class ControlService: WebService {
             return WebReply(json: try await operations.limit(limit, by: Self.name(of: request.peer)))
         case .plan: return WebReply(json: try await operations.plan(try PlanQuery(request.query)))
         case .status: return WebReply(json: try await operations.status())
+        case .metrics:
+            let text = MetricsText.bytes(try await operations.metrics())
+            let headers = [("Content-Type", MetricsText.contentType), ("Cache-Control", "no-store")]
+            return WebReply(status: 200, headers: headers, body: .bytes(text))
         case .usage: return WebReply(json: try await operations.usage(try UsageQuery(request.query)))
         case .reload:
             let view = try await operations.reload()

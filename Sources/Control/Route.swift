@@ -19,6 +19,7 @@ enum Route: Hashable, Sendable {
     case allow
     case limit
     case status
+    case metrics
     case usage
     case events
     case reload
@@ -31,7 +32,7 @@ enum Route: Hashable, Sendable {
 
     var changes: Bool {
         switch self {
-        case .list, .show, .why, .plan, .status, .usage, .events: false
+        case .list, .show, .why, .plan, .status, .metrics, .usage, .events: false
         case .add, .actOn, .act, .reload, .allow, .limit: true
         }
     }
@@ -42,6 +43,11 @@ enum Route: Hashable, Sendable {
         func only(_ wanted: String, _ route: Route, also: String = "") throws(Mistake) -> Route {
             if method == wanted || method == "HEAD" && wanted == "GET" { return route }
             throw .method(allowed: (wanted == "GET" ? "GET, HEAD" : wanted) + also)
+        }
+        // Where everybody's scraper looks for it, without a version: the text has one of its own.
+        if path == "/metrics" {
+            self = try only("GET", .metrics)
+            return
         }
         guard path.hasPrefix("/v1/") else { throw .noSuchPath }
         let rest = String(path.dropFirst(4))

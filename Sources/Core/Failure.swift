@@ -26,6 +26,9 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
     }
 
     package var description: String { message }
+
+    /// What arrived was not what was sent, as the destination said (tus: 460, a digest that does not fit) or as it was read back.
+    package var isOfVerification: Bool { http == 460 || code == "read_back_differs" }
 }
 
 /// What a failure calls for. Decided once, at the edge that understands the remote, and carried with the error.

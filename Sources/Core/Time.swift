@@ -94,7 +94,7 @@ extension Int64 {
     }
 
     /// The sum, or the end of the numbers that it would pass.
-    func addingClamped(_ other: Int64) -> Int64 {
+    package func addingClamped(_ other: Int64) -> Int64 {
         let (sum, isOver) = addingReportingOverflow(other)
         return isOver ? (other > 0 ? .max : .min) : sum
     }

@@ -36,6 +36,7 @@ final class Account: Sendable {
     /// What it will send, as far as one can tell.
     private let expected: Int64
     private let ledger: Ledger
+    private let counted: SentBytes
     private let state: Mutex<State>
 
     /// What may be on its way when bodies are told to wait: the socket's unsent 128 KiB, the library's buffer, and what was not
@@ -56,6 +57,7 @@ final class Account: Sendable {
         self.isExcused = isExcused
         self.countsNotes = countsNotes
         self.ledger = ledger
+        counted = ledger.counters.sent(key)
         gate = Throttle(clocks: ledger.clocks)
         state = Mutex(State(step: step))
     }
@@ -71,6 +73,7 @@ final class Account: Sendable {
 
     /// Takes note of bytes that have left. From any thread; cheap.
     func spend(_ bytes: Int64) {
+        counted.add(bytes)
         let isOver = state.withLock { state -> Bool in
             state.sent += bytes
             state.total += bytes

@@ -40,6 +40,7 @@ extension Agent {
             of: file, folder, to: to.isEmpty ? folder.uploadTo : to, key: request.key,
             context: request.context, again: request.again, facts: await intake.facts(of: file))
         guard let outcome = try await house.store.record([arrival]).first else { return [] }
+        intake.count(outcome, of: file.folder)
         house.stagerBell.ring()
         switch outcome {
         case .recorded(_, let ids), .newVersion(_, let ids):

@@ -1,3 +1,4 @@
+internal import Config
 internal import Core
 internal import Linux
 internal import Store
@@ -12,6 +13,8 @@ extension Agent {
     ///   that stop changing.
     package func runOnce(patience: Duration = .zero) async throws -> OnceView {
         try await run { try await self.awaitEnd(patience) }
+        // What came of it, and not what stood there up to `metrics.every` before.
+        await writeReports(house.settings.metrics)
         return try await leftovers()
     }
 

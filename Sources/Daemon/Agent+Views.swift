@@ -207,7 +207,8 @@ extension Agent {
                 free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
                 cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init),
                 running: house.making.isEmpty ? nil : house.making.all.map(StagingRunView.init)),
-            warnings: house.troubles.all.map(\.text) + blind() + orphans(ongoing) + overdue(files),
+            warnings: house.troubles.all.map(\.text) + house.reportTroubles.all.map(\.text) + blind() + orphans(ongoing)
+                + overdue(files),
             seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
             limit: house.lanes.rate, exceptions: await dispatcher.exceptions.map { ExceptionView($0) },

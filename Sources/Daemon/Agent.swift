@@ -34,6 +34,9 @@ package final class Agent: Sendable {
     let firstWatch: Mutex<Set<String>>
     let reloading: Reloading?
     let reloads = ReloadQueue()
+    let isLastReloadApplied = Atomic(true)
+    let reporting: Reporting?
+    let reportDisks = (metrics: SlowDisk(patience: .seconds(5)), status: SlowDisk(patience: .seconds(5)))
     let secrets: SecretReader
     let isStopping = Atomic(false)
     private let kinds: [DestinationKind]
@@ -43,11 +46,13 @@ package final class Agent: Sendable {
     /// Opens the state and the staging folder, and makes the destinations. Uploads that an earlier process left under
     /// way are queued again; nothing is sent yet.
     ///
-    /// - Parameter reloading: Where the settings came from; without it they stay as they are.
+    /// - Parameters:
+    ///   - reloading: Where the settings came from; without it they stay as they are.
+    ///   - reporting: Without it the files of `metrics` are not written.
     /// - Throws: `StateLocked`, `StoreError`, `SystemError`, or what a destination says of its settings.
     package static func start(
         _ settings: Settings, kinds: [DestinationKind], clocks: any Clocks = SystemClocks(), log: Log,
-        reloading: Reloading? = nil
+        reloading: Reloading? = nil, reporting: Reporting? = nil
     ) async throws -> Agent {
         let staging = stagingArea(settings.staging)
         // With copies there, a database that is missing is a loss and no beginning.
@@ -59,7 +64,7 @@ package final class Agent: Sendable {
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
             clocks: clocks, log: log)
         _ = await store.listen(house.stateWorks)
-        let agent = Agent(house, kinds, reloading)
+        let agent = Agent(house, kinds, reloading, reporting)
         var setup = house.setup
         for destination in settings.destinations { setup.destinations[destination.name] = try agent.make(destination) }
         house.replace(setup)
@@ -69,7 +74,10 @@ package final class Agent: Sendable {
         return agent
     }
 
-    private init(_ house: House, _ kinds: [DestinationKind], _ reloading: Reloading?) {
+    private init(
+        _ house: House, _ kinds: [DestinationKind], _ reloading: Reloading?, _ reporting: Reporting?
+    ) {
+        self.reporting = reporting
         self.house = house
         self.kinds = kinds
         self.reloading = reloading
@@ -149,6 +157,7 @@ package final class Agent: Sendable {
             group.addTask { try await self.cards.run() }
             group.addTask { try await self.removals.run() }
             group.addTask { try await self.watchForDamage() }
+            group.addTask { try await self.report() }
             group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
             if let end { group.addTask { try await end() } }
             for bell in [house.stagerBell, house.releaseBell, house.upkeepBell, house.roomBell] { bell.ring() }

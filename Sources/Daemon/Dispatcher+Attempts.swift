@@ -37,11 +37,13 @@ extension Dispatcher {
 
     /// - Returns: Those that are to be uploaded each for itself.
     private func together(_ claims: [Claim], _ destination: any Destination, _ change: Int?) async -> [Claim] {
+        let began = house.clocks.monotonic()
         do {
             let result = try await BundleRun(house: house, claims: claims, destination: destination).run()
+            let took = house.clocks.monotonic().since(began)
             let done = claims.compactMap { claim -> (Claim, UploadRun.Verdict)? in
                 guard let remote = result.verified[claim.upload.id] else { return nil }
-                return (claim, UploadRun.Verdict(outcome: .verified(remote), wasAnswered: true))
+                return (claim, UploadRun.Verdict(outcome: .verified(remote), wasAnswered: true, took: took))
             }
             await conclude(done, change)
             return result.left
@@ -97,8 +99,10 @@ extension Dispatcher {
     private func ended(_ claim: Claim, _ verdict: UploadRun.Verdict, _ state: UploadState?) {
         if state == .completed {
             completed += 1
+            if let took = verdict.took { house.counters.took(took, to: claim.upload.destination) }
             CrashPoint.reached("completed")
         }
+        if let failure = verdict.failure { count(failure, at: claim.upload.destination) }
         tell(verdict, claim, state)
         // `nil`: ended by a cancel.
         if state?.isTerminal ?? true {
@@ -110,6 +114,11 @@ extension Dispatcher {
         if state == .staging { house.stagerBell.ring() }
         // It waits again, and may have got too old meanwhile.
         if state?.isTerminal == false { expiryLook = nil }
+    }
+
+    private func count(_ failure: Failure, at destination: String) {
+        house.counters.add(.failures, [destination, failure.kind.rawValue])
+        if failure.isOfVerification { house.counters.add(.verifyFailures, [destination]) }
     }
 
     /// The uploads stay leased to this run: they are put back when the state can be written, or at the next start.

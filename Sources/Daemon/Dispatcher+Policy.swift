@@ -218,6 +218,12 @@ extension Dispatcher {
         return admission.holds(for: remote(destination), in: shownWorld).first ?? roomHold(of: destination)
     }
 
+    /// Whether anything may go to a destination; what waits for room there leaves it open for what is smaller.
+    func isOpen(_ destination: String) async -> Bool {
+        await closing?.value
+        return admission.holds(for: remote(destination), in: shownWorld).isEmpty
+    }
+
     /// What is in the way of all that comes from a folder; `nil` when nothing is.
     func hold(ofFolder name: String) -> Hold? { admission.bans(on: origin(name), in: shownWorld).first }
 }

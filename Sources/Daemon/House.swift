@@ -26,6 +26,8 @@ struct House: Sendable {
     /// How fast bytes may go.
     let lanes: Lanes
     let ledger: Ledger
+    /// What happened since the start, in numbers.
+    let counters = Counters()
 
     private final class Current: Sendable {
         let setup: Mutex<Setup>
@@ -40,7 +42,7 @@ struct House: Sendable {
         live = LiveUploads(clocks: clocks)
         making = LiveStaging(clocks: clocks)
         lanes = Lanes(clocks: clocks)
-        ledger = Ledger(store: store, clocks: clocks, log: log, settings: setup.settings)
+        ledger = Ledger(store: store, clocks: clocks, log: log, settings: setup.settings, counters: counters)
         stagerBell = Nudge(rest)
         dispatchBell = Nudge(rest)
         releaseBell = Nudge(rest)
@@ -75,8 +77,12 @@ struct House: Sendable {
     let upkeepBell = Nudge()
     /// Folders of removable media may do otherwise than before.
     let cardBell = Nudge()
+    /// What is written for those who do not ask may be due.
+    let reportBell = Nudge()
     let mediaReading = MediaReading()
     let troubles = Troubles()
+    /// Why that cannot be written, which holds nothing.
+    let reportTroubles = Troubles()
     /// Why single assets wait for their copy, by their number.
     let stagingHolds = Troubles()
     /// Folders whose disk is away, with files that wait for it.

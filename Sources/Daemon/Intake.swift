@@ -79,7 +79,15 @@ struct Intake: Sendable {
                 ? .export : (folder.copy ?? house.settings.staging.copy) == .inPlace ? .inPlace : .copy)
     }
 
+    func count(_ outcome: ArrivalOutcome, of folder: String) {
+        switch outcome {
+        case .recorded, .newVersion: house.counters.add(.files, [folder])
+        case .renewed, .known, .keyTaken: break
+        }
+    }
+
     private func tell(_ arrival: Arrival, _ outcome: ArrivalOutcome) {
+        count(outcome, of: arrival.file.folder)
         let path = arrival.file.path.display
         switch outcome {
         case .recorded(_, let uploads): tell("found a new file", arrival, uploads)

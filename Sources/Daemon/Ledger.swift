@@ -10,6 +10,7 @@ final class Ledger: Sendable {
     static let step: Int64 = 8 << 20
 
     let clocks: any Clocks
+    let counters: Counters
     private let store: Store
     private let log: Log
     private let current: Mutex<Current>
@@ -20,7 +21,8 @@ final class Ledger: Sendable {
         var provisional: Int64 = -1
     }
 
-    init(store: Store, clocks: any Clocks, log: Log, settings: Settings) {
+    init(store: Store, clocks: any Clocks, log: Log, settings: Settings, counters: Counters = Counters()) {
+        self.counters = counters
         self.store = store
         self.clocks = clocks
         self.log = log

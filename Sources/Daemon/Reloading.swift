@@ -59,6 +59,7 @@ extension Agent {
             reloading.began()
             defer { reloading.ended() }
             let view = try await self.reload(reloading)
+            self.isLastReloadApplied.store(view.applied, ordering: .relaxed)
             self.tell(view)
             return view
         }
@@ -125,7 +126,9 @@ extension Agent {
             watcher.change(setup.settings.folders.map(\.watch), skipExisting: skipping(setup.settings))
         }
         await stager.reconsiderRoom()
-        for bell in [house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell, house.roomBell] {
+        for bell in [
+            house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell, house.roomBell, house.reportBell,
+        ] {
             bell.ring()
         }
     }

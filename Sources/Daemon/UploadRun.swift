@@ -19,11 +19,14 @@ struct UploadRun: Sendable {
         var failure: Failure?
         /// The destination took bytes, or refused this one file for its own sake: it is up.
         var wasAnswered: Bool
+        /// How long it took, of one that is verified.
+        var took: Duration?
     }
 
     /// - Throws: `StoreError` when the state cannot be written.
     func run() async throws -> Verdict {
         let upload = claim.upload
+        let began = house.clocks.monotonic()
         house.live.begin(
             upload.id, to: upload.destination, acked: upload.acked, size: claim.asset.stagedSize)
         defer { house.live.end(upload.id) }
@@ -40,7 +43,8 @@ struct UploadRun: Sendable {
             var remote = try await destination.upload(house.order(claim, sha256), notes: notes)
             if let source, let verdict = await verdict(on: source, notes, sent: &remote) { return verdict }
             CrashPoint.reached("verified")
-            return Verdict(outcome: .verified(remote), wasAnswered: true)
+            return Verdict(
+                outcome: .verified(remote), wasAnswered: true, took: house.clocks.monotonic().since(began))
         } catch let error as UploadError {
             if Task.isCancelled { return Verdict(outcome: .yielded, wasAnswered: false) }
             if let source, let verdict = await verdict(on: source, notes, after: error) { return verdict }

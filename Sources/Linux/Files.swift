@@ -164,6 +164,24 @@ package enum Files {
         }
         try syncFolder(path.parent.isEmpty ? "." : path.parent)
     }
+
+    /// Puts a small file in place whole or not at all, for whoever reads it: temporary name beside it, exact mode, rename. It is not
+    /// synced: what is written anew in a moment is not worth a wait of the disk, and after a power cut it is written again.
+    package static func publish(_ path: FilePath, _ content: [UInt8], mode: UInt32) throws(SystemError) {
+        let partial = FilePath(bytes: path.bytes + Array(".part".utf8))
+        try removeIfPresent(partial)
+        do {
+            let descriptor = try Descriptor.open(partial, for: .creating)
+            try descriptor.setMode(mode, named: partial)
+            try descriptor.write(content, named: partial)
+            try descriptor.close(named: partial)
+            try rename(partial, to: path)
+        } catch {
+            // On a full disk a half one would take the room of the next. The first error is the one worth reporting.
+            try? removeIfPresent(partial)
+            throw error
+        }
+    }
 }
 
 extension Descriptor {

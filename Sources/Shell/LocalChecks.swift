@@ -24,7 +24,7 @@ enum LocalChecks {
                                 + "is on; its files are taken when it answers")))
         }
         let answering = settings.folders.filter { !silent.contains($0.watch.name) }
-        let places: [(about: String, path: FilePath, check: @Sendable () -> CheckResult)] = [
+        var places: [(about: String, path: FilePath, check: @Sendable () -> CheckResult)] = [
             ("staging", settings.staging.path, { staging(settings.staging, for: answering) }),
             ("state", settings.state, { state(settings.state) }),
             (
@@ -32,6 +32,9 @@ enum LocalChecks {
                 { ownFolder(settings.control.socket.parent, what: "the socket", mayForget: true) }
             ),
         ]
+        for path in [settings.metrics.textfile, settings.metrics.statusFile].compactMap({ $0 }) {
+            places.append(("metrics", path, { report(path, besides: settings.control.socket) }))
+        }
         for place in places {
             findings.append(
                 Finding(
@@ -159,6 +162,23 @@ enum LocalChecks {
         else { return result }
         return CheckResult(
             .warning, "\(Units.bytes(space.free)) free; keep \(Units.bytes(Store.scarceRoom)) free for the queue")
+    }
+
+    /// A file that is written anew again and again, in a folder that is mostly somebody else's and is not made.
+    private static func report(_ path: FilePath, besides socket: FilePath) -> CheckResult {
+        let folder = path.parent
+        // Made for the socket, with the daemon's start.
+        if folder == socket.parent { return ownFolder(folder, what: "the file", mayForget: true) }
+        do {
+            guard try FileLook(at: resolved(folder)).isDirectory else {
+                return CheckResult(.failed, "\(folder.display) is no folder; name another")
+            }
+        } catch { return CheckResult(.failed, "\(folder.display): \(error.reason); " + remedy(error, "write")) }
+        if let error = denied(folder, W_OK | X_OK) {
+            return CheckResult(
+                .failed, "cannot be written: \(folder.display): \(error.reason); " + remedy(error, "write"))
+        }
+        return CheckResult(.ok, "writable")
     }
 
     /// A folder of the daemon's own: writable, or to be made below one that is.

@@ -150,7 +150,7 @@ extension Store {
             try move(upload, by: .claimed)
             var claimed = upload
             claimed.state = .uploading
-            try complete(claimed, remote)
+            try complete(claimed, remote, as: .duplicate)
         }
         return isRepeat
     }

@@ -238,11 +238,12 @@ extension Store {
             [.text(upload.id), .text(TextMap.text(fields))])
     }
 
-    func complete(_ upload: UploadRecord, _ remote: RemoteObject) throws {
+    /// - Parameter end: What it counts as.
+    func complete(_ upload: UploadRecord, _ remote: RemoteObject, as end: UploadEnd = .completed) throws {
         try connection.run(
             "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
             [.text(upload.id), .text(try Self.json(remote))])
-        try move(upload, by: .verified)
+        try move(upload, by: .verified, as: end)
         try remember(upload, .completed, remote: remote)
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
         try connection.run(
@@ -284,8 +285,12 @@ extension Store {
 
     /// The one place where an upload changes its state.
     ///
-    /// - Parameter reason: A code, told with the event.
-    func move(_ upload: UploadRecord, by event: UploadEvent, because reason: String? = nil) throws {
+    /// - Parameters:
+    ///   - reason: A code, told with the event.
+    ///   - end: What it counts as when it is over by this.
+    func move(
+        _ upload: UploadRecord, by event: UploadEvent, because reason: String? = nil, as end: UploadEnd = .failed
+    ) throws {
         // Read anew: the record may be older than a change in the same transaction.
         let word = try connection.first("SELECT state FROM upload WHERE id = ?1", [.text(upload.id)]) { $0.text(0) }
         guard let now = word.flatMap({ UploadState(rawValue: $0) }), let next = now.after(event) else { return }
@@ -300,7 +305,10 @@ extension Store {
         var detail = ["from": now.rawValue, "to": next.rawValue]
         detail["reason"] = reason
         try note(isOver ? next.rawValue : "state", upload.id, detail)
-        if isOver { try noteDue(upload.asset) }
+        if isOver {
+            ends.note(upload, end, at: clocks.wall())
+            try noteDue(upload.asset)
+        }
     }
 
     func note(_ failure: Failure, _ upload: UploadRecord) throws {

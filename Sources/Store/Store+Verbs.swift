@@ -66,7 +66,7 @@ extension Store {
             "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
             [.text(upload.id), .text(checkpoint == nil ? "none" : "pending")])
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
-        try move(upload, by: .cancelled, because: code)
+        try move(upload, by: .cancelled, because: code, as: code == Expiry.code ? .expired : .cancelled)
         try remember(upload, .cancelled, code: code)
     }
 

@@ -1,5 +1,4 @@
 package import Core
-internal import FoundationEssentials
 internal import Glibc
 internal import Linux
 
@@ -50,6 +49,8 @@ package actor Store {
     private var nextListener = 0
     /// The last event committed.
     package private(set) var seq: Int64 = 0
+    /// How uploads ended since the start.
+    var ends = EndBook()
     var sorting: UploadSort
     /// Whose turn it is, by destination.
     var turns: [String: FolderTurns] = [:]
@@ -240,6 +241,7 @@ package actor Store {
     private func piece<R>(_ body: (Connection) throws -> R) throws -> R {
         isInside = true
         defer { isInside = false }
+        let before = ends.pending
         do {
             try writer.execute("SAVEPOINT piece")
             let result = try body(writer)
@@ -251,6 +253,7 @@ package actor Store {
             if writer.isIdle {
                 abandon(error)
             } else {
+                ends.pending = before
                 do { try writer.execute("ROLLBACK TO piece; RELEASE piece") } catch let second { abandon(second) }
             }
             throw error
@@ -267,6 +270,7 @@ package actor Store {
         }
         isOpen = false
         wasFull = false
+        ends.settle()
         CrashPoint.reached("committed")
         let done = waiting
         waiting = []
@@ -280,6 +284,7 @@ package actor Store {
     /// What cannot be committed did not happen, for nobody who waited for it.
     private func abandon(_ error: any Error) {
         isOpen = false
+        ends.pending = []
         // Its own error would only say the same again, and the next beginning repeats it.
         if !writer.isIdle { try? writer.execute("ROLLBACK") }
         if (error as? StoreError)?.isFull == true {
@@ -344,19 +349,6 @@ package actor Store {
         try connection.run(
             "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT 1024) AND seq <= ?1 AND at < ?2",
             [.integer(last - 10_000), .integer(clocks.wall().milliseconds - 86_400_000)])
-    }
-
-    static func json(_ value: some Encodable) throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(value), as: UTF8.self)
-    }
-
-    /// - Returns: `nil` for a text that this program did not write.
-    static func value<T: Decodable>(_ type: T.Type, json: String) -> T? {
-        // A damaged column must not hide the row: it shows without the detail.
-        guard (try? checkJSON(json.utf8)) != nil else { return nil }
-        return try? JSONDecoder().decode(type, from: Data(json.utf8))
     }
 }
 

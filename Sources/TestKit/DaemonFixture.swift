@@ -46,6 +46,9 @@ package final class DaemonFixture {
     /// More of `control`, each behind a comma.
     package var controlKeys = ""
 
+    /// More keys at the top, as YAML, a line each: `metrics: {textfile: /x.prom}`.
+    package var topKeys: [String] = []
+
     /// What the camera fills.
     package var drop: FilePath { place("drop") }
     /// On the drop folder's file system and outside it: where a file waits to be renamed into it.
@@ -202,7 +205,7 @@ package final class DaemonFixture {
             policy:
               concurrency: {total: 4, per_destination: 4}
               retry: {first: 100ms, max: 1s}\(policyKeys.map { "\n  " + $0 }.joined())
-            control: {socket: \(root)/control.sock\(controlKeys)}
+            control: {socket: \(root)/control.sock\(controlKeys)}\(topKeys.map { "\n" + $0 }.joined())
 
             """
     }

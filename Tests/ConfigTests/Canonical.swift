@@ -45,6 +45,11 @@ struct Canonical {
             }
         }
         lines.append("control: {\(control.joined(separator: ", "))}")
+        let metrics = settings.metrics
+        guard metrics.isWritten else { return }
+        let files = [("textfile", metrics.textfile), ("status_file", metrics.statusFile)]
+        let keys = files.compactMap { key, path in path.map { "\(key): \(Self.quoted($0))" } }
+        lines.append("metrics: {\((keys + ["every: \(Self.time(metrics.every))"]).joined(separator: ", "))}")
     }
 
     private mutating func write(_ folder: FolderSettings) {

@@ -71,6 +71,12 @@ struct DocumentationTests {
         let moved = SettingsChanges(from: plain, to: try settings("", "control: {socket: /c}\nstaging: {path: /t}"))
         #expect(moved.fixed.map(\.key) == ["staging.path", "control.socket"])
         #expect(moved.changes.isEmpty)
+        let metrics = SettingsChanges(
+            from: plain, to: try settings("", "metrics: {textfile: /m/a.prom, status_file: /m/s.json, every: 5s}"))
+        #expect(
+            metrics.changes == [
+                .init(what: "metrics", name: "", kind: .changed, keys: ["textfile", "status_file", "every"])
+            ])
         let policy = try settings(
             "",
             """

@@ -55,6 +55,7 @@ struct ConfigFuzzTests {
             - {per: month, starts_on: 31, bytes: 300 GB, files: 9, network: metered}
         control:
           socket: /run/sluice/control.sock
+        metrics: {textfile: /var/lib/prometheus/node-exporter/sluice.prom, status_file: /run/sluice/status.json, every: 1m}
         """
 
     static let words: [String] = [
@@ -179,6 +180,12 @@ struct ConfigFuzzTests {
         try round.expect(settings.staging.keepFree >= 0 && settings.staging.maxSize ?? 0 >= 0, "an amount below 0")
         try round.expect((1...64).contains(settings.policy.total), "\(settings.policy.total) at once")
         try round.expect((1...64).contains(settings.policy.perDestination), "\(settings.policy.perDestination) each")
+        for path in [settings.metrics.textfile, settings.metrics.statusFile].compactMap({ $0 }) {
+            try absolute(path, "a file of metrics")
+        }
+        try round.expect(
+            settings.metrics.every >= .seconds(5) && settings.metrics.every <= .seconds(3600),
+            "too often, or too seldom")
         try retry(settings.policy.retry, round)
         let names = settings.destinations.map(\.name)
         try round.expect(Set(names).count == names.count, "a destination twice")

@@ -53,6 +53,24 @@ extension MistakeTests {
             "policy: {concurrency: 3}", "23: policy.concurrency: takes a mapping, like `key: value`, not a single value"
         ),
         Mistake("control: {web: {}}", "11: control.web: `web` is not supported by this version"),
+        Mistake(
+            "metrics: {textfile: /m/sluice.txt}",
+            "21: metrics.textfile: does not end in `.prom`: the node exporter reads no other file"),
+        Mistake(
+            "metrics: {textfile: /m/a.prom, status_file: /m/./a.prom}",
+            "45: metrics.status_file: is the `textfile` as well; name another"),
+        Mistake(
+            "metrics: {every: 30s}",
+            "18: metrics.every: belongs to `textfile` or `status_file`; add one of them, or take this out"),
+        Mistake(
+            "metrics: {status_file: /m/s.json, every: 1s}",
+            "42: metrics.every: takes a length of time from 5s to 1h, not `1s`"),
+        Mistake(
+            "metrics: {textfile: a.prom}",
+            "21: metrics.textfile: takes an absolute path, not `a.prom`; begin it with `/`"),
+        Mistake(
+            "metrics: {port: 9090}",
+            "11: metrics.port: no setting is called `port` here; here are allowed: textfile, status_file, every"),
         Mistake("folders: {a: 1}", "10: folders: takes a list of folders, not a mapping"),
         Mistake("folders: [a]", "11: folders[0]: takes a mapping, like `key: value`, not a single value"),
         Mistake("folders: [{name: no}]", "11: folders[0].path: `path` is missing"),

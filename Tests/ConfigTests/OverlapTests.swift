@@ -91,6 +91,10 @@ struct OverlapTests {
             folder: "path: /srv/cam", more: "staging: {path: /srv/cam}\n", destinations: destinations,
             answer: "staging.path: the staging folder `/srv/cam` lies inside the watched folder `f0`"),
         Loop(
+            folder: "path: /srv/cam", more: "metrics: {status_file: /srv/cam/status.json}\n",
+            destinations: destinations,
+            answer: "metrics.status_file: the file `/srv/cam/status.json` lies inside the watched folder `f0`"),
+        Loop(
             folder: "path: /srv/cam, after_upload: {source: move, to: '/srv/cam/done/{name}'}", more: "",
             destinations: destinations,
             answer: "folders[0].after_upload.to: the target of `move` `/srv/cam/done` lies inside the watched folder"),

@@ -46,6 +46,15 @@ struct SettingsTests {
         #expect(named.control.socket == "/c")
     }
 
+    @Test("take files for those who do not ask, every 30 s unless the file says otherwise, and none by itself")
+    func metrics() throws {
+        #expect(try read(minimal).settings.metrics == MetricsSettings())
+        let some = try read(minimal + "\nmetrics: {status_file: /run/sluice/status.json}").settings.metrics
+        #expect(some == MetricsSettings(statusFile: "/run/sluice/status.json", every: .seconds(30)))
+        let both = try read(minimal + "\nmetrics: {textfile: /m/a.prom, status_file: /m/s.json, every: 1h}").settings
+        #expect(both.metrics == MetricsSettings(textfile: "/m/a.prom", statusFile: "/m/s.json", every: .seconds(3600)))
+    }
+
     @Test("take `busy` in three places, a file or a command with its times")
     func busy() throws {
         let settings = try read(

@@ -117,6 +117,11 @@ final class FakeDaemon: Operations {
         return .sample
     }
 
+    func metrics() async throws -> MetricsView {
+        _ = try note("metrics")
+        return .sample
+    }
+
     func events(since: Int64?) async throws -> AsyncStream<EventView> {
         _ = try note("events \(since.map(String.init) ?? "now")")
         let (stream, out) = AsyncStream.makeStream(of: EventView.self)
@@ -183,6 +188,14 @@ extension PlanView {
                         until: "2026-11-20T21:00:00.000Z", seconds: 144_000)
                 ])
         ], notes: [])
+}
+
+extension MetricsView {
+    static let sample = {
+        var view = MetricsView()
+        view.set(.uploads, ["nas", "completed"], 3)
+        return view
+    }()
 }
 
 extension StatusView {

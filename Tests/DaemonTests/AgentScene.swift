@@ -25,7 +25,7 @@ struct AgentScene {
     ///   - solo: Uploads at the same time from the folder `solo`; the folder `cam` has no limit of its own.
     init(
         retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil, clocks: any Clocks = SystemClocks(),
-        _ shape: (inout Settings) throws -> Void = { _ in }
+        reporting: Reporting? = nil, _ shape: (inout Settings) throws -> Void = { _ in }
     ) async throws {
         folder = TemporaryFolder()
         let root = folder.path
@@ -59,7 +59,7 @@ struct AgentScene {
         self.written = written
         let agent = try await Agent.start(
             written.settings, kinds: [kind], clocks: clocks, log: .silent,
-            reloading: Reloading(load: { try written.load() }))
+            reloading: Reloading(load: { try written.load() }), reporting: reporting)
         self.agent = agent
         running = Task { try await agent.run() }
         try await eventually("the daemon is ready") { !agent.isStarting }

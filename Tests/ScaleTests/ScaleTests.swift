@@ -30,6 +30,8 @@ private struct Scene {
             _ = try await store.classes()
             _ = try await store.stagedBytes()
             _ = try await store.pauses()
+            _ = try await store.waitingClasses()
+            #expect(try await store.oldestOngoing().count == Backlog.destinations.count)
             _ = try await store.spent(since: WallTime(milliseconds: 1_795_100_000_000), destination: destination)
             _ = try await store.nextBackoff(after: MonotonicTime(nanoseconds: 0))
         }

@@ -153,6 +153,27 @@ struct ProcessTests {
         }
     }
 
+    @Test("a check looks whether the files of `metrics` can be written; the folder of the socket may be yet to come")
+    func checkOfMetrics() async throws {
+        let root = folder.path.display
+        let text = """
+            version: 1
+            state: \(root)/state
+            folders: []
+            control: {socket: \(root)/run/c.sock}
+            metrics: {textfile: \(root)/none/a.prom, status_file: \(root)/run/status.json}
+
+            """
+        let file = try folder.write("m.yaml", Array(text.utf8))
+        let child = try start(["check", "--json", "--config", file.display])
+        #expect(try await child.end(within: .seconds(20)) == .status(78))
+        let report = try JSONDecoder().decode(Report.self, from: Data(try child.printed().utf8))
+        let found = report.checks.filter { $0.about == "metrics" }
+        #expect(found.map(\.name) == ["\(root)/none/a.prom", "\(root)/run/status.json"])
+        #expect(found.map(\.verdict) == ["failed", "ok"])
+        #expect(found.first?.detail.contains("make it") == true)
+    }
+
     @Test("a check names what is wrong and ends with the status of the worst")
     func check() async throws {
         try Files.makeFolders(folder.path.appending("drop"))

@@ -38,6 +38,7 @@ struct VerbTests {
             (["list", "--state", "waiting"], ["list |waiting|||||100"]),
             (["show", "cam1/0001"], ["show cam1/0001"]),
             (["status"], ["status"]),
+            (["metrics"], ["metrics"]),
             (["usage"], ["usage 7|3|||"]),
             (["usage", "--days", "2", "--by", "network"], ["usage 2|0|network||"]),
             (["usage", "--months", "1", "--days", "3", "--folder", "f", "--destination", "d"], ["usage 3|1||d|f"]),

@@ -70,7 +70,7 @@ func configurationFindings(_ loaded: LoadedSettings, _ call: Invocation) async -
 
 /// One thing that was looked at.
 struct Finding: Codable, Sendable, Hashable {
-    /// `config`, `folder`, `staging`, `state`, `control`, `busy`, `network`, `destination`; with `doctor` also `kernel`, `mount`,
+    /// `config`, `folder`, `staging`, `state`, `control`, `metrics`, `busy`, `network`, `destination`; with `doctor` also `kernel`, `mount`,
     /// `rights`, `clock`, `power`, `secret`, `daemon`.
     let about: String
     let name: String

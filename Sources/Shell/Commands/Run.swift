@@ -47,7 +47,8 @@ extension Verb {
             agent = try await Agent.start(
                 loaded.settings, kinds: DestinationTable.builtIn, log: log,
                 reloading: Reloading(
-                    load: { try await file.read() }, began: { notify.reloading() }, ended: { notify.reloaded() }))
+                    load: { try await file.read() }, began: { notify.reloading() }, ended: { notify.reloaded() }),
+                reporting: .asAnswered)
         } catch { throw startError(error) }
         let server: ControlServer?
         do {

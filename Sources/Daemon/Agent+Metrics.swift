@@ -1,0 +1,143 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+internal import Synchronization
+internal import Watch
+
+// Everything in numbers. Costs as much as there are folders and destinations, however many uploads there are, and nothing
+// while nobody asks.
+
+extension Agent {
+    package func metrics() async throws -> MetricsView {
+        var view = MetricsView()
+        let setup = house.setup
+        let destinations = setup.settings.destinations.map(\.name)
+        // What may happen is 0 until it does, so that its first time is seen as well.
+        for name in destinations {
+            for end in UploadEnd.allCases { view.set(.uploads, [name, end.rawValue], 0) }
+            for metric in [Metric.uploadBytes, .verifyFailures] { view.set(metric, [name], 0) }
+        }
+        for folder in setup.settings.folders { view.set(.files, [folder.watch.name], 0) }
+        house.counters.enter(&view)
+        for sum in await house.store.endSums() {
+            view.set(.uploads, [sum.destination, sum.end.rawValue], sum.uploads)
+            guard sum.end == .completed else { continue }
+            view.set(.uploadBytes, [sum.destination], sum.bytes)
+            view.set(.lastSuccess, [sum.destination], sum.lastAt)
+        }
+        view.set(.overflows, [], watcher.overflows())
+        try await enterQueue(&view, destinations)
+        await enterDestinations(&view, destinations)
+        enterFolders(&view)
+        await enterRoom(&view, setup)
+        try await enterQuotas(&view)
+        view.set(.paused, [], await dispatcher.pause(.all, "") != nil)
+        view.set(.troubles, [], house.troubles.all.count + house.reportTroubles.all.count)
+        enterProcess(&view, setup)
+        return view
+    }
+
+    private func enterQueue(_ view: inout MetricsView, _ destinations: [String]) async throws {
+        let states: [UploadState] = [.staging, .queued, .uploading, .failed]
+        for name in destinations {
+            for state in states {
+                view.set(.queueItems, [name, state.rawValue], 0)
+                view.set(.queueBytes, [name, state.rawValue], 0)
+            }
+        }
+        // Of destinations that are not configured any more as well: their uploads wait for a person.
+        for tally in try await house.store.tallies() where states.contains(tally.state) && tally.uploads > 0 {
+            view.set(.queueItems, [tally.destination, tally.state.rawValue], tally.uploads)
+            view.set(.queueBytes, [tally.destination, tally.state.rawValue], max(0, tally.bytes))
+        }
+        for (name, time) in try await house.store.oldestOngoing() { view.set(.oldest, [name], time) }
+        for (one, count) in try await house.store.waitingClasses() {
+            guard let hold = await dispatcher.holds(folder: one.folder, destination: one.destination).binding else {
+                continue
+            }
+            view.add(.held, [one.destination, hold.kind.rawValue], Int64(count))
+        }
+    }
+
+    private func enterDestinations(_ view: inout MetricsView, _ destinations: [String]) async {
+        for name in destinations {
+            view.set(.destinationOpen, [name], await dispatcher.isOpen(name))
+            if let space = await dispatcher.rooms[name]?.space, space.unit == .bytes, let left = space.left {
+                view.set(.remoteFree, [name], left)
+            }
+            // Without an interface nobody has asked what it costs, or it leads to no network.
+            guard case .open(let passage)? = await dispatcher.reached[name]?.way, let interface = passage.interface
+            else {
+                continue
+            }
+            let cost =
+                switch passage.cost {
+                case .metered: 1
+                case .unmetered: 0
+                case .unknown: -1
+                }
+            view.set(.metered, [name, interface], cost)
+        }
+    }
+
+    private func enterFolders(_ view: inout MetricsView) {
+        for state in watcher.states() {
+            let isThere =
+                switch state.condition {
+                case .watching, .scanning: true
+                case .absent, .failed: false
+                }
+            view.set(.folderPresent, [state.folder], isThere)
+            view.set(.settling, [state.folder], state.settling)
+            view.set(.polled, [state.folder], state.polled)
+            view.set(.unwatched, [state.folder], state.unwatched)
+        }
+    }
+
+    private func enterRoom(_ view: inout MetricsView, _ setup: Setup) async {
+        let (staging, state) = (setup.staging, setup.settings.state)
+        // What cannot be asked is left out: no number is better than a wrong one.
+        if let used = try? await house.store.stagedBytes() { view.set(.stagingUsed, [], used) }
+        if let free = try? await blocking({ try staging.free() }) { view.set(.stagingFree, [], free) }
+        if let free = try? await blocking({ try Space(at: state).free }) { view.set(.stateFree, [], free) }
+        if let cap = setup.settings.staging.maxSize { view.set(.stagingLimit, [], cap) }
+    }
+
+    private func enterQuotas(_ view: inout MetricsView) async throws {
+        // A copy: nobody who decides has looked since the last stretch ended, as when nothing waits.
+        var book = house.ledger.book
+        let now = house.clocks.wall()
+        for recount in book.advance(to: now, in: .local) {
+            let spent = try await house.store.spent(
+                since: recount.since, destination: recount.destination, folder: recount.folder,
+                networks: recount.isMetered ? [.metered] : NetworkClass.counting)
+            book.recount(recount, spent: spent, at: now)
+        }
+        for line in book.lines {
+            guard let spent = line.spent else { continue }
+            let sum = spent + line.reserved
+            if let words = line.quota.byteWords, let limit = line.quota.bytes {
+                view.set(.quotaUsedBytes, [line.place.words, words], sum.bytes)
+                view.set(.quotaLimitBytes, [line.place.words, words], limit)
+            }
+            if let words = line.quota.fileWords, let limit = line.quota.files {
+                view.set(.quotaUsedFiles, [line.place.words, words], sum.files)
+                view.set(.quotaLimitFiles, [line.place.words, words], limit)
+            }
+        }
+    }
+
+    private func enterProcess(_ view: inout MetricsView, _ setup: Setup) {
+        view.set(.reloadSuccess, [], isLastReloadApplied.load(ordering: .relaxed))
+        view.set(.reloadTime, [], setup.since)
+        view.set(.build, [sluiceVersion], 1)
+        view.set(.started, [], startedAt)
+        let usage = ProcessUsage()
+        view.set(.cpu, [], .real(usage.cpu.inSeconds))
+        if let resident = usage.resident { view.set(.resident, [], resident) }
+        if let open = usage.openFiles { view.set(.openFiles, [], open) }
+        view.set(.mostFiles, [], Int64(clamping: usage.openFileLimit))
+    }
+}

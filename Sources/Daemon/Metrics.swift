@@ -1,0 +1,215 @@
+internal import Core
+internal import Synchronization
+
+/// One thing that is measured: its name as Prometheus knows it, what it means, and by what its numbers are told apart.
+///
+/// Names are never those of files: every label has as many values as the configuration has names, and no more.
+/// `docs/operations.md` has the same table; a test compares the two.
+package struct Metric: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable { case counter, gauge, histogram }
+
+    package let name: String
+    package let kind: Kind
+    package let labels: [String]
+    /// One line, without a full stop.
+    package let help: String
+
+    private init(_ name: String, _ kind: Kind, _ labels: [String] = [], _ help: String) {
+        self.name = "sluice_" + name
+        self.kind = kind
+        self.labels = labels
+        self.help = help
+    }
+
+    package static func == (a: Metric, b: Metric) -> Bool { a.name == b.name }
+    package func hash(into hasher: inout Hasher) { hasher.combine(name) }
+
+    // MARK: What happened since the start
+
+    static let files = Metric(
+        "files_detected_total", .counter, ["folder"], "Files that were taken up, new versions of known ones among them")
+    static let uploads = Metric(
+        "uploads_total", .counter, ["destination", "result"],
+        "Uploads that ended; result is completed, duplicate (not sent, its content was there), failed, cancelled or expired"
+    )
+    static let uploadBytes = Metric(
+        "upload_bytes_total", .counter, ["destination"], "Bytes of the files that were sent and verified")
+    static let sentBytes = Metric(
+        "network_sent_bytes_total", .counter, ["destination", "network"],
+        "Bytes that left, with headers, queries and what was sent again; network is local, unmetered, metered, unknown, or any where no rule asks"
+    )
+    static let failures = Metric(
+        "attempts_failed_total", .counter, ["destination", "reason"],
+        "Attempts that failed, whatever became of their uploads; reason is the class of the failure")
+    static let verifyFailures = Metric(
+        "verify_failures_total", .counter, ["destination"],
+        "Attempts that failed because what arrived was not what was sent")
+    static let durations = Metric(
+        "upload_duration_seconds", .histogram, ["destination"],
+        "How long the attempts took by which uploads were completed")
+    static let overflows = Metric(
+        "watch_overflows_total", .counter, [],
+        "How often the kernel lost events, so that every folder was scanned again")
+
+    // MARK: How it stands
+
+    static let queueItems = Metric(
+        "queue_items", .gauge, ["destination", "state"],
+        "Uploads that are not over, and those that failed and wait for a person")
+    static let queueBytes = Metric("queue_bytes", .gauge, ["destination", "state"], "Bytes of their files")
+    static let oldest = Metric(
+        "queue_oldest_timestamp_seconds", .gauge, ["destination"],
+        "When the oldest upload was taken up that is not over")
+    static let held = Metric(
+        "held_uploads", .gauge, ["destination", "reason"],
+        "Queued uploads whose folder or destination is held; reason is the kind of the hold that ends last")
+    static let destinationOpen = Metric(
+        "destination_open", .gauge, ["destination"], "Whether nothing holds all that goes there (1)")
+    static let lastSuccess = Metric(
+        "last_success_timestamp_seconds", .gauge, ["destination"], "When an upload was last completed since the start")
+    static let remoteFree = Metric(
+        "destination_free_bytes", .gauge, ["destination"], "Room at the destination, as it said when it was asked last")
+    static let metered = Metric(
+        "network_metered", .gauge, ["destination", "interface"],
+        "Whether the way there costs something: 1, 0, or -1 where nobody knows; only where a rule asks")
+    static let folderPresent = Metric(
+        "folder_present", .gauge, ["folder"], "Whether the folder is there and watched (1)")
+    static let settling = Metric("settling_files", .gauge, ["folder"], "Files that have not settled yet")
+    static let polled = Metric(
+        "polled_directories", .gauge, ["folder"], "Directories that are looked through from time to time")
+    static let unwatched = Metric(
+        "unwatched_directories", .gauge, ["folder"], "Those among them for which there was no watch")
+    static let stagingUsed = Metric("staging_bytes", .gauge, [], "Bytes of staged copies")
+    static let stagingFree = Metric("staging_free_bytes", .gauge, [], "Bytes free on the disk of the staging folder")
+    static let stagingLimit = Metric(
+        "staging_limit_bytes", .gauge, [], "Bytes that staged copies may take, where that is limited")
+    static let stateFree = Metric("state_free_bytes", .gauge, [], "Bytes free on the disk of the state")
+    static let quotaUsedBytes = Metric(
+        "quota_used_bytes", .gauge, ["place", "quota"],
+        "Bytes that count for a quota now, those reserved for transfers among them")
+    static let quotaLimitBytes = Metric("quota_limit_bytes", .gauge, ["place", "quota"], "Bytes that a quota allows")
+    static let quotaUsedFiles = Metric(
+        "quota_used_files", .gauge, ["place", "quota"], "Files that count for a quota now")
+    static let quotaLimitFiles = Metric("quota_limit_files", .gauge, ["place", "quota"], "Files that a quota allows")
+    static let paused = Metric("paused", .gauge, [], "Whether a person has paused everything (1)")
+    static let troubles = Metric(
+        "troubles", .gauge, [], "What stands in the way of everybody: lines among the warnings of the status")
+
+    // MARK: The daemon itself
+
+    static let reloadSuccess = Metric(
+        "config_last_reload_successful", .gauge, [], "Whether the last reload was applied (1); 1 before the first")
+    static let reloadTime = Metric(
+        "config_last_reload_success_timestamp_seconds", .gauge, [], "Since when the configuration is in force")
+    static let build = Metric("build_info", .gauge, ["version"], "1, with the version")
+    // Not `process_…`: the node exporter has its own, and refuses a text file with the same names.
+    static let started = Metric("process_start_time_seconds", .gauge, [], "When the daemon was started")
+    static let cpu = Metric("process_cpu_seconds_total", .counter, [], "Processor time, of user and system")
+    static let resident = Metric("process_resident_memory_bytes", .gauge, [], "Bytes in memory")
+    static let openFiles = Metric("process_open_fds", .gauge, [], "Open descriptors")
+    static let mostFiles = Metric("process_max_fds", .gauge, [], "Descriptors that may be open")
+
+    package static let all: [Metric] = [
+        files, uploads, uploadBytes, sentBytes, failures, verifyFailures, durations, overflows, queueItems, queueBytes,
+        oldest, held, destinationOpen, lastSuccess, remoteFree, metered, folderPresent, settling, polled, unwatched,
+        stagingUsed, stagingFree, stagingLimit, stateFree, quotaUsedBytes, quotaLimitBytes, quotaUsedFiles,
+        quotaLimitFiles, paused, troubles, reloadSuccess, reloadTime, build, started, cpu, resident, openFiles,
+        mostFiles,
+    ]
+}
+
+/// What `/metrics` shows: for each metric its numbers, told apart by the values of its labels.
+package struct MetricsView: Sendable, Hashable {
+    package enum Value: Sendable, Hashable {
+        case whole(Int64)
+        case real(Double)
+        case spread(Histogram)
+    }
+
+    package private(set) var numbers: [Metric: [[String]: Value]] = [:]
+
+    package init() {}
+
+    /// - Parameter labels: The values, in the order of ``Metric/labels``.
+    package mutating func set(_ metric: Metric, _ labels: [String], _ value: Value) {
+        assert(labels.count == metric.labels.count, "\(metric.name) has the labels \(metric.labels)")
+        numbers[metric, default: [:]][labels] = value
+    }
+
+    mutating func set(_ metric: Metric, _ labels: [String], _ value: Int64) { set(metric, labels, .whole(value)) }
+    mutating func set(_ metric: Metric, _ labels: [String], _ value: Int) { set(metric, labels, .whole(Int64(value))) }
+    mutating func set(_ metric: Metric, _ labels: [String], _ value: Bool) {
+        set(metric, labels, .whole(value ? 1 : 0))
+    }
+    mutating func set(_ metric: Metric, _ labels: [String], _ time: WallTime) {
+        set(metric, labels, .real(Double(time.milliseconds) / 1000))
+    }
+
+    mutating func add(_ metric: Metric, _ labels: [String], _ more: Int64) {
+        var sum: Int64 = 0
+        if case .whole(let before)? = numbers[metric]?[labels] { sum = before }
+        set(metric, labels, sum.addingClamped(more))
+    }
+}
+
+/// How often something took how long.
+package struct Histogram: Sendable, Hashable {
+    /// Upper ends in seconds: a small file in the house, to a long recording over a slow line.
+    package static let bounds: [Double] = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
+
+    /// Below each of ``bounds`` and above the one before; the last is above all of them.
+    package private(set) var counts = [Int64](repeating: 0, count: bounds.count + 1)
+    package private(set) var sum: Double = 0
+
+    package init() {}
+
+    package mutating func add(_ seconds: Double) {
+        counts[Self.bounds.firstIndex { seconds <= $0 } ?? Self.bounds.count] += 1
+        sum += seconds
+    }
+}
+
+/// What is counted where it happens, from the start of the process on. From any task; cheap.
+final class Counters: Sendable {
+    private struct State {
+        var counts: [Metric: [[String]: Int64]] = [:]
+        var durations: [String: Histogram] = [:]
+        /// By destination and network.
+        var sent: [[String]: SentBytes] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    func add(_ metric: Metric, _ labels: [String], _ count: Int64 = 1) {
+        state.withLock { $0.counts[metric, default: [:]][labels, default: 0] += count }
+    }
+
+    func took(_ duration: Duration, to destination: String) {
+        state.withLock { $0.durations[destination, default: Histogram()].add(max(0, duration.inSeconds)) }
+    }
+
+    /// Where bytes are counted that leave in this name: asked for once for a transfer, since they come in small pieces.
+    func sent(_ account: SpendingAccount) -> SentBytes {
+        let labels = [account.destination, account.network.rawValue]
+        return state.withLock { state in
+            let bytes = state.sent[labels] ?? SentBytes()
+            state.sent[labels] = bytes
+            return bytes
+        }
+    }
+
+    func enter(_ view: inout MetricsView) {
+        let state = state.withLock { $0 }
+        for (metric, counts) in state.counts { for (labels, count) in counts { view.add(metric, labels, count) } }
+        for (destination, spread) in state.durations { view.set(.durations, [destination], .spread(spread)) }
+        for (labels, bytes) in state.sent { view.set(.sentBytes, labels, bytes.total) }
+    }
+}
+
+/// Bytes that have left, by one destination and network.
+final class SentBytes: Sendable {
+    private let sum = Atomic<Int64>(0)
+
+    var total: Int64 { sum.load(ordering: .relaxed) }
+    func add(_ bytes: Int64) { sum.wrappingAdd(bytes, ordering: .relaxed) }
+}

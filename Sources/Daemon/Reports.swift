@@ -1,0 +1,72 @@
+internal import Config
+internal import Core
+internal import Linux
+
+/// How what the daemon says is written down for those who do not ask: by whoever answers those who do.
+package struct Reporting: Sendable {
+    package var metrics: @Sendable (MetricsView) throws -> [UInt8]
+    package var status: @Sendable (StatusView) throws -> [UInt8]
+
+    package init(
+        metrics: @escaping @Sendable (MetricsView) throws -> [UInt8],
+        status: @escaping @Sendable (StatusView) throws -> [UInt8]
+    ) {
+        self.metrics = metrics
+        self.status = status
+    }
+}
+
+extension Agent {
+    /// Writes the files of `metrics` until the task is cancelled. Where none is configured it sleeps until a reload.
+    func report() async throws {
+        while !Task.isCancelled {
+            let settings = house.settings.metrics
+            await writeReports(settings)
+            await house.reportBell.wait(atMost: settings.isWritten ? settings.every : nil)
+        }
+    }
+
+    /// Each for itself: one that cannot be written keeps no other from it, and nobody else from anything.
+    func writeReports(_ settings: MetricsSettings) async {
+        guard let reporting else { return }
+        await writeReport("metrics.textfile", settings.textfile, reportDisks.metrics) {
+            try reporting.metrics(try await self.metrics())
+        }
+        await writeReport("metrics.status_file", settings.statusFile, reportDisks.status) {
+            try reporting.status(try await self.status())
+        }
+    }
+
+    private func writeReport(
+        _ key: String, _ path: FilePath?, _ disk: SlowDisk, _ content: () async throws -> [UInt8]
+    ) async {
+        guard let path else {
+            _ = house.reportTroubles.clear(key)
+            return
+        }
+        do {
+            let content = try await content()
+            // A disk that does not answer must not keep a run from its end.
+            try await disk.run { _ in try Files.publish(path, content, mode: 0o644) }
+            if house.reportTroubles.clear(key) { house.log.notice("written again", ["path": path.display]) }
+        } catch is CancellationError {
+            // The daemon leaves.
+        } catch {
+            let text = "\(key) cannot be written: " + words(error, path.parent)
+            if house.reportTroubles.set(key, Hold(.disk, since: house.clocks.wall(), text: text)) {
+                house.log.warning("cannot be written, tried again", ["path": path.display, "reason": text])
+            }
+        }
+    }
+
+    private func words(_ error: any Error, _ folder: FilePath) -> String {
+        if let silent = error as? SlowDisk.Silent {
+            return "its disk has not answered for \(Int(silent.patience.inSeconds)) s"
+        }
+        guard let error = error as? SystemError else { return "\(error)" }
+        if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder.display)" }
+        if error.isMissing { return "\(error); make \(folder.display), or name another folder" }
+        if error.isReadOnly { return "\(error); under systemd, name \(folder.display) in ReadWritePaths= of the unit" }
+        return error.description
+    }
+}

@@ -1,0 +1,19 @@
+internal import Core
+internal import FoundationEssentials
+
+// Values in columns of text.
+
+extension Store {
+    static func json(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    /// - Returns: `nil` for a text that this program did not write.
+    static func value<T: Decodable>(_ type: T.Type, json: String) -> T? {
+        // A damaged column must not hide the row: it shows without the detail.
+        guard (try? checkJSON(json.utf8)) != nil else { return nil }
+        return try? JSONDecoder().decode(type, from: Data(json.utf8))
+    }
+}

@@ -1,0 +1,153 @@
+import Core
+import FoundationEssentials
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// Prometheus' own judge of its format, from Debian's package.
+private enum Promtool {
+    static let need =
+        "promtool of Debian's package prometheus, unpacked under .build/tools: apt-get update, then `apt-get download prometheus` must work"
+
+    static let path = Task { () -> FilePath? in
+        let found = try? await blocking { try Tools.debian(["prometheus"]).appending("usr/bin/promtool") }
+        return found
+    }
+}
+
+/// The numbers of a text, by name and labels as they stand.
+private func numbers(_ text: String) -> [String: Double] {
+    var numbers: [String: Double] = [:]
+    for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+        guard let cut = line.lastIndex(of: " ") else { continue }
+        numbers[String(line[..<cut])] = Double(line[line.index(after: cut)...])
+    }
+    return numbers
+}
+
+@Suite("Metrics, from the built program", .timeLimit(.minutes(Patience.minutes(2))))
+struct MetricsEndToEndTests {
+    private struct Usage: Decodable {
+        struct Day: Decodable { var bytes: Int64 }
+        var days: [Day]
+    }
+
+    private func scrape(_ fixture: DaemonFixture) async throws -> String {
+        try await eventually("the daemon says its numbers") { try await fixture.ask("metrics") }
+    }
+
+    @Test("the counters say what has happened, and the files what is answered")
+    func counters() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let out = fixture.folder.path.appending("out")
+        try Files.makeFolders(out)
+        let (textfile, statusFile) = (out.appending("sluice.prom"), out.appending("status.json"))
+        fixture.topKeys = ["metrics: {textfile: \(textfile.display), status_file: \(statusFile.display), every: 5s}"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        var bytes = 0
+        for number in 0..<12 {
+            let size = 1 + number * 40_000
+            bytes += size
+            try camera.drop(Clip(number: number, size: size, relative: FilePath("\(number).mp4")))
+        }
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait()
+        try await outcome.check()
+        let told = numbers(try await scrape(fixture))
+        #expect(told[#"sluice_uploads_total{destination="nas",result="completed"}"#] == 12)
+        #expect(told[#"sluice_uploads_total{destination="nas",result="failed"}"#] == 0)
+        #expect(told[#"sluice_upload_bytes_total{destination="nas"}"#] == Double(bytes))
+        #expect(told[#"sluice_files_detected_total{folder="camera"}"#] == 12)
+        #expect(told[#"sluice_upload_duration_seconds_count{destination="nas"}"#] == 12)
+        #expect(told[#"sluice_queue_items{destination="nas",state="queued"}"#] == 0)
+        #expect(told["sluice_process_resident_memory_bytes"] ?? 0 > 1_000_000)
+        #expect(told["sluice_process_open_fds"] ?? 0 > 5)
+        // Of a process that has sent all that the ledger knows of. What is under way is settled in a moment.
+        try await eventually("the counter says what the ledger says") {
+            let told = numbers(try await scrape(fixture))
+            let sent = told.filter { $0.key.hasPrefix("sluice_network_sent_bytes_total{") }.values.reduce(0, +)
+            guard let usage = try await fixture.ask("usage", ["--days", "2", "--json"]) else { return false }
+            let days = try JSONDecoder().decode(Usage.self, from: Data(usage.utf8)).days
+            return sent > Double(bytes) && sent == Double(days.reduce(0) { $0 + $1.bytes })
+        }
+        #expect(told.keys.allSatisfy { $0.hasPrefix("sluice_") })
+        try await eventually("the file has caught up", within: .seconds(30)) {
+            let written = numbers(String(decoding: try Files.read(textfile), as: UTF8.self))
+            return written[#"sluice_uploads_total{destination="nas",result="completed"}"#] == 12
+        }
+        struct Written: Decodable { var pid: Int32, counts: Status.Counts }
+        try await eventually("and so has the status", within: .seconds(30)) {
+            let written = try JSONDecoder().decode(Written.self, from: Data(try Files.read(statusFile)))
+            return written.pid == fixture.daemon?.pid && written.counts.completed == 12
+        }
+    }
+
+    @Test(
+        "promtool finds nothing wrong with the text", .enabled("\(Promtool.need)") { await Promtool.path.value != nil })
+    func promtool() async throws {
+        let promtool = try #require(await Promtool.path.value)
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.policyKeys = ["quotas: [{per: day, bytes: 1 GB, files: 500}]", "metered: pause"]
+        fixture.stagingKeys = ", max_size: 1 GB"
+        fixture.uploadTo = ["nas", "archive"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 0, size: 5_000, relative: "a.mp4"))
+        let text = try await eventually("uploads are in the text") {
+            let text = try await scrape(fixture)
+            return numbers(text)[#"sluice_uploads_total{destination="archive",result="completed"}"#] == 1 ? text : nil
+        }
+        let file = try fixture.folder.write("scraped.prom", Array(text.utf8))
+        let judge = try Child(
+            "/bin/sh", ["-c", "exec \"$1\" check metrics <\"$2\"", "sh", promtool.display, file.display],
+            output: fixture.folder.path.appending("promtool.out"),
+            errors: fixture.folder.path.appending("promtool.err"))
+        let ending = try await judge.end(within: .seconds(60))
+        let words = try judge.printed() + judge.complained()
+        #expect(ending == .status(0), "\(words)")
+        #expect(words.isEmpty)
+    }
+
+    @Test("whoever reads the files at any moment finds a whole one")
+    func whole() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let textfile = fixture.folder.path.appending("sluice.prom")
+        fixture.topKeys = ["metrics: {textfile: \(textfile.display), every: 5s}"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("it is there") { try FileLook.ifPresent(at: textfile) != nil }
+        let reader = Task { () -> (reads: Int, torn: Int, versions: Int) in
+            var (reads, torn) = (0, 0)
+            var seen: Set<UInt64> = []
+            while !Task.isCancelled {
+                let (inode, text) = try await blocking {
+                    // It never goes, not even for a moment.
+                    (try FileLook(at: textfile).inode, String(decoding: try Files.read(textfile), as: UTF8.self))
+                }
+                seen.insert(inode)
+                reads += 1
+                let isWhole =
+                    text.hasPrefix("# HELP sluice_") && text.hasSuffix("\n")
+                    && text.contains("\nsluice_watch_overflows_total ")
+                if !isWhole { torn += 1 }
+            }
+            return (reads, torn, seen.count)
+        }
+        let camera = Camera(fixture, dice: Dice(seed: 2))
+        // Each reload writes it anew as well.
+        for number in 0..<20 {
+            try camera.drop(Clip(number: number, size: 3_000, relative: FilePath("\(number).mp4")))
+            _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        }
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait()
+        reader.cancel()
+        let found = try await reader.value
+        #expect(found.torn == 0, "\(found)")
+        #expect(found.reads > 20 && found.versions > 5, "\(found)")
+    }
+}
