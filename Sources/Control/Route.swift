@@ -83,9 +83,8 @@ extension ListQuery {
         if let strange = query.keys.filter({ !known.contains($0) }).min() {
             throw Refusal(.badRequest, "no filter `\(strange)`; there are: " + known.joined(separator: ", "))
         }
-        let lists = ["ongoing", "completed", "failed", "cancelled"]
-        if let list = query["list"], !lists.contains(list) {
-            throw Refusal(.badRequest, "no list `\(list)`; there are: " + lists.joined(separator: ", "))
+        if let list = query["list"], !Self.lists.contains(list) {
+            throw Refusal(.badRequest, "no list `\(list)`; there are: " + Self.lists.joined(separator: ", "))
         }
         list = query["list"]
         state = query["state"]

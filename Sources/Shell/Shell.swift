@@ -12,7 +12,7 @@ package enum Shell {
         .pause,
         .resume,
         .cancel, .retry, .allow, .limit, .reload,
-        .version, .help,
+        .completions, .version, .help,
     ]
 
     /// The process: reads its words, runs their verb, and exits.
