@@ -8,7 +8,8 @@ package import Linux
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .runDaemon, .check, .doctor, .rebuild, .receive, .status, .list, .show, .why, .plan, .usage, .events, .add,
+        .runDaemon, .check, .config, .doctor, .rebuild, .receive, .status, .list, .show, .why, .plan, .usage, .events,
+        .add,
         .pause,
         .resume,
         .cancel, .retry, .allow, .limit, .reload,

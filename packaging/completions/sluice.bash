@@ -22,6 +22,7 @@ _sluice_takes() {
         " --config" | " --socket") return 0 ;;
         "run --config" | "run --log-level" | "run --log-format" | "run --wait") return 0 ;;
         "check --config") return 0 ;;
+        "config --config") return 0 ;;
         "doctor --config") return 0 ;;
         "rebuild --unknown" | "rebuild --config") return 0 ;;
         "receive --into" | "receive --listen" | "receive --token-file" | "receive --max-size" | "receive --config" | "receive --log-level" | "receive --log-format") return 0 ;;
@@ -76,6 +77,7 @@ _sluice_options() {
         '') _sluice_words --config --socket --help --version ;;
         run) _sluice_words --config --log-level --log-format --once --wait --json --help ;;
         check) _sluice_words --json --config --help ;;
+        config) _sluice_words --json --config --help ;;
         doctor) _sluice_words --json --config --help ;;
         rebuild) _sluice_words --dry-run --yes --unknown --offline --force --json --config --help ;;
         receive) _sluice_words --into --listen --token-file --max-size --config --log-level --log-format --help ;;
@@ -102,7 +104,7 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run check doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload completions version help ;;
+        '') _sluice_words run check config doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload completions version help ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
         add) compopt -o default ;;
@@ -113,7 +115,7 @@ _sluice_operands() {
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run check doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload completions version help ;;
+        help) _sluice_words run check config doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload completions version help ;;
     esac
 }
 

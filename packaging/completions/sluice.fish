@@ -40,6 +40,7 @@ complete -c sluice -n '__sluice_at' -l help -d 'this text'
 complete -c sluice -n '__sluice_at' -l version -d 'the version of this program'
 complete -c sluice -n '__sluice_at' -a run -d 'run the daemon, in the foreground'
 complete -c sluice -n '__sluice_at' -a check -d 'test the configuration and everything that it names'
+complete -c sluice -n '__sluice_at' -a config -d 'print the effective configuration, and where each setting is from'
 complete -c sluice -n '__sluice_at' -a doctor -d 'look for what keeps Sluice from working well on this machine'
 complete -c sluice -n '__sluice_at' -a rebuild -d 'make a new database when the old one is damaged or lost'
 complete -c sluice -n '__sluice_at' -a receive -d 'take uploads in: a tus server that stores into a folder'
@@ -73,6 +74,10 @@ complete -c sluice -n '__sluice_at run' -l help -d 'this text'
 complete -c sluice -n '__sluice_at check' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at check' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at check' -l help -d 'this text'
+
+complete -c sluice -n '__sluice_at config' -l json -d 'one JSON object (or one a line) for programs'
+complete -c sluice -n '__sluice_at config' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at config' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at doctor' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at doctor' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
@@ -230,4 +235,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'the configuration (els
 complete -c sluice -n '__sluice_at version' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'this text'
-complete -c sluice -n '__sluice_at help' -a 'run check doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run check config doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload completions version help'
