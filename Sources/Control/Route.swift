@@ -22,6 +22,7 @@ enum Route: Hashable, Sendable {
     case usage
     case events
     case reload
+    case rescan
 
     /// No such path, or a path that does not know the method.
     enum Mistake: Error, Hashable, Sendable {
@@ -32,7 +33,7 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .plan, .status, .usage, .events: false
-        case .add, .actOn, .act, .reload, .allow, .limit: true
+        case .add, .actOn, .act, .reload, .rescan, .allow, .limit: true
         }
     }
 
@@ -53,6 +54,7 @@ enum Route: Hashable, Sendable {
         case "usage": self = try only("GET", .usage)
         case "plan": self = try only("GET", .plan)
         case "reload": self = try only("POST", .reload)
+        case "rescan": self = try only("POST", .rescan)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("why/") && rest.count > 4: self = try only("GET", .why(String(rest.dropFirst(4))))
         case _ where rest.hasPrefix("uploads/"):

@@ -294,6 +294,8 @@ package protocol Operations: Sendable {
     /// Limits all transfers together for a while.
     func limit(_ request: LimitRequest, by who: String) async throws -> ExceptionsReply
     func status() async throws -> StatusView
+    /// Looks through folders now; waits for the end of that where the request says so.
+    func rescan(_ request: RescanRequest) async throws -> RescanReply
     /// Puts the configuration as its files stand now in force, or says what is wrong with it and changes nothing.
     func reload() async throws -> ReloadView
     /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled.

@@ -12,7 +12,7 @@ package enum Shell {
         .add,
         .pause,
         .resume,
-        .cancel, .retry, .allow, .limit, .reload,
+        .cancel, .retry, .allow, .limit, .reload, .rescan,
         .completions, .version, .help,
     ]
 

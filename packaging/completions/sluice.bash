@@ -41,6 +41,7 @@ _sluice_takes() {
         "allow --folder" | "allow --for" | "allow --config" | "allow --socket") return 0 ;;
         "limit --for" | "limit --config" | "limit --socket") return 0 ;;
         "reload --config" | "reload --socket") return 0 ;;
+        "rescan --folder" | "rescan --config" | "rescan --socket") return 0 ;;
         "completions --config" | "completions --socket") return 0 ;;
         "version --config") return 0 ;;
     esac
@@ -96,6 +97,7 @@ _sluice_options() {
         allow) _sluice_words --folder --metered --quota --window --for --end --json --config --socket --help ;;
         limit) _sluice_words --for --json --config --socket --help ;;
         reload) _sluice_words --json --config --socket --help ;;
+        rescan) _sluice_words --folder --wait --json --config --socket --help ;;
         completions) _sluice_words --config --socket --json --help ;;
         version) _sluice_words --json --config --help ;;
         help) _sluice_words --help ;;
@@ -104,7 +106,7 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run check config doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload completions version help ;;
+        '') _sluice_words run check config doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload rescan completions version help ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
         add) compopt -o default ;;
@@ -115,7 +117,7 @@ _sluice_operands() {
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run check config doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload completions version help ;;
+        help) _sluice_words run check config doctor rebuild receive status list show why plan usage events add pause resume cancel retry allow limit reload rescan completions version help ;;
     esac
 }
 

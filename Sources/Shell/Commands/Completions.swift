@@ -36,7 +36,7 @@ extension Verb {
                 "there are \(known.joined(separator: ", ")), not `\(printable(words.joined(separator: " ")))`"
                     + (near.map { "; did you mean `\($0)`?" } ?? ""), .completions)
         }
-        let found = await candidates(words, call)
+        let found = await candidates(words, call, within: patience)
         if call.json { try call.printJSON(["words": found]) } else { for line in found { try call.console.line(line) } }
         return .ok
     }
@@ -46,7 +46,7 @@ extension Verb {
 private let patience = Duration.milliseconds(700)
 
 /// A word a line, and for ids a tab and what it is. Nothing where anything is in the way: nobody asked for an error.
-private func candidates(_ question: [String], _ call: Invocation) async -> [String] {
+func candidates(_ question: [String], _ call: Invocation, within limit: Duration) async -> [String] {
     await withTaskGroup(of: [String]?.self) { group in
         group.addTask {
             // Whatever it is, the person who pressed a key did not ask for it.
@@ -54,7 +54,7 @@ private func candidates(_ question: [String], _ call: Invocation) async -> [Stri
             return (try? await readNames(question[0], call)) ?? []
         }
         group.addTask {
-            try? await Alarms.shared.sleep(for: patience)
+            try? await Alarms.shared.sleep(for: limit)
             return nil
         }
         let first = await group.next() ?? nil
