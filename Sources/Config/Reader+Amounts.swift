@@ -26,7 +26,7 @@ extension Reader where Value == Int64 {
     }
 }
 
-private let byteUnits: [(name: String, bytes: Int64)] = [
+let byteUnits: [(name: String, bytes: Int64)] = [
     ("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000),
     ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
 ]

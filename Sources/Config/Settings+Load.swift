@@ -8,6 +8,10 @@ package struct LoadedSettings: Hashable, Sendable {
     package var warnings: [ConfigProblem]
     /// The files that were read, in order.
     package var files: [FilePath]
+    /// Where each setting stands, or what in the environment decided it (``Origins``).
+    var origins: [String: String] = [:]
+    /// The keys that each type of destination has.
+    var keys: [String: [String]] = [:]
 }
 
 extension Settings {
@@ -53,8 +57,10 @@ extension Settings {
     ) throws(ConfigErrors) -> LoadedSettings {
         let covering = Covering(types: types)
         var roots: [Fields] = []
+        var nodes: [Node] = []
         for (number, text) in texts.enumerated() {
             guard let root = node(text.file, text.bytes, covering, findings) else { continue }
+            nodes.append(root)
             roots.append(
                 Fields(root, number == 0 ? .root : .addition, path: "", start: root.start, findings: findings))
         }
@@ -65,7 +71,11 @@ extension Settings {
             findings: findings, types: types, disk: Disk(checks: disk), environment: environment)
         let settings = building.settings(main: main, additions: Array(roots.dropFirst()))
         if let failure = findings.failure { throw failure }
-        return LoadedSettings(settings: settings, warnings: findings.warningsInOrder, files: texts.map(\.file))
+        let surroundings = building.surroundings
+        return LoadedSettings(
+            settings: settings, warnings: findings.warningsInOrder, files: texts.map(\.file),
+            origins: surroundings.merging(Origins(nodes, in: findings.sources).places) { $1 },
+            keys: Dictionary(types.map { ($0.name, $0.keys.map(\.name)) }) { first, _ in first })
     }
 
     private static func content(of file: FilePath, _ findings: Findings) -> [UInt8]? {

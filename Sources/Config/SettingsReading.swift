@@ -117,6 +117,14 @@ struct SettingsReading {
         return metrics
     }
 
+    /// What the environment decides where the file says nothing.
+    var surroundings: [String: String] {
+        let variables = [
+            "state": "STATE_DIRECTORY", "staging.path": "STATE_DIRECTORY", "control.socket": "RUNTIME_DIRECTORY",
+        ]
+        return variables.filter { folder(from: $0.value) != nil }.mapValues { "$" + $0 }
+    }
+
     /// The first folder that systemd made for us (systemd.exec(5), `RuntimeDirectory=`): the variable may name several.
     private func folder(from variable: String) -> FilePath? {
         guard let first = environment(variable)?.split(separator: ":").first, first.hasPrefix("/") else { return nil }

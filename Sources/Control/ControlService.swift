@@ -80,6 +80,10 @@ final class ControlService: WebService {
             let view = try await operations.reload()
             // 422: understood, and not possible as it is (RFC 9110, section 15.5.21).
             return WebReply(json: view, status: view.applied ? 200 : 422)
+        case .rescan:
+            let request = body.isEmpty ? RescanRequest() : try Self.read(RescanRequest.self, body)
+            let reply = try await operations.rescan(request)
+            return WebReply(json: reply, status: reply.done ? 200 : 202)
         case .add:
             let uploads = try await operations.add(try Self.read(AddRequest.self, body))
             return WebReply(json: UploadsReply(uploads: uploads), status: 202)

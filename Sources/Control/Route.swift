@@ -23,6 +23,7 @@ enum Route: Hashable, Sendable {
     case usage
     case events
     case reload
+    case rescan
 
     /// No such path, or a path that does not know the method.
     enum Mistake: Error, Hashable, Sendable {
@@ -33,7 +34,7 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .plan, .status, .metrics, .usage, .events: false
-        case .add, .actOn, .act, .reload, .allow, .limit: true
+        case .add, .actOn, .act, .reload, .rescan, .allow, .limit: true
         }
     }
 
@@ -59,6 +60,7 @@ enum Route: Hashable, Sendable {
         case "usage": self = try only("GET", .usage)
         case "plan": self = try only("GET", .plan)
         case "reload": self = try only("POST", .reload)
+        case "rescan": self = try only("POST", .rescan)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("why/") && rest.count > 4: self = try only("GET", .why(String(rest.dropFirst(4))))
         case _ where rest.hasPrefix("uploads/"):
@@ -95,9 +97,8 @@ extension ListQuery {
                 .badRequest,
                 "no filter `\(strange)`; there are: " + known.joined(separator: ", ") + ", context.NAME")
         }
-        let lists = ["ongoing", "completed", "failed", "cancelled"]
-        if let list = query["list"], !lists.contains(list) {
-            throw Refusal(.badRequest, "no list `\(list)`; there are: " + lists.joined(separator: ", "))
+        if let list = query["list"], !Self.lists.contains(list) {
+            throw Refusal(.badRequest, "no list `\(list)`; there are: " + Self.lists.joined(separator: ", "))
         }
         list = query["list"]
         state = query["state"]

@@ -39,14 +39,14 @@ extension Agent: Operations {
     private func states(_ query: ListQuery) throws -> [UploadState] {
         var states = UploadState.allCases
         if let list = query.list {
-            guard ["ongoing", "completed", "failed", "cancelled"].contains(list) else {
-                throw Refusal(.badRequest, "no list is called `\(list)`: ongoing, completed, failed, cancelled")
+            guard ListQuery.lists.contains(list) else {
+                throw Refusal(.badRequest, "no list is called `\(list)`: \(ListQuery.lists.joined(separator: ", "))")
             }
             states = states.filter { $0.list == list }
         }
         if let state = query.state {
             guard let wanted = Self.shownStates[state] ?? UploadState(rawValue: state).map({ [$0] }) else {
-                let known = Set(Self.shownStates.keys).union(UploadState.allCases.map(\.rawValue)).sorted()
+                let known = ListQuery.states
                 throw Refusal(
                     .badRequest,
                     "no state is called `\(state)`: "

@@ -3,6 +3,14 @@ internal import Store
 
 // `list --state`: words of a view that say more than the stored state does.
 
+extension ListQuery {
+    /// What `list` may say.
+    package static let lists: [String] = ["ongoing", "completed", "failed", "cancelled"]
+    /// What `state` may say.
+    package static let states: [String] =
+        Set(Agent.shownStates.keys).union(UploadState.allCases.map(\.rawValue)).sorted()
+}
+
 extension Agent {
     /// The stored states behind each word.
     static let shownStates: [String: [UploadState]] = [

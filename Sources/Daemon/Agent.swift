@@ -19,6 +19,8 @@ package final class Agent: Sendable {
     let house: House
     let dispatcher: Dispatcher
     let watcher: Watcher
+    /// Rung when the watcher says something new of a folder.
+    let watchNews = Bells()
     let intake: Intake
     let fileSystems: FileSystems
     let startedAt: WallTime
@@ -174,6 +176,7 @@ package final class Agent: Sendable {
         let (store, bell) = (house.store, house.rest.bell)
         var onRest: (@Sendable () -> Void)?
         if tellsRest { onRest = { bell.ring() } }
+        defer { watchNews.end() }
         try await watcher.run(
             onSettled: { [intake, gathering] in
                 let alone = await gathering.sift($0)
@@ -184,7 +187,11 @@ package final class Agent: Sendable {
             onScanned: { folders in
                 let first = self.firstWatch.withLock { first in folders.filter { first.contains($0) } }
                 if !first.isEmpty { try await store.noteWatched(first) }
-            }, onRest: onRest, onNews: { [bell = house.cardBell] in bell.ring() })
+            }, onRest: onRest,
+            onNews: { [bell = house.cardBell, watchNews] in
+                bell.ring()
+                watchNews.ring()
+            })
     }
 
     /// A damaged page may be met by any loop, as one failed step among others: then all of them end.

@@ -29,7 +29,7 @@ extension Dispatcher {
             for ask in asks { await ask.value }
             patience.ring()
         }
-        await patience.wait(atMost: .milliseconds(500))
+        await patience.wait(atMost: busyPatience)
         all.cancel()
     }
 

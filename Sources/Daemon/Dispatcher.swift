@@ -37,6 +37,8 @@ actor Dispatcher {
     var listenedTo: Set<FilePath> = []
     /// Sources that are being asked.
     var busyAsks: [BusySource: Task<Void, Never>] = [:]
+    /// How long new settings wait for the first look at the files that `busy` names.
+    var busyPatience: Duration = .milliseconds(500)
     /// What is wrong with the clock, and was said.
     var clockTrouble: Hold?
     /// Destinations to which no byte may go, and where something is to be removed.

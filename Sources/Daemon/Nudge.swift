@@ -56,6 +56,30 @@ final class Nudge: Sendable {
     }
 }
 
+/// Wakes whoever waits for the same news at the moment.
+final class Bells: Sendable {
+    private let bells = Mutex<[ObjectIdentifier: Nudge]>([:])
+    private let hasEnded = Atomic(false)
+
+    /// No news come any more.
+    var isOver: Bool { hasEnded.load(ordering: .acquiring) }
+
+    func end() {
+        hasEnded.store(true, ordering: .releasing)
+        ring()
+    }
+
+    func ring() { for bell in bells.withLock({ Array($0.values) }) { bell.ring() } }
+
+    /// Rung from now on, until the body ends.
+    func lend<R: Sendable>(_ body: (Nudge) async throws -> R) async rethrows -> R {
+        let bell = Nudge()
+        bells.withLock { $0[ObjectIdentifier(bell)] = bell }
+        defer { _ = bells.withLock { $0.removeValue(forKey: ObjectIdentifier(bell)) } }
+        return try await body(bell)
+    }
+}
+
 /// Tells when the loops of a daemon may have come to rest.
 ///
 /// Every piece of work begins with a ring: a loop's own deadline rings its bell as well. So when all bells are waited

@@ -57,6 +57,18 @@ extension LimitRequest {
     }
 }
 
+extension RescanRequest {
+    private enum Key: String, CodingKey, CaseIterable { case folder, wait }
+
+    package init(from decoder: any Decoder) throws {
+        try refuseOtherKeys(than: Key.self, in: decoder)
+        let values = try decoder.container(keyedBy: Key.self)
+        self.init(
+            folder: try values.decodeIfPresent(String.self, forKey: .folder),
+            wait: try values.decodeIfPresent(Bool.self, forKey: .wait) ?? false)
+    }
+}
+
 private struct AnyKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }

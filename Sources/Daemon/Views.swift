@@ -301,6 +301,8 @@ package protocol Operations: Sendable {
     func status() async throws -> StatusView
     /// Everything in numbers.
     func metrics() async throws -> MetricsView
+    /// Looks through folders now; waits for the end of that where the request says so.
+    func rescan(_ request: RescanRequest) async throws -> RescanReply
     /// Puts the configuration as its files stand now in force, or says what is wrong with it and changes nothing.
     func reload() async throws -> ReloadView
     /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled.

@@ -8,12 +8,13 @@ package import Linux
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .runDaemon, .check, .doctor, .rebuild, .receive, .status, .list, .show, .why, .plan, .usage, .metrics, .events,
+        .runDaemon, .check, .config, .doctor, .rebuild, .receive, .status, .list, .show, .why, .plan, .usage, .metrics,
+        .events,
         .add,
         .pause,
         .resume,
-        .cancel, .retry, .allow, .limit, .reload,
-        .version, .help,
+        .cancel, .retry, .allow, .limit, .reload, .rescan,
+        .completions, .version, .help,
     ]
 
     /// The process: reads its words, runs their verb, and exits.

@@ -8,6 +8,8 @@ package struct Verb: Sendable {
     package let summary: String
     /// What stands behind the options in the usage line: `ID...`, `[PATH...]`; empty for none.
     package let operands: String
+    /// What they are, for a shell that completes them.
+    package let operandHint: Hint
     /// How many operands there may be.
     package let operandCount: ClosedRange<Int>
     /// What the summary leaves open: paragraphs.
@@ -18,13 +20,15 @@ package struct Verb: Sendable {
     let run: @Sendable (Invocation) async throws -> ExitCode
 
     init(
-        _ name: String, _ summary: String, operands: String = "", count: ClosedRange<Int> = 0...0,
-        details: [String] = [], options: [Option] = [], examples: [(command: String, does: String)],
+        _ name: String, _ summary: String, operands: String = "", takes hint: Hint = .nothing,
+        count: ClosedRange<Int> = 0...0, details: [String] = [], options: [Option] = [],
+        examples: [(command: String, does: String)],
         run: @escaping @Sendable (Invocation) async throws -> ExitCode
     ) {
         self.name = name
         self.summary = summary
         self.operands = operands
+        operandHint = hint
         self.operandCount = count
         self.details = details
         self.options = options + [.help]
@@ -39,6 +43,8 @@ package struct Option: Sendable, Hashable {
     package let name: String
     /// The placeholder of its value in help; `nil` for a flag.
     package let value: String?
+    /// What its value is, for a shell that completes it.
+    package let hint: Hint
     package let summary: String
     /// May be given more than once.
     package let repeats: Bool
@@ -46,24 +52,30 @@ package struct Option: Sendable, Hashable {
     init(flag name: String, _ summary: String) {
         self.name = name
         value = nil
+        hint = .nothing
         repeats = false
         self.summary = summary
     }
 
-    init(_ name: String, _ value: String, repeats: Bool = false, _ summary: String) {
+    init(_ name: String, _ value: String, takes hint: Hint = .nothing, repeats: Bool = false, _ summary: String) {
         self.name = name
         self.value = value
+        self.hint = hint
         self.summary = summary
         self.repeats = repeats
     }
 
     static let help = Option(flag: "help", "this text")
     static let config = Option(
-        "config", "FILE", "the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)")
-    static let socket = Option("socket", "PATH", "the daemon's socket (else the one that the configuration names)")
+        "config", "FILE", takes: .file, "the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)")
+    static let socket = Option(
+        "socket", "PATH", takes: .file, "the daemon's socket (else the one that the configuration names)")
     static let json = Option(flag: "json", "one JSON object (or one a line) for programs")
-    static let logLevel = Option("log-level", "LEVEL", "error, warning, notice, info (default) or debug")
-    static let logFormat = Option("log-format", "FORMAT", "text (default) or json")
+    static let logLevel = Option(
+        "log-level", "LEVEL", takes: .words(Log.Level.allCases.map(\.name)),
+        "error, warning, notice, info (default) or debug")
+    static let logFormat = Option(
+        "log-format", "FORMAT", takes: .words(["text", "json"]), "text (default) or json")
 
     /// What every verb understands that talks to the daemon.
     static let client: [Option] = [.json, .config, .socket]

@@ -135,6 +135,12 @@ final class Root {
     /// The first scan has not ended.
     var isFirst = true
     var nextLook: MonotonicTime
+    /// When the last look through all of it began.
+    var lookBegan: MonotonicTime?
+    /// The same of the last one that is over.
+    var lookedSince: MonotonicTime?
+    /// What had been come across for each of its folders when the last look began.
+    var before: [String: Lookout.Count] = [:]
     /// Who may claim files here, in the order of the rules.
     var claimants: [Claimant] = []
     /// Says whether what is meant is there at all.

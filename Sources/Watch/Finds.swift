@@ -57,6 +57,22 @@ struct Finds {
     var count: Int { files.count }
     var indices: Range<Int> { files.indices }
 
+    /// How many each rule takes, by its index.
+    var countsByRule: [Int: Int] {
+        var counts: [Int: Int] = [:]
+        // Files of one rule stand together.
+        var (rule, count) = (Int32(-1), 0)
+        for file in files {
+            if file.rule != rule {
+                if count > 0, rule >= 0 { counts[Int(rule), default: 0] += count }
+                (rule, count) = (file.rule, 0)
+            }
+            count += 1
+        }
+        if count > 0, rule >= 0 { counts[Int(rule), default: 0] += count }
+        return counts
+    }
+
     /// `nil` for one that no folder takes any more.
     subscript(index: Int) -> Found? {
         let file = files[index]

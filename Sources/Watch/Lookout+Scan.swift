@@ -293,6 +293,9 @@ extension Lookout {
         }
         guard found.count >= Self.question || !canScan else { return }
         asked = found
+        for (rule, count) in found.countsByRule where rules.indices.contains(rule) {
+            cameAcross[rules[rule].settings.name, default: Count()].files += count
+        }
         ask(found.identities)
         found = spare
         spare = Finds()
@@ -308,6 +311,7 @@ extension Lookout {
             guard !file.directory.isGone, !settling.contains(file.place),
                 isWorthWaiting(file.place, file.rule, file.directory.relative ?? file.identity.relative.parent)
             else { continue }
+            cameAcross[rules[file.rule].settings.name, default: Count()].new += 1
             settling.note(
                 file.place, file.evidence, group: file.rule, look: file.look,
                 quietFor: rules[file.rule].settings.quietFor, at: file.at)

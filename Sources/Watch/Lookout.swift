@@ -85,6 +85,14 @@ final class Lookout {
     private var told: [WatchState] = []
     /// How many files of each folder have settled so far.
     var settled: [String: Int] = [:]
+    struct Count {
+        var files = 0
+        var new = 0
+    }
+
+    /// What looks have come across so far, by folder, and what the last one that is over came across.
+    var cameAcross: [String: Count] = [:]
+    private var lastLook: [String: Count] = [:]
     /// How often mounts have changed.
     var mountNews = 0
 
@@ -190,7 +198,7 @@ final class Lookout {
             hasNews = true
             switch order {
             case .stop: isStopped = true
-            case .rescan: scanAll()
+            case .rescan(let folders): scanAll(folders)
             case .change(let rules, let skipping, let ours):
                 change(to: rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: ours)
             case .reconsider(let folder, let relative): reconsider(folder, relative)
@@ -207,6 +215,9 @@ final class Lookout {
             fileSystems.forget()
             hasNews = true
             root.nextLook = now.advanced(by: pace.reconcile)
+            // Not `now`, which may be from before somebody asked for it.
+            root.lookBegan = clocks.monotonic()
+            root.before = cameAcross
             root.hasFailed = false
             enqueue(root.top, root.isFirst ? .first : .reconcile)
         }
@@ -229,8 +240,26 @@ final class Lookout {
         return areScanned && settling.all.values.allSatisfy { $0.isGrowing || $0.isBusy || $0.hold == .container }
     }
 
-    /// Everything is to be looked at again.
-    func scanAll() { for root in roots { root.nextLook = now } }
+    /// Everything is to be looked at again, or what these folders name.
+    func scanAll(_ folders: Set<String>? = nil) {
+        for root in roots
+        where folders.map({ names in root.rules.contains { names.contains(rules[$0].settings.name) } }) ?? true {
+            root.nextLook = now
+        }
+    }
+
+    /// What the last looks came across is known, or settles.
+    private func noteLooked() {
+        guard found.isEmpty, asked == nil, skipped.isEmpty else { return }
+        for root in roots where root.visits == 0 && root.lookedSince != root.lookBegan {
+            root.lookedSince = root.lookBegan
+            for rule in root.rules {
+                let name = rules[rule].settings.name
+                let (now, before) = (cameAcross[name] ?? Count(), root.before[name] ?? Count())
+                lastLook[name] = Count(files: now.files - before.files, new: now.new - before.new)
+            }
+        }
+    }
 
     // MARK: - Telling
 
@@ -241,6 +270,7 @@ final class Lookout {
         if let lastPublished, now.since(lastPublished) < Self.publishEvery { return }
         hasNews = false
         lastPublished = now
+        noteLooked()
         let board = board()
         mailbox.publish(board)
         if board.states != told { onNews?() }
@@ -277,7 +307,8 @@ final class Lookout {
                     unwatched: missing[ObjectIdentifier(root)] ?? 0, polled: looked[ObjectIdentifier(root)] ?? 0,
                     troubles: troubles[ObjectIdentifier(root)]?.texts ?? [],
                     moreTroubles: troubles[ObjectIdentifier(root)]?.more ?? 0,
-                    settled: settled[rule.settings.name] ?? 0,
+                    settled: settled[rule.settings.name] ?? 0, lookedSince: root.lookedSince,
+                    found: lastLook[rule.settings.name]?.files ?? 0, fresh: lastLook[rule.settings.name]?.new ?? 0,
                     isQuiet: isQuiet(root) && counts[index] == 0, mounts: mountNews, device: root.top.device))
         }
         return Mailbox.Board(

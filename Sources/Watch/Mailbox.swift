@@ -7,7 +7,8 @@ internal import Synchronization
 final class Mailbox: Sendable {
     /// For the thread.
     enum Order: Sendable {
-        case rescan
+        /// Folders by their names; `nil` for all.
+        case rescan(Set<String>?)
         /// Other folders from now on; names of those whose first scan is to be reported as skipped; paths of those that
         /// this thread watches.
         case change([WatchRule], skipExisting: Set<String>, ours: Set<FilePath>)

@@ -27,12 +27,20 @@ package struct WatchState: Hashable, Sendable {
     package var moreTroubles = 0
     /// Files that have settled since the start.
     package var settled = 0
+    /// When the last look through all of it began that is over; `nil` before the first, and of one that cannot be looked at
+    /// the last try.
+    package var lookedSince: MonotonicTime?
+    /// Files that this look came across and that did not settle already, and the new ones among them.
+    package var found = 0
+    package var fresh = 0
     /// There and scanned, and nothing that was seen in it is still on its way to whoever takes the files.
     package var isQuiet = false
     /// How often something was mounted or unmounted, anywhere.
     package var mounts = 0
     /// Of the file system that this was seen on.
     package var device: UInt64 = 0
+    /// Its file system does not answer.
+    package var isStuck = false
 }
 
 /// A file that has not settled, for display.

@@ -186,8 +186,15 @@ package final class Watcher: Sendable {
 
     private func stop() { for member in crew.members { member.mailbox.post(.stop) } }
 
-    /// Scans every folder from the top.
-    package func rescan() { for member in crew.members { member.mailbox.post(.rescan) } }
+    /// Looks through every folder from the top, or through those of these names.
+    ///
+    /// - Returns: The time. A folder was looked through when its state was `lookedSince` then.
+    @discardableResult
+    package func rescan(_ folders: Set<String>? = nil) -> MonotonicTime {
+        let now = clocks.monotonic()
+        for member in crew.members { member.mailbox.post(.rescan(folders)) }
+        return now
+    }
 
     /// Watches other folders from now on. What did not change is left alone: its watches, and the files that settle in it.
     /// The others are scanned from the top, so that nothing is missed in between.
@@ -218,7 +225,10 @@ package final class Watcher: Sendable {
         for member in members {
             let stuck = member.mailbox.watchdog?.stuckFor
             for var state in member.mailbox.board.states where member.ours.contains(state.path) {
-                if let stuck { state.condition = .failed("its file system has not answered for \(words(stuck))") }
+                if let stuck {
+                    state.condition = .failed("its file system has not answered for \(words(stuck))")
+                    state.isStuck = true
+                }
                 states[state.folder] = state
             }
         }
@@ -226,7 +236,9 @@ package final class Watcher: Sendable {
             if let state = states[rule.name] { return state }
             let member = members.first { $0.ours.contains(rule.path) }
             guard let stuck = member?.mailbox.watchdog?.stuckFor else { return WatchState(rule, .scanning) }
-            return WatchState(rule, .failed("its file system has not answered for \(words(stuck))"))
+            var state = WatchState(rule, .failed("its file system has not answered for \(words(stuck))"))
+            state.isStuck = true
+            return state
         }
     }
 

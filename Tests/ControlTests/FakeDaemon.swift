@@ -112,6 +112,17 @@ final class FakeDaemon: Operations {
         return state.withLock { $0.reload }
     }
 
+    func rescan(_ request: RescanRequest) async throws -> RescanReply {
+        _ = try note("rescan \(request.folder ?? "")|\(request.wait)")
+        let counts: (Int?, Int?) = request.wait ? (120, 2) : (nil, nil)
+        return RescanReply(
+            done: request.wait,
+            folders: [
+                RescanView(
+                    name: "front", path: "/srv/front", state: "watching", files: counts.0, new: counts.1, settling: 1)
+            ])
+    }
+
     func status() async throws -> StatusView {
         _ = try note("status")
         return .sample

@@ -298,6 +298,7 @@ struct BusyDaemonTests {
         try folder.write("recording", [])
         let (here, nowhere) = (folder.path.appending("recording"), folder.path.appending("nothing"))
         let scene = try await AgentScene { _ in }
+        await scene.agent.dispatcher.waitForFiles(.seconds(60))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
@@ -330,4 +331,9 @@ struct BusyDaemonTests {
         #expect(await scene.agent.dispatcher.plannedWorld.busy[Self.command.source]?.isFree == true)
         try await scene.stop()
     }
+}
+
+extension Dispatcher {
+    /// A machine with much to do looks at a file when it comes to it.
+    fileprivate func waitForFiles(_ patience: Duration) { busyPatience = patience }
 }

@@ -43,6 +43,7 @@ struct VerbTests {
             (["usage", "--days", "2", "--by", "network"], ["usage 2|0|network||"]),
             (["usage", "--months", "1", "--days", "3", "--folder", "f", "--destination", "d"], ["usage 3|1||d|f"]),
             (["plan", "--rate", "2 MB/s"], ["plan |2000000"]),
+            (["rescan"], ["rescan |false"]), (["rescan", "--folder", "front", "--wait"], ["rescan front|true"]),
             (["pause"], ["pause ||||"]),
             (["pause", "--folder", "b", "--for", "2h"], ["pause ||b||7200"]),
             (["pause", "--destination", "d"], ["pause |||d|"]),
@@ -82,6 +83,17 @@ struct VerbTests {
                 #expect(screen.errors.hasSuffix("not so\n"))
                 #expect(screen.output.isEmpty)
             }
+        }
+    }
+
+    @Test("a rescan says what it came across, and without --wait only that it goes on")
+    func rescan() async throws {
+        try await withDaemon { _, socket in
+            let (waiting, asking) = (Screen(), Screen())
+            #expect(await sluice(["rescan", "--wait"], at: socket, waiting) == .ok)
+            #expect(waiting.output == "front (/srv/front): 120 files found, 2 of them new; 1 settling\n")
+            #expect(await sluice(["rescan"], at: socket, asking) == .ok)
+            #expect(asking.output == "front (/srv/front): is being looked through\n")
         }
     }
 

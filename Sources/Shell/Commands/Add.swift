@@ -5,14 +5,16 @@ internal import Glibc
 
 extension Verb {
     static let add: Verb = Verb(
-        "add", "upload files by hand", operands: "PATH...", count: 1...10_000,
+        "add", "upload files by hand", operands: "PATH...", takes: .file, count: 1...10_000,
         details: [
             "The file must lie below one of the configured folders, whatever its name. It is uploaded as that folder says, "
                 + "and its source treated so too. A file that was uploaded before is refused (status 65) unless --again "
                 + "is given."
         ],
         options: [
-            Option("to", "NAME", repeats: true, "a destination; without it, those of the folder that the file is in"),
+            Option(
+                "to", "NAME", takes: .destinations, repeats: true,
+                "a destination; without it, those of the folder that the file is in"),
             Option("key", "KEY", "a name of yours for it; only one ongoing upload may have it"),
             Option("context", "NAME=VALUE", repeats: true, "kept with the upload and shown with it"),
             Option(flag: "again", "even if it was uploaded before"),

@@ -7,14 +7,15 @@ internal import Daemon
 
 extension Verb {
     static let allow: Verb = Verb(
-        "allow", "let uploads off the policy for a while", operands: "[ID|KEY|PATH...]", count: 0...1000,
+        "allow", "let uploads off the policy for a while", operands: "[ID|KEY|PATH...]", takes: .uploads("ongoing"),
+        count: 0...1000,
         details: [
             "What is allowed goes at once where nothing else is in the way, and counts in every quota all the same. A network "
                 + "with `allowed: false` stays forbidden. `why` and `status` say who allowed what until when.",
             "Give uploads or a folder, one or more of --metered, --quota and --window, and --for.",
         ],
         options: [
-            Option("folder", "NAME", "all that comes from this folder"),
+            Option("folder", "NAME", takes: .folders, "all that comes from this folder"),
             Option(flag: "metered", "over metered networks"), Option(flag: "quota", "beyond its quotas"),
             Option(flag: "window", "outside its windows"), Option("for", "TIME", "for 30m, 2h, 1d …"),
             Option(flag: "end", "take back what was allowed"),
@@ -41,7 +42,7 @@ extension Verb {
     }
 
     static let limit: Verb = Verb(
-        "limit", "limit all transfers together for a while", operands: "RATE|off", count: 1...1,
+        "limit", "limit all transfers together for a while", operands: "RATE|off", takes: .words(["off"]), count: 1...1,
         details: [
             "Counts beside the `bandwidth` of the configuration: the strictest wins. 0 sends nothing; `off` takes the limit back."
         ],

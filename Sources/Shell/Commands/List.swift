@@ -10,11 +10,13 @@ extension Verb {
                 + "characters on."
         ],
         options: [
-            Option("list", "LIST", "only ongoing, completed, failed or cancelled ones"),
+            Option("list", "LIST", takes: .words(ListQuery.lists), "only ongoing, completed, failed or cancelled ones"),
             Option(
-                "state", "STATE", "only this state: settling, staging, queued, waiting, opening, uploading, finishing …"
+                "state", "STATE", takes: .words(ListQuery.states),
+                "only this state: settling, staging, queued, waiting, opening, uploading, finishing …"
             ),
-            Option("destination", "NAME", "only uploads to it"), Option("folder", "NAME", "only files of it"),
+            Option("destination", "NAME", takes: .destinations, "only uploads to it"),
+            Option("folder", "NAME", takes: .folders, "only files of it"),
             Option("text", "TEXT", "only paths that contain it"),
             Option("context", "NAME=VALUE", repeats: true, "only with this word of their context"),
             Option("since", "TIME", "only added since: 18:00, 2026-11-20, 2026-11-20T18:00 or 2d"),

@@ -19,7 +19,9 @@ extension Verb {
         options: [
             Option(flag: "dry-run", "show what it would do, and change nothing"),
             Option(flag: "yes", "do not ask before it begins"),
-            Option("unknown", "WORD", "hold (default), send or assume-sent what nobody can tell of"),
+            Option(
+                "unknown", "WORD", takes: .words(RebuildOptions.Undecided.allCases.map(\.rawValue)),
+                "hold (default), send or assume-sent what nobody can tell of"),
             Option(flag: "offline", "ask no destination"),
             Option(flag: "force", "also when the database is well, or a folder is away"), .json, .config,
         ],

@@ -13,9 +13,11 @@ extension Verb {
             "It speaks plain HTTP: beyond this machine, put a TLS proxy before it, and use --token-file.",
         ],
         options: [
-            Option("into", "DIR", "where files appear (needed); made when it is missing"),
+            Option("into", "DIR", takes: .directory, "where files appear (needed); made when it is missing"),
             Option("listen", "ADDR", "HOST:PORT or :PORT (127.0.0.1:1080); port 0 lets the system choose"),
-            Option("token-file", "FILE", "let in only those who bring the token in it (Authorization: Bearer)"),
+            Option(
+                "token-file", "FILE", takes: .file,
+                "let in only those who bring the token in it (Authorization: Bearer)"),
             Option("max-size", "SIZE", "refuse larger files: 20 GB, 500 MiB"),
             .config, .logLevel, .logFormat,
         ],

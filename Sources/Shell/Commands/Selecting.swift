@@ -6,12 +6,13 @@ internal import Daemon
 
 extension Verb {
     private static let scope: [Option] = [
-        Option(flag: "all", "all of them"), Option("folder", "NAME", "those of this folder"),
-        Option("destination", "NAME", "those to this destination"),
+        Option(flag: "all", "all of them"), Option("folder", "NAME", takes: .folders, "those of this folder"),
+        Option("destination", "NAME", takes: .destinations, "those to this destination"),
     ]
 
     static let pause: Verb = Verb(
-        "pause", "hold uploads until you resume them", operands: "[ID|KEY|PATH...]", count: 0...1000,
+        "pause", "hold uploads until you resume them", operands: "[ID|KEY|PATH...]", takes: .uploads("ongoing"),
+        count: 0...1000,
         details: [
             "Without an id, a folder or a destination: everything, also what comes later. A running upload stops within a "
                 + "second and goes on from there. The hold survives a restart, and nothing but `resume`, or the end of "
@@ -38,7 +39,8 @@ extension Verb {
     }
 
     static let resume: Verb = Verb(
-        "resume", "take a hold of yours away", operands: "[ID|KEY|PATH...]", count: 0...1000,
+        "resume", "take a hold of yours away", operands: "[ID|KEY|PATH...]", takes: .uploads("ongoing"),
+        count: 0...1000,
         details: [
             "Give what you gave to `pause`; without anything, the pause of everything ends. Other reasons to wait stay, and "
                 + "are shown."
@@ -51,6 +53,7 @@ extension Verb {
 
     static let cancel: Verb = Verb(
         "cancel", "give uploads up, and remove what the destination has of them", operands: "[ID|KEY|PATH...]",
+        takes: .uploads("ongoing"),
         count: 0...1000,
         details: [
             "The source stays where it is and is not picked up again until it changes. A completed upload cannot be "
@@ -72,7 +75,7 @@ extension Verb {
     static let retry: Verb = Verb(
         "retry",
         "try uploads again that failed or were cancelled; of a folder, a destination or all: those that failed",
-        operands: "[ID|KEY|PATH...]", count: 0...1000,
+        operands: "[ID|KEY|PATH...]", takes: .uploads("failed"), count: 0...1000,
         details: [
             "They go on from what the destination still has. An upload that only waits is not retried but resumed."
         ],

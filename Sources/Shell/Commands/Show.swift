@@ -4,7 +4,7 @@ internal import Daemon
 
 extension Verb {
     static let show: Verb = Verb(
-        "show", "show everything about one upload", operands: "ID|KEY|PATH", count: 1...1,
+        "show", "show everything about one upload", operands: "ID|KEY|PATH", takes: .uploads(), count: 1...1,
         details: ["Holds with their reasons, attempts, errors, digest, remote name, and what becomes of the source."],
         options: Option.client,
         examples: [

@@ -11,9 +11,11 @@ extension Verb {
         ],
         options: [
             Option("days", "N", "the last N days (7)"), Option("months", "N", "the last N months (3)"),
-            Option("by", "WHAT", "told apart by destination, folder or network"),
-            Option("destination", "NAME", "only what went there"),
-            Option("folder", "NAME", "only what came from there"),
+            Option(
+                "by", "WHAT", takes: .words(UsageGrouping.allCases.map(\.rawValue)),
+                "told apart by destination, folder or network"),
+            Option("destination", "NAME", takes: .destinations, "only what went there"),
+            Option("folder", "NAME", takes: .folders, "only what came from there"),
         ] + Option.client,
         examples: [
             ("sluice usage", "The last days and months, and the quotas."),

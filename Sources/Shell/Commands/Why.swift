@@ -4,7 +4,8 @@ internal import Daemon
 
 extension Verb {
     static let why: Verb = Verb(
-        "why", "say why an upload waits, or why a file is none", operands: "ID|KEY|PATH", count: 1...1,
+        "why", "say why an upload waits, or why a file is none", operands: "ID|KEY|PATH", takes: .uploads(),
+        count: 1...1,
         details: [
             "What is in the way, since when and until when. A file that is not queued is explained too: which rule leaves it "
                 + "alone, what it still waits for, or where it was uploaded."

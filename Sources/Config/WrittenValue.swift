@@ -1,0 +1,82 @@
+internal import Core
+
+/// A value as a configuration has it.
+package indirect enum WrittenValue: Hashable, Sendable {
+    package struct Field: Hashable, Sendable {
+        package let key: String
+        package let value: WrittenValue
+    }
+
+    /// In quotes wherever YAML could read it as something else.
+    case text(String)
+    /// A word, an amount or a time, which needs none.
+    case plain(String)
+    case number(Int64)
+    case flag(Bool)
+    case list([WrittenValue])
+    case mapping([Field])
+
+    static func texts(_ texts: [String]) -> WrittenValue { .list(texts.map { .text($0) }) }
+    static func path(_ path: FilePath) -> WrittenValue { .text(path.text ?? path.display) }
+    static func time(_ duration: Duration) -> WrittenValue { .plain(written(duration)) }
+    static func bytes(_ bytes: Int64) -> WrittenValue { .plain(writtenBytes(bytes)) }
+    static func rate(_ rate: Int64?) -> WrittenValue {
+        .plain(rate.map { $0 == 0 ? "0" : writtenBytes($0) + "/s" } ?? "unlimited")
+    }
+
+    /// Without those that have no value.
+    static func fields(_ fields: [(key: String, value: WrittenValue?)]) -> WrittenValue {
+        .mapping(fields.compactMap { field in field.value.map { Field(key: field.key, value: $0) } })
+    }
+
+    /// On one line (YAML 1.1, chapter 7).
+    package var yaml: String {
+        switch self {
+        case .text(let text): scalar(text)
+        case .plain(let word): word
+        case .number(let number): "\(number)"
+        case .flag(let flag): "\(flag)"
+        case .list(let items): "[\(items.map(\.yaml).joined(separator: ", "))]"
+        case .mapping(let fields):
+            "{\(fields.map { "\(scalar($0.key)): \($0.value.yaml)" }.joined(separator: ", "))}"
+        }
+    }
+}
+
+/// A text as YAML has it: as it stands where nobody can misread that, else in double quotes.
+func scalar(_ text: String) -> String {
+    let isPlain = text.utf8.enumerated().allSatisfy { index, byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "/"): true
+        default: index > 0 && (isNameByte(byte) || byte == UInt8(ascii: "@") || byte == UInt8(ascii: "+"))
+        }
+    }
+    if isPlain, !text.isEmpty, trap(text) == nil, text.lowercased() != "null" { return text }
+    var out = "\""
+    for scalar in text.unicodeScalars {
+        if scalar == "\"" || scalar == "\\" {
+            out += "\\\(scalar)"
+        } else if isShown(scalar) {
+            out.unicodeScalars.append(scalar)
+        } else {
+            let digits = String(scalar.value, radix: 16)
+            out += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
+        }
+    }
+    return out + "\""
+}
+
+/// Neither does it act on a terminal nor is it refused by libyaml's reader (YAML 1.1, section 5.1).
+private func isShown(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .unassigned, .privateUse, .surrogate: false
+    default: printable(String(scalar)) == String(scalar)
+    }
+}
+
+/// With the largest unit of which it is a whole number: `20 GB`, `8 MiB`, `1500 MB`.
+func writtenBytes(_ bytes: Int64) -> String {
+    if bytes == 0 { return "0" }
+    let unit = byteUnits.filter { bytes % $0.bytes == 0 }.max { $0.bytes < $1.bytes }
+    return unit.map { "\(bytes / $0.bytes) \($0.name)" } ?? "\(bytes) B"
+}

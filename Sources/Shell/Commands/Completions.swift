@@ -1,0 +1,85 @@
+internal import Config
+internal import Control
+internal import Core
+internal import Daemon
+internal import Linux
+
+extension Verb {
+    private static let questions = ["uploads", "folders", "destinations"]
+
+    static let completions: Verb = Verb(
+        "completions", "print what a shell needs to complete the words of sluice", operands: "bash|zsh|fish",
+        takes: .words(CompletionScript.allCases.map(\.rawValue)), count: 1...2,
+        details: [
+            "The script is made from the same tables as this help. It asks the daemon for ids and names, and the "
+                + "configuration for names when no daemon answers; when neither does, it has none.",
+            "What the script asks is `completions uploads [LIST]`, `folders` and `destinations`: one word a line, and nothing "
+                + "else whatever happens.",
+        ],
+        options: [.config, .socket, .json],
+        examples: [
+            ("sluice completions bash > /usr/share/bash-completion/completions/sluice", "For everybody who uses bash."),
+            ("sluice completions zsh > /usr/share/zsh/vendor-completions/_sluice", "The same for zsh."),
+            ("sluice completions fish > ~/.config/fish/completions/sluice.fish", "For yourself, in fish."),
+        ]
+    ) { call in
+        let words = call.arguments.operands.map(\.lossyText)
+        if let script = CompletionScript(rawValue: words[0]), words.count == 1 {
+            let text = script.text(Shell.verbs)
+            if call.json { try call.printJSON(["script": text]) } else { try call.console.raw(text) }
+            return .ok
+        }
+        guard questions.contains(words[0]), words.count == 1 || words[0] == "uploads" else {
+            let known = CompletionScript.allCases.map(\.rawValue)
+            let near = closest(to: words[0], among: known)
+            throw Arguments.usage(
+                "there are \(known.joined(separator: ", ")), not `\(printable(words.joined(separator: " ")))`"
+                    + (near.map { "; did you mean `\($0)`?" } ?? ""), .completions)
+        }
+        let found = await candidates(words, call, within: patience)
+        if call.json { try call.printJSON(["words": found]) } else { for line in found { try call.console.line(line) } }
+        return .ok
+    }
+}
+
+/// Somebody waits for a key to do something: what is not there by then does not come.
+private let patience = Duration.milliseconds(700)
+
+/// A word a line, and for ids a tab and what it is. Nothing where anything is in the way: nobody asked for an error.
+func candidates(_ question: [String], _ call: Invocation, within limit: Duration) async -> [String] {
+    await withTaskGroup(of: [String]?.self) { group in
+        group.addTask {
+            // Whatever it is, the person who pressed a key did not ask for it.
+            if let asked = try? await askDaemon(question, call) { return asked }
+            return (try? await readNames(question[0], call)) ?? []
+        }
+        group.addTask {
+            try? await Alarms.shared.sleep(for: limit)
+            return nil
+        }
+        let first = await group.next() ?? nil
+        group.cancelAll()
+        return first ?? []
+    }
+}
+
+private func askDaemon(_ question: [String], _ call: Invocation) async throws -> [String] {
+    try await call.withClient { client in
+        switch question[0] {
+        case "folders": return try await client.status().folders.map(\.name)
+        case "destinations": return try await client.status().destinations.map(\.name)
+        default:
+            var query = ListQuery()
+            query.list = question.dropFirst().first
+            return try await client.list(query).uploads.map {
+                "\($0.id)\t\(printable($0.name)) -> \(printable($0.destination))"
+            }
+        }
+    }
+}
+
+private func readNames(_ what: String, _ call: Invocation) async throws -> [String] {
+    guard what != "uploads" else { return [] }
+    let settings = try await ConfigurationFile(call.arguments, call.console).load(disk: .unchecked).settings
+    return what == "folders" ? settings.folders.map(\.watch.name) : settings.destinations.map(\.name)
+}

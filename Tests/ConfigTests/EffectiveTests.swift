@@ -1,0 +1,168 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Config
+
+/// The top of the repository, from where this file was compiled.
+private let top = FilePath(#filePath).parent.parent.parent
+
+@Suite("The effective configuration")
+struct EffectiveTests {
+    private static let names = [
+        "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
+        "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml",
+    ]
+
+    /// Without what a place or a hidden text makes different.
+    private static func comparable(_ settings: Settings) -> Settings {
+        var settings = settings
+        for index in settings.destinations.indices {
+            settings.destinations[index].place = ""
+            for (key, value) in settings.destinations[index].values {
+                guard case .map(let map) = value else { continue }
+                settings.destinations[index].values[key] = .map(
+                    map.mapValues { if case .literal = $0 { .literal("hidden") } else { $0 } })
+            }
+        }
+        return settings
+    }
+
+    @Test("of each example is a configuration again, of the same meaning, without a warning", arguments: names)
+    func examples(_ name: String) throws {
+        let loaded = try Settings.load(
+            top.appending("config").appending(FilePath(name)), types: types, disk: .unchecked)
+        let text = EffectiveConfiguration(loaded).yaml
+        let again = try read(text)
+        #expect(Self.comparable(again.settings) == Self.comparable(loaded.settings))
+        #expect(again.warnings.map(\.text) == loaded.warnings.map(\.text))
+        // Written out once more nothing is left to a default but what has no value to write.
+        let twice = EffectiveConfiguration(again)
+        #expect(twice.rows.allSatisfy { $0.from != "default" && $0.from != "as policy.retry" })
+    }
+
+    @Test("has what listens and what is written into files, and no token")
+    func outside() throws {
+        let loaded = try read(
+            """
+            version: 1
+            folders: []
+            destinations: {}
+            control: {listen: ":8484", token: {env: TOKEN}, hosts: [nas.lan], certificate: /c.pem, key: /k.pem}
+            metrics: {textfile: /m/sluice.prom, every: 20s}
+            """)
+        let text = EffectiveConfiguration(loaded).yaml
+        let again = try read(text)
+        #expect(again.settings.control == loaded.settings.control)
+        #expect(again.settings.control.remote?.hosts == ["nas.lan"])
+        #expect(again.settings.metrics == loaded.settings.metrics)
+    }
+
+    @Test("says of each setting where it is from: file and line, the environment, another setting, or nowhere")
+    func places() throws {
+        let main = """
+            version: 1
+            folders:
+              - name: door
+                path: /srv/door
+                upload_to: [nas]
+                settle:
+                  quiet_for: 90s
+                retry: {first: 2s}
+            policy:
+              retry:
+                max: 5m
+              concurrency: {total: 1}
+            """
+        let more = """
+            destinations:
+              nas: {type: tus, url: "https://nas.example/files", token: {env: NAS}, bandwidth: 1500 kB/s}
+            folders:
+              - {name: garden, path: "/srv/Größe #1", upload_to: [nas], include: ["*.mp4", a.mkv]}
+            """
+        let loaded = try read(main, more, environment: ["STATE_DIRECTORY": "/s/a:/s/b"])
+        let effective = EffectiveConfiguration(loaded)
+        func row(_ path: String) throws -> String {
+            let row = try #require(effective.rows.first { $0.path == path }, "no \(path)")
+            return "\(try #require(row.value).yaml) # \(row.from ?? "")"
+        }
+        #expect(try row("state") == "/s/a # $STATE_DIRECTORY")
+        #expect(try row("staging.path") == "/s/a/staging # $STATE_DIRECTORY")
+        #expect(try row("staging.keep_free") == "1 GB # default")
+        #expect(try row("control.socket") == "/run/sluice/control.sock # default")
+        #expect(try row("folders.door.settle.quiet_for") == "1m30s # a.yaml:7")
+        #expect(try row("folders.door.settle.writers") == "lease # default")
+        #expect(try row("folders.door.retry.first") == "2s # a.yaml:8")
+        #expect(try row("folders.door.retry.max") == "5m # as policy.retry")
+        #expect(try row("policy.retry.max") == "5m # a.yaml:11")
+        #expect(try row("policy.concurrency.per_destination") == "1 # default")
+        #expect(try row("destinations.nas.token") == "{env: NAS} # config.d/1.yaml:2")
+        #expect(try row("destinations.nas.bandwidth") == "[{limit: 1500 kB/s}] # config.d/1.yaml:2")
+        #expect(try row("folders.garden.path") == "\"/srv/Größe #1\" # config.d/1.yaml:4")
+        #expect(try row("folders.garden.include") == "[\"*.mp4\", a.mkv] # config.d/1.yaml:4")
+        let lines = effective.yaml.split(separator: "\n")
+        #expect(lines.contains("  - name: door                                  # a.yaml:3"))
+        #expect(lines.contains("    settle:"))
+        #expect(lines.contains("      quiet_for: 1m30s                          # a.yaml:7"))
+    }
+
+    @Test("leaves no key of a folder, a destination or the policy out: what has no value is named")
+    func complete() throws {
+        let text = EffectiveConfiguration(try read(minimal)).yaml
+        let named = text.split(separator: "\n").flatMap { line -> [String] in
+            let words = line.drop { $0 == " " || $0 == "-" }
+            if words.hasPrefix("# not set: ") { return words.dropFirst(11).split(separator: ", ").map(String.init) }
+            return [String(words.prefix { $0 != ":" })]
+        }
+        let type = try #require(types.first { $0.name == "tus" })
+        for section in [
+            Section.root, .staging, .folder, .settle, .afterUpload, .destination, .policy, .retry, .control,
+        ] {
+            for key in section.keys { #expect(named.contains(key), "\(section.path).\(key)") }
+        }
+        for key in type.keys { #expect(named.contains(key.name)) }
+    }
+
+    @Test("shows where a secret is kept, and no secret")
+    func secrets() throws {
+        let canary = "Zq7canary"
+        let loaded = try read(
+            """
+            version: 1
+            folders: [{name: door, path: /srv/camera, upload_to: [nas, b]}]
+            destinations:
+              nas:
+                type: tus
+                url: "https://nas.example/files?token=\(canary)"
+                token: {literal: "\(canary)"}
+                headers: {X-Site: "\(canary)", X-Other: {file: /etc/sluice/other}}
+              b:
+                type: tus
+                url: https://b.example/
+                token: {command: [/usr/bin/fetch, --password=\(canary), -t, nas, --token, \(canary)]}
+            policy: {busy: {command: [/usr/bin/ask, "token=\(canary)"]}}
+            """)
+        let effective = EffectiveConfiguration(loaded)
+        #expect(!effective.yaml.contains(canary))
+        #expect(!effective.rows.contains { "\($0)".contains(canary) })
+        #expect(effective.yaml.contains("token: {literal: hidden}"))
+        #expect(
+            effective.yaml.contains("command: [/usr/bin/fetch, \"--password=***\", \"-t\", nas, \"--token\", \"***\"]"))
+        #expect(effective.yaml.contains("X-Other: {file: /etc/sluice/other}"))
+        #expect(effective.yaml.contains("# a.yaml:7; the secret itself is not shown\n"))
+        #expect(try read(effective.yaml).settings.folders == loaded.settings.folders)
+    }
+
+    @Test(
+        "a text that YAML could take for something else, or that acts on a terminal, is in quotes",
+        arguments: [
+            ("a b", "\"a b\""), ("no", "\"no\""), ("null", "\"null\""), ("010", "\"010\""), ("a.b-c_d", "a.b-c_d"),
+            ("/srv/a", "/srv/a"), ("{x}", "\"{x}\""), ("a\u{1B}", "\"a\\U0000001b\""), ("é", "\"é\""), ("", "\"\""),
+            ("a: b", "\"a: b\""), ("\u{202E}", "\"\\U0000202e\""), ("*a", "\"*a\""), ("-", "\"-\""),
+            ("a\"\\", "\"a\\\"\\\\\""),
+        ])
+    func texts(_ text: String, _ written: String) throws {
+        #expect(scalar(text) == written)
+    }
+}

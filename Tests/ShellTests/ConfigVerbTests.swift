@@ -1,0 +1,64 @@
+import Core
+import Foundation
+import Linux
+import TestKit
+import Testing
+
+@testable import Shell
+
+/// The top of the repository, from where this file was compiled.
+private let top = FilePath(#filePath).parent.parent.parent
+
+/// What `config` prints, with the types of destination that the program has.
+@Suite("sluice config")
+struct ConfigVerbTests {
+    private let folder = TemporaryFolder()
+
+    private func output(_ words: [FilePath]) async -> String {
+        let screen = Screen()
+        let status = await Shell.run(["config"] + words, console: screen.console(), signals: nil)
+        #expect(status == .ok, "\(screen.errors)")
+        return screen.output
+    }
+
+    /// Keys and values of `--json`, in order.
+    private func values(_ json: String) throws -> [[String]] {
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
+        let settings = try #require(object["settings"] as? [[String: Any]])
+        return try settings.map { setting in
+            let value = try JSONSerialization.data(
+                withJSONObject: [setting["value"] ?? ""], options: [.sortedKeys, .withoutEscapingSlashes])
+            return ["\(setting["key"] ?? "")", String(decoding: value, as: UTF8.self)]
+        }
+    }
+
+    @Test("of each example is read again, and says the same once more")
+    func examples() async throws {
+        let names = try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }
+        #expect(names.count > 5)
+        for name in names {
+            let file = top.appending("config").appending(name)
+            let written = try folder.write(name, Array(await output(["--config", file]).utf8))
+            let first = try values(await output(["--config", file, "--json"]))
+            #expect(first == (try values(await output(["--config", written, "--json"]))))
+            #expect(first.contains { $0[0] == "version" && $0[1] == "[1]" })
+            // In the words of `check`, which looks at the disk as well: whatever it finds, it is no mistake of the text.
+            let screen = Screen()
+            _ = await Shell.run(["check", "--config", written], console: screen.console(), signals: nil)
+            #expect(
+                !screen.errors.contains("no setting is called") && !screen.errors.contains(" takes "),
+                "\(screen.errors)")
+        }
+    }
+
+    @Test("needs no daemon and nothing that the file names; a mistake has status 78 and its place")
+    func mistakes() async throws {
+        let good = try folder.write("good.yaml", Array("version: 1\nstate: /nowhere/at/all\n".utf8))
+        #expect(await output(["--config", good]).contains("state: /nowhere/at/all"))
+        let bad = try folder.write("bad.yaml", Array("version: 1\nstat: /x\n".utf8))
+        let screen = Screen()
+        #expect(await Shell.run(["config", "--config", bad], console: screen.console(), signals: nil) == .config)
+        #expect(screen.errors.hasPrefix("\(bad.display):2:1: "))
+        #expect(screen.output.isEmpty)
+    }
+}

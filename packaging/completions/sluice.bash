@@ -1,0 +1,165 @@
+# bash completion for sluice, made by `sluice completions bash` from the program's own tables.
+
+# Those of the words that begin with what is typed.
+_sluice_words() {
+    local word
+    for word; do
+        if [[ $word == "$cur"* ]]; then COMPREPLY+=("$word"); fi
+    done
+}
+
+# What the daemon or the configuration knows; nothing where neither answers at once.
+_sluice_ask() {
+    local line
+    while IFS= read -r line; do
+        _sluice_words "${line%%$'\t'*}"
+    done < <("${COMP_WORDS[0]}" completions "$@" "${asking[@]}" 2>/dev/null </dev/null)
+}
+
+# Whether a value stands behind the option.
+_sluice_takes() {
+    case "$1 $2" in
+        " --config" | " --socket") return 0 ;;
+        "run --config" | "run --log-level" | "run --log-format" | "run --wait") return 0 ;;
+        "check --config") return 0 ;;
+        "config --config") return 0 ;;
+        "doctor --config") return 0 ;;
+        "rebuild --unknown" | "rebuild --config") return 0 ;;
+        "receive --into" | "receive --listen" | "receive --token-file" | "receive --max-size" | "receive --config" | "receive --log-level" | "receive --log-format") return 0 ;;
+        "status --config" | "status --socket") return 0 ;;
+        "list --list" | "list --state" | "list --destination" | "list --folder" | "list --text" | "list --context" | "list --since" | "list --until" | "list --limit" | "list --config" | "list --socket") return 0 ;;
+        "show --config" | "show --socket") return 0 ;;
+        "why --config" | "why --socket") return 0 ;;
+        "plan --until" | "plan --rate" | "plan --config" | "plan --socket") return 0 ;;
+        "usage --days" | "usage --months" | "usage --by" | "usage --destination" | "usage --folder" | "usage --config" | "usage --socket") return 0 ;;
+        "metrics --config" | "metrics --socket") return 0 ;;
+        "events --since" | "events --config" | "events --socket") return 0 ;;
+        "add --to" | "add --key" | "add --context" | "add --config" | "add --socket") return 0 ;;
+        "pause --folder" | "pause --destination" | "pause --for" | "pause --config" | "pause --socket") return 0 ;;
+        "resume --folder" | "resume --destination" | "resume --config" | "resume --socket") return 0 ;;
+        "cancel --folder" | "cancel --destination" | "cancel --config" | "cancel --socket") return 0 ;;
+        "retry --folder" | "retry --destination" | "retry --config" | "retry --socket") return 0 ;;
+        "allow --folder" | "allow --for" | "allow --config" | "allow --socket") return 0 ;;
+        "limit --for" | "limit --config" | "limit --socket") return 0 ;;
+        "reload --config" | "reload --socket") return 0 ;;
+        "rescan --folder" | "rescan --config" | "rescan --socket") return 0 ;;
+        "completions --config" | "completions --socket") return 0 ;;
+        "version --config") return 0 ;;
+    esac
+    return 1
+}
+
+_sluice_value() {
+    case "$verb $option" in
+        *" --config" | *" --socket" | *" --token-file")
+            compopt -o default ;;
+        *" --log-level")
+            _sluice_words error warning notice info debug ;;
+        *" --log-format")
+            _sluice_words text json ;;
+        *" --unknown")
+            _sluice_words hold send assume-sent ;;
+        *" --into")
+            compopt -o dirnames ;;
+        *" --list")
+            _sluice_words ongoing completed failed cancelled ;;
+        *" --state")
+            _sluice_words cancelled completed expired failed finishing opening paused queued settling staging uploading waiting ;;
+        *" --destination" | *" --to")
+            _sluice_ask destinations ;;
+        *" --folder")
+            _sluice_ask folders ;;
+        *" --by")
+            _sluice_words destination folder network ;;
+    esac
+}
+
+_sluice_options() {
+    case $verb in
+        '') _sluice_words --config --socket --help --version ;;
+        run) _sluice_words --config --log-level --log-format --once --wait --json --help ;;
+        check) _sluice_words --json --config --help ;;
+        config) _sluice_words --json --config --help ;;
+        doctor) _sluice_words --json --config --help ;;
+        rebuild) _sluice_words --dry-run --yes --unknown --offline --force --json --config --help ;;
+        receive) _sluice_words --into --listen --token-file --max-size --config --log-level --log-format --help ;;
+        status) _sluice_words --follow --json --config --socket --help ;;
+        list) _sluice_words --list --state --destination --folder --text --context --since --until --limit --json --config --socket --help ;;
+        show) _sluice_words --json --config --socket --help ;;
+        why) _sluice_words --json --config --socket --help ;;
+        plan) _sluice_words --until --rate --json --config --socket --help ;;
+        usage) _sluice_words --days --months --by --destination --folder --json --config --socket --help ;;
+        metrics) _sluice_words --config --socket --help ;;
+        events) _sluice_words --since --json --config --socket --help ;;
+        add) _sluice_words --to --key --context --again --json --config --socket --help ;;
+        pause) _sluice_words --all --folder --destination --for --json --config --socket --help ;;
+        resume) _sluice_words --all --folder --destination --json --config --socket --help ;;
+        cancel) _sluice_words --all --folder --destination --json --config --socket --help ;;
+        retry) _sluice_words --all --folder --destination --json --config --socket --help ;;
+        allow) _sluice_words --folder --metered --quota --window --for --end --json --config --socket --help ;;
+        limit) _sluice_words --for --json --config --socket --help ;;
+        reload) _sluice_words --json --config --socket --help ;;
+        rescan) _sluice_words --folder --wait --json --config --socket --help ;;
+        completions) _sluice_words --config --socket --json --help ;;
+        version) _sluice_words --json --config --help ;;
+        help) _sluice_words --help ;;
+    esac
+}
+
+_sluice_operands() {
+    case $verb in
+        '') _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
+        show) _sluice_ask uploads; compopt -o default ;;
+        why) _sluice_ask uploads; compopt -o default ;;
+        add) compopt -o default ;;
+        pause) _sluice_ask uploads ongoing; compopt -o default ;;
+        resume) _sluice_ask uploads ongoing; compopt -o default ;;
+        cancel) _sluice_ask uploads ongoing; compopt -o default ;;
+        retry) _sluice_ask uploads failed; compopt -o default ;;
+        allow) _sluice_ask uploads ongoing; compopt -o default ;;
+        limit) _sluice_words off ;;
+        completions) _sluice_words bash zsh fish ;;
+        help) _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
+    esac
+}
+
+_sluice() {
+    local cur=${COMP_WORDS[COMP_CWORD]} verb='' option='' only='' glued='' word i
+    local -a asking=()
+    COMPREPLY=()
+    # COMP_WORDBREAKS makes words of `=` and `:`. Behind an option they stand before its value, else inside a word.
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $word == [=:] ]]; then
+            [[ $option ]] || glued=yes
+        elif [[ $glued ]]; then
+            glued=''
+        elif [[ $option ]]; then
+            [[ $option == --config || $option == --socket ]] && asking+=("$option" "$word")
+            option=''
+        elif [[ $only ]]; then
+            [[ $verb ]] || verb=$word
+        elif [[ $word == -- ]]; then
+            only=yes
+        elif [[ $word == -* ]]; then
+            _sluice_takes "$verb" "$word" && option=$word
+        elif [[ ! $verb ]]; then
+            verb=$word
+        fi
+    done
+    if [[ $cur == [=:] ]]; then
+        [[ $option ]] || return 0
+        cur=''
+    fi
+    if [[ $glued ]]; then
+        compopt -o default
+    elif [[ $option ]]; then
+        _sluice_value
+    elif [[ $cur == -* && ! $only ]]; then
+        _sluice_options
+    else
+        _sluice_operands
+    fi
+}
+
+complete -F _sluice sluice
