@@ -36,5 +36,5 @@ private func line(_ folder: RescanView) -> String {
     // `absent: …`, `failed: …`: nothing was looked through.
     guard folder.state == "watching" || folder.state == "scanning" else { return about + printable(folder.state) }
     guard let files = folder.files, let new = folder.new else { return about + "is being looked through" }
-    return about + "\(files) files found, \(new) of them new; \(folder.settling) settling"
+    return about + "\(files) \(files == 1 ? "file" : "files") found, \(new) of them new; \(folder.settling) settling"
 }
