@@ -26,8 +26,7 @@ struct FileNewsTests {
     private func news(of name: FilePath, limit: Int = .max) async throws -> FileNews {
         let path = folder.path.appending(name)
         let news = try FileNews(limit: limit) { [told] in told.add(path) }
-        news.watch([path])
-        try await isTold("it watches") {}
+        try await isTold("it watches") { news.watch([path]) }
         return news
     }
 
