@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <linux/filter.h>
 #include <linux/fs.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -153,4 +154,7 @@ void sluice_prepare_upload_socket(int socket, uint32_t patience) {
 void sluice_reset_on_close(int socket) {
     struct linger now = {.l_onoff = 1, .l_linger = 0};
     setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+    struct sock_fprog program = {.len = 1, .filter = &nothing};
+    setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }

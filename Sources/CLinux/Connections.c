@@ -27,6 +27,7 @@ int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts) {
     counts->sent = (int64_t)info.tcpi_bytes_sent;
     counts->segments = info.tcpi_segs_out;
     counts->unsent = info.tcpi_notsent_bytes;
+    counts->unanswered = info.tcpi_unacked;
     counts->received = (int64_t)info.tcpi_bytes_received;
     counts->largest = info.tcpi_snd_mss;
     counts->header = (domain == AF_INET ? 20 : 40) + 20 + options;

@@ -16,7 +16,9 @@ package enum Sockets {
         sluice_prepare_upload_socket(socket, milliseconds)
     }
 
-    /// The next close throws away what was not sent and resets the connection (`SO_LINGER` 0, socket(7)).
+    /// The next close throws away what was not sent and resets the connection (`SO_LINGER` 0, socket(7)). Until then nothing
+    /// comes in any more, and so nothing leaves that what comes in would have made room for: what ``counts(_:)`` says
+    /// stays true.
     package static func resetOnClose(_ socket: CInt) { sluice_reset_on_close(socket) }
 
     /// Whether the kernel looks now and then if the peer is still there, and ends the connection when it is not.
@@ -35,7 +37,7 @@ package enum Sockets {
         guard sluice_tcp_counts(socket, &counts) == 0 else { return nil }
         return SocketCounts(
             sent: counts.sent, received: counts.received, segments: counts.segments, unsent: counts.unsent,
-            largest: counts.largest, header: counts.header)
+            unanswered: counts.unanswered, largest: counts.largest, header: counts.header)
     }
 
     /// `nil` for what is no TCP, or not connected.
@@ -73,16 +75,21 @@ package struct SocketCounts: Hashable, Sendable {
     package var segments: Int64
     /// Bytes in the buffer that have not left.
     package var unsent: Int64
+    /// Segments that left and are not acknowledged.
+    package var unanswered: Int64
     /// Payload of a full segment.
     package var largest: Int64
     /// IP and TCP header of a segment.
     package var header: Int64
 
-    package init(sent: Int64, received: Int64, segments: Int64, unsent: Int64, largest: Int64, header: Int64) {
+    package init(
+        sent: Int64, received: Int64, segments: Int64, unsent: Int64, unanswered: Int64, largest: Int64, header: Int64
+    ) {
         self.sent = sent
         self.received = received
         self.segments = segments
         self.unsent = unsent
+        self.unanswered = unanswered
         self.largest = largest
         self.header = header
     }

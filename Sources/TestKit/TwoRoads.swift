@@ -82,6 +82,16 @@ package final class TwoRoads: Sendable {
         return count
     }
 
+    /// Makes acknowledgements come back by `wan` as over a slow line: many are on their way at any moment.
+    package func slowReturn() throws {
+        let child = try site.start(
+            "/usr/sbin/tc",
+            ["qdisc", "add", "dev", "wan1", "root", "tbf", "rate", "1mbit", "burst", "2k", "latency", "400ms"],
+            output: folder.path.appending("tc"), errors: folder.path.appending("tc.err"))
+        let ending = child.wait()
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+    }
+
     package struct Unread: Error, Sendable { package let text: String }
 
     @discardableResult

@@ -60,7 +60,8 @@ struct Connections {
     private mutating func charge(_ socket: CInt, _ connection: Connection, _ transfer: Transfer, atEnd: Bool = false) {
         guard transfer.request.unixSocket == nil else { return }
         guard let counts = counts(socket) else { return transfer.chargeEstimate() }
-        let total = counts.onWire(isSecure: connection.isSecure, andUnsent: atEnd && !connection.isReset)
+        let end: SocketCounts.End? = atEnd ? connection.isReset ? .reset : .orderly : nil
+        let total = counts.onWire(isSecure: connection.isSecure, at: end)
         guard total > connection.charged else { return }
         open[socket]?.charged = total
         transfer.charge(total - connection.charged)
@@ -108,16 +109,27 @@ struct Connections {
 }
 
 extension SocketCounts {
+    /// How a connection is about to end.
+    enum End: Sendable { case orderly, reset }
+
     /// Bytes of IP packets that this connection has sent, and what it will send at its end, when nobody is there to pay.
     ///
     /// A segment has the header that the kernel gives it: 20 bytes of IPv4 or 40 of IPv6, 20 of TCP, 12 of time stamps where
     /// both ends agreed. Added for each connection: 20 for the options of its SYN, and three segments without payload
     /// that may still come (the last acknowledgement, FIN, the acknowledgement of the peer's), with TLS one more for
     /// its own farewell. Selective acknowledgements, which a sender of files seldom sends, are not seen.
-    func onWire(isSecure: Bool, andUnsent: Bool = false) -> Int64 {
+    ///
+    /// - Parameter end: Orderly: what waits in it still leaves. By a reset that is thrown away; but the kernel answers with
+    ///   another reset, without options, to whatever still comes for a connection that is gone (RFC 9293, 3.5.2): an
+    ///   acknowledgement of each segment at the most, and two more where the peer's window moves.
+    func onWire(isSecure: Bool, at end: End? = nil) -> Int64 {
         let farewell = 20 + 3 * header + (isSecure ? header + 64 : 0)
-        var total = sent + segments * header + farewell
-        if andUnsent, unsent > 0 { total += unsent + (unsent + largest - 1) / max(1, largest) * header }
-        return total
+        let total = sent + segments * header + farewell
+        switch end {
+        case .orderly where unsent > 0:
+            return total + unsent + (unsent + largest - 1) / max(1, largest) * header
+        case .reset: return total + (unanswered + 2) * header
+        default: return total
+        }
     }
 }

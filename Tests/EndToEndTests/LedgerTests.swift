@@ -84,6 +84,36 @@ struct LedgerEndToEndTests {
         #expect(try await bytes(roads) < 32_000_000)
     }
 
+    @Test(
+        "what is broken off is counted with all that the kernel sends for it afterwards",
+        arguments: [false, true])
+    func breaks(_ isFar: Bool) async throws {
+        let (roads, fixture, camera) = try await scene()
+        if isFar { try await blocking { try roads.slowReturn() } }
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 0, size: 400_000_000, relative: "clip.mp4"))
+        for stop in 1...(Setting.isThorough ? 100 : 12) as ClosedRange<Int64> {
+            let before = try await bytes(roads)
+            try await eventually("more has left", every: .milliseconds(5)) {
+                try await bytes(roads) > before + 1_000_000
+            }
+            _ = try await eventually("it pauses") { try await fixture.ask("pause") }
+            let (told, left) = try await eventually("all has arrived that was under way", every: .milliseconds(50)) {
+                let (one, told) = (try await all(roads), try await sent(fixture))
+                return try await all(roads) == one ? (told, one) : nil
+            }
+            #expect(told >= left, "\(told - left)")
+            #expect(told <= left + left / 50 + stop * 1000, "\(told - left) of \(left)")
+            _ = try await eventually("it goes on") { try await fixture.ask("resume") }
+        }
+    }
+
+    /// Also what the kernel says to what comes for a connection that is over.
+    private func all(_ roads: TwoRoads) async throws -> Int64 {
+        try await bytes(roads)
+            + blocking { try roads.bytes(by: "wan-resets") + roads.bytes(by: "lte-resets") }
+    }
+
     @Test("through kills at any moment the ledger is never below the wire, and above it by no more than a step each")
     func kills() async throws {
         let (roads, fixture, camera) = try await scene(["bandwidth: 20 MB/s"])

@@ -160,11 +160,13 @@ struct CountingTests {
 
     @Test("what is added to the kernel's numbers: headers, options, the farewell, and what would still leave")
     func formula() {
-        let counts = SocketCounts(sent: 1000, received: 7, segments: 10, unsent: 3000, largest: 1400, header: 52)
+        let counts = SocketCounts(
+            sent: 1000, received: 7, segments: 10, unsent: 3000, unanswered: 4, largest: 1400, header: 52)
         let plain: Int64 = 1000 + 520 + 20 + 156
         #expect(counts.onWire(isSecure: false) == plain)
         #expect(counts.onWire(isSecure: true) == plain + 116)
-        #expect(counts.onWire(isSecure: false, andUnsent: true) == plain + 3000 + 156)
+        #expect(counts.onWire(isSecure: false, at: .orderly) == plain + 3000 + 156)
+        #expect(counts.onWire(isSecure: false, at: .reset) == plain + 6 * 52)
     }
 }
 

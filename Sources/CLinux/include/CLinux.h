@@ -53,7 +53,8 @@ int sluice_fnmatch(const char *pattern, const char *text, int path_mode, int fol
 int sluice_peer_user(int socket, uint32_t *user, uint32_t *group);
 /// Keepalive, TCP_NOTSENT_LOWAT and TCP_USER_TIMEOUT (milliseconds). Options that the socket does not know are left out.
 void sluice_prepare_upload_socket(int socket, uint32_t patience);
-/// SO_LINGER with a time of 0.
+/// SO_LINGER with a time of 0, and a filter that lets nothing in (SO_ATTACH_FILTER, socket(7)): without acknowledgements
+/// nothing more leaves by itself.
 void sluice_reset_on_close(int socket);
 /// What the kernel has counted for a TCP connection (TCP_INFO, tcp(7)).
 struct sluice_tcp_counts {
@@ -63,6 +64,8 @@ struct sluice_tcp_counts {
     int64_t segments;
     /// Bytes in the buffer that have not left.
     int64_t unsent;
+    /// Segments that left and are not acknowledged.
+    int64_t unanswered;
     /// Payload of a full segment; IP and TCP header of any.
     int64_t largest, header;
 };
