@@ -95,6 +95,8 @@ struct Planner {
     /// The look before the last one: since then each queue waits for what it was found to wait for.
     var looked: WallTime
     var turn = 0
+    /// The destination that something was begun to last.
+    var lastServed: Int
     var lastStep: Int64 = 0
     /// When a timetable changes next, as far as that was asked for.
     var timetable: (asked: Bool, at: WallTime?) = (false, nil)
@@ -118,6 +120,7 @@ struct Planner {
         world.quotas.countReserved(at: start)
         remotes = question.remotes
         origins = question.origins
+        lastServed = remotes.count - 1
         countsFiles = world.quotas.lines.contains { $0.quota.files != nil }
         lanes = question.queues.map { queue in
             var rest = queue.rest
@@ -288,11 +291,14 @@ struct Planner {
 
     /// Gives slots that are free to what may go: destinations take turns, and folders of one priority do.
     mutating func fill() {
+        // Who was served last is asked last.
+        let order = remotes.indices.map { (lastServed + 1 + $0) % remotes.count }
         var isGiven = true
         while isGiven && !isDue {
             isGiven = false
-            for number in remotes.indices {
+            for number in order {
                 guard let lane = next(to: number) else { continue }
+                lastServed = number
                 begin(lane)
                 isGiven = true
                 if isDue { return }

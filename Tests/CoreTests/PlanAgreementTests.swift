@@ -1,3 +1,4 @@
+import Glibc
 import TestKit
 import Testing
 
@@ -62,16 +63,17 @@ struct PlanAgreementTests {
         }
     }
 
+    private static let seeds: UInt64 = getenv("SLOW_TESTS") == nil ? 12 : 300
+
     struct Key: Hashable { let queue, place: Int }
 
     /// What a look at the policy every half minute, and steps of 8 MiB that one transfer has and another lacks when a quota ends,
-    /// come to. Where two slots become free almost at once, or an upload ends with a quota, whose turn it is may be the other
-    /// way round: the next upload then ends as much earlier or later as one of them takes.
-    private static let tolerance: (most: Int64, any: Int64) = (60_000, 1_800_000)
+    /// come to.
+    private static let tolerance: Int64 = 60_000
 
     @Test(
-        "over days on which clocks are set nine of ten uploads end within a minute of their plan, and each in half an hour",
-        arguments: 1...8)
+        "over days on which clocks are set each upload ends within a minute of its plan, or just misses the end of a stretch",
+        arguments: 1...seeds)
     func agrees(_ seed: UInt64) {
         let one = Case(seed: seed)
         var planned: [Key: WallTime] = [:]
@@ -79,13 +81,22 @@ struct PlanAgreementTests {
         var live = LiveScheduler(one.question)
         let really = live.run(until: plan.until)
         #expect(really.count > 10, "seed \(seed)")
-        let apart = Set(planned.keys).union(really.keys).map { key in
-            // What the one ends just in time the other may end just too late.
-            abs((planned[key] ?? plan.until).milliseconds - (really[key] ?? plan.until).milliseconds)
+        var missed = 0
+        for key in Set(planned.keys).union(really.keys) {
+            let ends = (planned[key] ?? plan.until, really[key] ?? plan.until)
+            let apart = abs(ends.0.milliseconds - ends.1.milliseconds)
+            if apart <= Self.tolerance { continue }
+            // What the one ends just before a window or a quota does, the other may end when that is open again.
+            let queue = one.question.queues[key.queue]
+            let last = min(ends.0, ends.1).milliseconds
+            let isAtEnd = plan.steps.contains {
+                ($0.destination, $0.folder) == (queue.destination, queue.folder)
+                    && abs($0.to.milliseconds - last) <= Self.tolerance
+            }
+            #expect(isAtEnd, "seed \(seed): \(key) \(apart) ms apart")
+            missed += 1
         }
-        let near = apart.count { $0 <= Self.tolerance.most }
-        #expect(near * 10 >= apart.count * 9, "seed \(seed): \(near) of \(apart.count)")
-        #expect(apart.allSatisfy { $0 <= Self.tolerance.any }, "seed \(seed): \(apart.max() ?? 0) ms apart")
+        #expect(missed <= 2, "seed \(seed)")
     }
 
     @Test("nothing goes in a closed window or over a quota, and what does not end is named with its reason")
@@ -139,6 +150,7 @@ struct LiveScheduler {
     private var transfers: [Transfer] = []
     private var turns: [Int]
     private var turn = 0
+    private var lastServed: Int
     private var lastStep: Int64 = 0
     private var ends: [PlanAgreementTests.Key: WallTime] = [:]
     /// Queues that may begin something now.
@@ -152,6 +164,7 @@ struct LiveScheduler {
         self.question = question
         world = question.world
         remotes = question.remotes
+        lastServed = remotes.count - 1
         waiting = question.queues.map { $0.uploads.enumerated().map { ($0, $1.left) } }
         turns = question.queues.map { _ in 0 }
     }
@@ -222,10 +235,11 @@ struct LiveScheduler {
 
     /// Destinations take turns; in each the folder of the highest priority whose turn is longest ago.
     private mutating func claim() {
+        let order = remotes.indices.map { (lastServed + 1 + $0) % remotes.count }
         var isTaken = true
         while isTaken {
             isTaken = false
-            for number in remotes.indices {
+            for number in order {
                 var remote = remotes[number]
                 remote.running = transfers.count { self.remote($0.key.queue) == number }
                 world.running = transfers.count
@@ -246,6 +260,7 @@ struct LiveScheduler {
                     open.remove(queue)
                     continue
                 }
+                lastServed = number
                 waiting[queue].removeFirst()
                 transfers.append(
                     Transfer(key: .init(queue: queue, place: place), left: left, step: step, reserved: bytes))
