@@ -44,7 +44,7 @@ struct EffectivePieces {
                             ("retry", retry(policy.retry, otherwise: "default")),
                         ] + values(rules(policy.rules)), known: Section.policy.keys)
                 ), ("control", control(settings.control)),
-            ] + metrics(settings.metrics), known: Section.root.keys)
+            ] + metrics(settings.metrics) + [("retention", lists(settings.lists))], known: Section.root.keys)
     }
 
     private func control(_ control: ControlSettings) -> EffectivePiece {
@@ -74,6 +74,16 @@ struct EffectivePieces {
                     ])
             )
         ]
+    }
+
+    private func lists(_ lists: ListRetention) -> EffectivePiece {
+        func time(_ time: Duration?) -> WrittenValue { time.map { .time($0) } ?? .plain("never") }
+        return section(
+            .retention,
+            [
+                ("completed", time(lists.completed.time)), ("failed", time(lists.failed.time)),
+                ("cancelled", time(lists.cancelled.time)), ("history", time(lists.history)),
+            ])
     }
 
     private func values(_ fields: [(String, WrittenValue?)]) -> Fields {

@@ -77,6 +77,20 @@ extension Reader where Value == Duration {
     }
 }
 
+/// A length of time, or `never`, which `0` says too.
+struct TimeOrNever {
+    let time: Duration?
+}
+
+extension Reader where Value == TimeOrNever {
+    static func duration(atLeast least: Duration) -> Reader {
+        Reader(expected: "a length of time like `7d`, or `never`") { text throws(Complaint) in
+            if text == "never" || text == "0" { return TimeOrNever(time: nil) }
+            return TimeOrNever(time: try Reader<Duration>.duration(least ... .seconds(10 * 366 * 86_400)).read(text))
+        }
+    }
+}
+
 /// A length of time as the file would have it: `1h30m`.
 func written(_ duration: Duration) -> String {
     var rest = duration.inMilliseconds

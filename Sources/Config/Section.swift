@@ -11,8 +11,9 @@ struct Section: Sendable {
     var elsewhere: [String: String] = [:]
 
     static let root = Section(
-        path: "", keys: ["version", "state", "staging", "folders", "destinations", "policy", "control", "metrics"],
-        later: ["hooks", "webhooks", "notify", "mqtt", "mail", "retention", "log"])
+        path: "",
+        keys: ["version", "state", "staging", "folders", "destinations", "policy", "control", "metrics", "retention"],
+        later: ["hooks", "webhooks", "notify", "mqtt", "mail", "log"])
     static let addition = Section(
         path: "", keys: ["folders", "destinations"],
         elsewhere: Dictionary(
@@ -78,6 +79,9 @@ struct Section: Sendable {
         path: "control", keys: ["socket", "listen", "token", "hosts", "certificate", "key"], later: ["web"],
         elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port stands in `listen`"])
     static let metrics = Section(path: "metrics", keys: ["textfile", "status_file", "every"])
+    static let retention = Section(
+        path: "retention", keys: ["completed", "failed", "cancelled", "history"],
+        elsewhere: ["source": "what becomes of a source stands in its folder, under `after_upload`"])
     static let secret = Section(
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
@@ -92,7 +96,7 @@ struct Section: Sendable {
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
         destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, metrics,
-        secret,
+        retention, secret,
     ]
 
     /// What to say about a key that the section does not have.

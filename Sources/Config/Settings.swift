@@ -11,6 +11,8 @@ package struct Settings: Hashable, Sendable {
     package var policy: PolicySettings
     package var control: ControlSettings
     package var metrics = MetricsSettings()
+    /// For how long what is over is shown.
+    package var lists = ListRetention()
 }
 
 package struct StagingSettings: Hashable, Sendable {

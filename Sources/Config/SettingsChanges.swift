@@ -66,6 +66,15 @@ package struct SettingsChanges: Hashable, Sendable {
                     ("every", old.metrics.every != new.metrics.every),
                 ]
             ),
+            (
+                "retention",
+                [
+                    ("completed", old.lists.completed != new.lists.completed),
+                    ("failed", old.lists.failed != new.lists.failed),
+                    ("cancelled", old.lists.cancelled != new.lists.cancelled),
+                    ("history", old.lists.history != new.lists.history),
+                ]
+            ),
         ]
         for (section, keys) in sections {
             let changed = keys.filter(\.differs).map(\.key)

@@ -18,6 +18,7 @@ struct SettingsReading {
         let control = ControlReading(findings: findings, disk: disk, environment: environment)
             .control(main.fields("control", .control), runtime: folder(from: "RUNTIME_DIRECTORY"))
         let metrics = metrics(main.fields("metrics", .metrics))
+        let lists = lists(main.fields("retention", .retention))
         let everything = [main] + additions
         let destinations = destinations(everything, policy: policy)
         let names = Set(everything.flatMap { $0.node("destinations")?.entries.map(\.key) ?? [] })
@@ -41,7 +42,20 @@ struct SettingsReading {
         }
         return Settings(
             state: statePath, staging: staging, folders: folders.map(\.settings),
-            destinations: destinations.map(\.settings), policy: policy, control: control, metrics: metrics)
+            destinations: destinations.map(\.settings), policy: policy, control: control, metrics: metrics, lists: lists
+        )
+    }
+
+    private func lists(_ fields: Fields) -> ListRetention {
+        var lists = ListRetention()
+        func take(_ key: String, _ least: Duration, _ into: inout Duration?) {
+            if let read = fields.take(key, as: .duration(atLeast: least)) { into = read.value.time }
+        }
+        take("completed", ListRetention.leastCompleted, &lists.completed.time)
+        take("failed", ListRetention.leastFailed, &lists.failed.time)
+        take("cancelled", .seconds(1), &lists.cancelled.time)
+        take("history", .seconds(1), &lists.history)
+        return lists
     }
 
     private func version(_ main: Fields) {

@@ -56,6 +56,8 @@ package struct ControlClient: Sendable {
     package func resume(_ selection: Selection) async throws -> UploadsReply { try await post("resume", selection) }
     package func cancel(_ selection: Selection) async throws -> UploadsReply { try await post("cancel", selection) }
     package func retry(_ selection: Selection) async throws -> UploadsReply { try await post("retry", selection) }
+    package func remove(_ selection: Selection) async throws -> UploadsReply { try await post("remove", selection) }
+    package func flush(_ request: FlushRequest) async throws -> UploadsReply { try await post("flush", request) }
     package func rescan(_ request: RescanRequest) async throws -> RescanReply { try await post("rescan", request) }
     package func allow(_ request: AllowRequest) async throws -> ExceptionsReply { try await post("allow", request) }
     package func limit(_ request: LimitRequest) async throws -> ExceptionsReply { try await post("limit", request) }

@@ -97,6 +97,12 @@ final class ControlService: WebService {
                 throw Refusal(.notFound, "no upload `\(printable(reference))`", id: reference)
             }
             return WebReply(json: upload, status: 202)
+        case .remove(let reference):
+            _ = try await operations.remove(Selection(ids: [reference]))
+            return WebReply(status: 204, headers: [("Cache-Control", "no-store")], body: .none)
+        case .flush:
+            let request = body.isEmpty ? FlushRequest() : try Self.read(FlushRequest.self, body)
+            return WebReply(json: try await operations.flush(request))
         case .events: return try await events(request)
         }
     }
@@ -112,6 +118,7 @@ final class ControlService: WebService {
         case .resume: try await operations.resume(selection)
         case .cancel: try await operations.cancel(selection)
         case .retry: try await operations.retry(selection)
+        case .remove: try await operations.remove(selection)
         }
     }
 

@@ -5,7 +5,7 @@ internal import WebServer
 /// What a request asks for: method and path in, verb out. The table of the manual, as a function.
 enum Route: Hashable, Sendable {
     /// A verb that acts on uploads.
-    enum Act: String, Sendable, CaseIterable { case pause, resume, cancel, retry }
+    enum Act: String, Sendable, CaseIterable { case pause, resume, cancel, retry, remove }
 
     case list
     case add
@@ -16,6 +16,8 @@ enum Route: Hashable, Sendable {
     case actOn(String, Act)
     /// On a selection in the body.
     case act(Act)
+    case remove(String)
+    case flush
     case allow
     case limit
     case status
@@ -34,7 +36,7 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .plan, .status, .metrics, .usage, .events: false
-        case .add, .actOn, .act, .reload, .rescan, .allow, .limit: true
+        case .add, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit: true
         }
     }
 
@@ -55,6 +57,7 @@ enum Route: Hashable, Sendable {
         switch rest {
         case "uploads": self = method == "POST" ? .add : try only("GET", .list, also: ", POST")
         case "status": self = try only("GET", .status)
+        case "flush": self = try only("POST", .flush)
         case "allow": self = try only("POST", .allow)
         case "limit": self = try only("POST", .limit)
         case "usage": self = try only("GET", .usage)
@@ -66,16 +69,20 @@ enum Route: Hashable, Sendable {
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))
             guard !reference.isEmpty else { throw .noSuchPath }
+            if method == "DELETE" {
+                self = .remove(reference)
+                return
+            }
             guard let cut = reference.lastIndex(of: "/"), cut > reference.startIndex,
                 let act = Act(rawValue: String(reference[cut...].dropFirst()))
             else {
-                self = try only("GET", .show(reference))
+                self = try only("GET", .show(reference), also: ", DELETE")
                 return
             }
             // A key may end in a verb, so that it can be asked for.
             self =
                 method == "POST"
-                ? .actOn(String(reference[..<cut]), act) : try only("GET", .show(reference), also: ", POST")
+                ? .actOn(String(reference[..<cut]), act) : try only("GET", .show(reference), also: ", POST, DELETE")
         default:
             guard let act = Act(rawValue: rest) else { throw .noSuchPath }
             self = try only("POST", .act(act))

@@ -12,11 +12,24 @@ package enum UploadState: String, Hashable, Sendable, Codable, CaseIterable {
     case failed
     /// Ended by a person, or for its age.
     case cancelled
+    /// Over, and in no list any more but the history: how it ended is stored beside.
+    case removed
 
-    package var isTerminal: Bool { self == .completed || self == .failed || self == .cancelled }
+    package var isTerminal: Bool {
+        switch self {
+        case .staging, .queued, .uploading: false
+        case .completed, .failed, .cancelled, .removed: true
+        }
+    }
 
     /// The list it is shown in.
-    package var list: String { isTerminal ? rawValue : "ongoing" }
+    package var list: String {
+        switch self {
+        case .staging, .queued, .uploading: "ongoing"
+        case .completed, .failed, .cancelled: rawValue
+        case .removed: "history"
+        }
+    }
 }
 
 /// What happens to an upload.
@@ -40,6 +53,8 @@ package enum UploadEvent: Hashable, Sendable, CaseIterable {
     case retriedFromCopy
     /// A person asks for another generation, and only the source is there.
     case retriedFromSource
+    /// A person is done with it, or its time in the list is over.
+    case dismissed
 }
 
 extension UploadState {
@@ -54,7 +69,9 @@ extension UploadState {
             case .staged: .queued
             case .refused: .failed
             case .cancelled: .cancelled
-            case .claimed, .yielded, .attemptFailed, .verified, .copyLost, .retriedFromCopy, .retriedFromSource: nil
+            case .claimed, .yielded, .attemptFailed, .verified, .copyLost, .retriedFromCopy, .retriedFromSource,
+                .dismissed:
+                nil
             }
         case .queued:
             switch event {
@@ -62,7 +79,7 @@ extension UploadState {
             case .copyLost: .staging
             case .refused: .failed
             case .cancelled: .cancelled
-            case .staged, .yielded, .attemptFailed, .verified, .retriedFromCopy, .retriedFromSource: nil
+            case .staged, .yielded, .attemptFailed, .verified, .retriedFromCopy, .retriedFromSource, .dismissed: nil
             }
         case .uploading:
             switch event {
@@ -71,26 +88,37 @@ extension UploadState {
             case .refused: .failed
             case .copyLost: .staging
             case .cancelled: .cancelled
-            case .staged, .claimed, .retriedFromCopy, .retriedFromSource: nil
+            case .staged, .claimed, .retriedFromCopy, .retriedFromSource, .dismissed: nil
             }
         case .failed:
             switch event {
             case .retriedFromCopy: .queued
             case .retriedFromSource: .staging
             case .cancelled: .cancelled
+            case .dismissed: .removed
             case .staged, .claimed, .yielded, .attemptFailed, .refused, .verified, .copyLost: nil
             }
         case .cancelled:
             switch event {
             case .retriedFromCopy: .queued
             case .retriedFromSource: .staging
+            case .dismissed: .removed
             case .staged, .claimed, .yielded, .attemptFailed, .refused, .verified, .copyLost, .cancelled: nil
             }
         case .completed:
             // Whatever comes late, the remote holds the file: trying again would send it twice.
             switch event {
+            case .dismissed: .removed
             case .staged, .claimed, .yielded, .attemptFailed, .refused, .verified, .copyLost, .cancelled,
                 .retriedFromCopy, .retriedFromSource:
+                nil
+            }
+        case .removed:
+            // Whoever begins it again has looked that it did not end as completed.
+            switch event {
+            case .retriedFromCopy: .queued
+            case .retriedFromSource: .staging
+            case .staged, .claimed, .yielded, .attemptFailed, .refused, .verified, .copyLost, .cancelled, .dismissed:
                 nil
             }
         }
@@ -129,17 +157,21 @@ package enum ReleaseVerdict: Hashable, Sendable {
     case release
     /// Every upload was cancelled: the copy goes, the source stays.
     case dropCopy
-    /// One has expired: the copy goes, and the source stays for good, whatever the others have verified.
+    /// One has expired, or failed and was dismissed: the copy goes, and the source stays for good, whatever the others
+    /// have verified.
     case keepSource
 
     /// Source and staged copy go when every upload is completed or cancelled and at least one is completed; a failed
     /// one keeps both.
     ///
-    /// - Parameter hasExpired: One of the cancelled ones was not sent for its age, which nobody has asked for by name.
-    package init(uploads: some Collection<UploadState>, hasExpired: Bool = false) {
+    /// - Parameters:
+    ///   - uploads: Where each stands, or how it ended for those that have left the lists.
+    ///   - keepsSource: One of them was not sent for its age, which nobody has asked for by name, or had failed when it left
+    ///     the lists.
+    package init(uploads: some Collection<UploadState>, keepsSource: Bool = false) {
         if uploads.isEmpty || uploads.contains(where: { !$0.isTerminal || $0 == .failed }) {
             self = .keepBoth
-        } else if hasExpired {
+        } else if keepsSource {
             self = .keepSource
         } else {
             self = uploads.contains(.completed) ? .release : .dropCopy

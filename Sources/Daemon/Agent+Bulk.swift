@@ -22,9 +22,10 @@ extension Agent {
             }
         } else {
             let rows = try await rows(selection)
-            for row in rows where row.upload.state == .completed {
+            for row in rows where row.upload.state == .completed || row.upload.state == .removed {
                 throw Refusal(
-                    .conflict, "\(row.upload.id) is completed: cancel ends only what is not over", id: row.upload.id)
+                    .conflict,
+                    "\(row.upload.id) is \(Self.word(row)): cancel ends only what is not over", id: row.upload.id)
             }
             let ids = rows.map(\.upload.id)
             for start in stride(from: 0, to: ids.count, by: Self.piece) {
@@ -35,6 +36,53 @@ extension Agent {
             return try await self.reply(ids)
         }
         CrashPoint.reached("cancelled")
+        return reply
+    }
+
+    /// How an upload is over.
+    private static func word(_ row: UploadRow) -> String {
+        row.upload.state == .removed
+            ? "\((row.upload.ended ?? .removed).rawValue) and in the history" : row.upload.state.rawValue
+    }
+
+    package func remove(_ selection: Selection) async throws -> UploadsReply {
+        try requireReady()
+        guard !selection.ids.isEmpty else { throw Refusal(.badRequest, "give ids; `flush` clears whole lists") }
+        let rows = try await rows(selection)
+        for row in rows where !row.upload.state.isTerminal {
+            throw Refusal(
+                .conflict,
+                "\(row.upload.id) is \(row.upload.state.rawValue): remove is for what is over; `cancel` ends it",
+                id: row.upload.id)
+        }
+        let ids = rows.map(\.upload.id)
+        for start in stride(from: 0, to: ids.count, by: Self.piece) {
+            _ = try await house.store.leave(Array(ids[start..<min(start + Self.piece, ids.count)]), .dismissed)
+        }
+        CrashPoint.reached("dismissed")
+        for bell in [house.releaseBell, house.listBell] { bell.ring() }
+        return try await reply(ids)
+    }
+
+    package func flush(_ request: FlushRequest) async throws -> UploadsReply {
+        try requireReady()
+        let known = Store.endings.map(\.list)
+        let lists = request.list.map { [$0] } ?? known
+        if let strange = lists.first(where: { !known.contains($0) }) {
+            throw Refusal(
+                .badRequest,
+                "flush clears \(known.joined(separator: ", ")), not `\(printable(strange))`: what is ongoing goes on")
+        }
+        let selection = Selection(
+            all: request.folder == nil && request.destination == nil, folder: request.folder,
+            destination: request.destination)
+        let reply = try await throughout(selection, Set(lists)) { ids in
+            let states = try await self.house.store.leave(ids, .flushed)
+            return Done(ids: zip(ids, states).filter { $0.1 == .removed }.map(\.0))
+        }
+        try await house.store.announce(
+            "flushed", ["lists": lists.joined(separator: " "), "count": "\(reply.count)"])
+        for bell in [house.releaseBell, house.listBell] { bell.ring() }
         return reply
     }
 
@@ -62,13 +110,13 @@ extension Agent {
                 id: row.upload.id)
         }
         for row in rows {
-            switch row.upload.state {
+            switch row.upload.ending {
             case .completed:
                 throw Refusal(
                     .conflict, "\(row.upload.id) is completed: `add --again` uploads the file once more",
                     id: row.upload.id)
-            case .staging, .queued, .uploading: continue  // a second retry of the same: it is under way
-            case .failed, .cancelled: try await retry(row)
+            case nil: continue  // a second retry of the same: it is under way
+            default: try await retry(row)
             }
         }
         return try await reply(rows.map(\.upload.id))
@@ -84,8 +132,10 @@ extension Agent {
         }
         let look = try await blocking { try FileLook.ifPresent(at: asset.path) }
         guard let look, look.isRegular else {
+            let rescued = asset.sourceNote.map { "; \($0)" } ?? ""
             throw Refusal(
-                .sourceMissing, "neither the staged copy nor the source \(asset.path.display) is there any more",
+                .sourceMissing,
+                "neither the staged copy nor the source \(asset.path.display) is there any more\(rescued)",
                 id: row.upload.id)
         }
         guard look.size == asset.size, look.modified == asset.identity.modified else {

@@ -68,7 +68,7 @@ extension Agent {
             switch tally.state {
             case .staging, .queued, .uploading: view.waiting += tally.uploads
             case .failed: view.failed += tally.uploads
-            case .completed, .cancelled: break
+            case .completed, .cancelled, .removed: break
             }
         }
         for states in [[UploadState.failed], [.staging, .queued, .uploading]] where view.uploads.count < OnceView.most {

@@ -37,12 +37,19 @@ extension Agent: Operations {
     }
 
     private func states(_ query: ListQuery) throws -> [UploadState] {
-        var states = UploadState.allCases
+        // What has left the lists is shown to whoever asks for the history.
+        var states = UploadState.allCases.filter { $0 != .removed }
         if let list = query.list {
             guard ListQuery.lists.contains(list) else {
                 throw Refusal(.badRequest, "no list is called `\(list)`: \(ListQuery.lists.joined(separator: ", "))")
             }
-            states = states.filter { $0.list == list }
+            states = UploadState.allCases.filter { $0.list == list }
+        }
+        if query.list == UploadState.removed.list {
+            guard query.state == nil else {
+                throw Refusal(.badRequest, "the history has no states: `state` goes with the other lists")
+            }
+            return states
         }
         if let state = query.state {
             guard let wanted = Self.shownStates[state] ?? UploadState(rawValue: state).map({ [$0] }) else {
@@ -59,8 +66,7 @@ extension Agent: Operations {
                 throw Refusal(.badRequest, "no upload of the list `\(query.list ?? "")` is \(state)")
             }
         }
-        // All of them: no condition is cheaper than a long one.
-        return states.count == UploadState.allCases.count ? [] : states
+        return states
     }
 
     package func show(_ reference: String) async throws -> UploadDetail {
@@ -168,7 +174,7 @@ extension Agent: Operations {
         return try await selection.ids.asyncCompactMap { try await self.find($0) }
     }
 
-    /// By id, unique prefix of at least 6 characters, key, path, or the end of a path that only one file has; a path or
+    /// By id, unique prefix of at least 6 characters, key, path, the remote's own name or address, or the end of a path that only one file has; a path or
     /// key that several uploads have means the newest one, as long as it is for one destination.
     private func find(_ reference: String) async throws -> UploadRow {
         let found = try await candidates(reference)
@@ -195,8 +201,9 @@ extension Agent: Operations {
             let found = try await store.rows(idPrefix: letters, limit: 6)
             if !found.isEmpty { return found }
         }
-        let keyed = try await store.rows(key: reference)
-        if let newest = keyed.first { return keyed.filter { $0.asset.id == newest.asset.id } }
+        let named = try await store.rows(key: reference)
+        let found = named.isEmpty ? try await store.rows(remote: reference) : named
+        if let newest = found.first { return found.filter { $0.asset.id == newest.asset.id } }
         return try await rows(endingIn: reference)
     }
 

@@ -5,10 +5,10 @@ internal import Store
 
 extension ListQuery {
     /// What `list` may say.
-    package static let lists: [String] = ["ongoing", "completed", "failed", "cancelled"]
+    package static let lists: [String] = ["ongoing", "completed", "failed", "cancelled", "history"]
     /// What `state` may say.
     package static let states: [String] =
-        Set(Agent.shownStates.keys).union(UploadState.allCases.map(\.rawValue)).sorted()
+        Set(Agent.shownStates.keys).union(UploadState.allCases.filter { $0 != .removed }.map(\.rawValue)).sorted()
 }
 
 extension Agent {

@@ -71,8 +71,8 @@ extension Agent {
         let holds = holds(row, classHolds)
         // A failure that was overcome is history, shown by the attempts.
         let showsFailure =
-            upload.state == .failed || (!upload.state.isTerminal && upload.state != .uploading)
-            || upload.state == .cancelled && row.failure?.code == UploadRun.sourceChanged || row.isExpired
+            upload.ending == .failed || (!upload.state.isTerminal && upload.state != .uploading)
+            || upload.ending == .cancelled && row.failure?.code == UploadRun.sourceChanged || row.isExpired
         return UploadView(
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
             destination: upload.destination, path: asset.path.display, name: asset.identity.relative.name.display,
@@ -84,7 +84,7 @@ extension Agent {
             remote: upload.remote.map { RemoteView(id: $0.id, url: $0.url, verifiedBy: $0.verifiedBy) },
             sourceAction: action(asset), sourceState: sourceState(row), remoteDelete: upload.remoteDelete,
             createdAt: upload.createdAt.description, startedAt: upload.startedAt?.description,
-            finishedAt: upload.finishedAt?.description,
+            finishedAt: upload.finishedAt?.description, expiresAt: expiry(upload)?.description,
             staging: upload.state == .staging ? house.making[asset.id].map(StagingRunView.init) : nil,
             keeping: asset.keeping == .copy ? nil : asset.keeping.rawValue)
     }
@@ -94,9 +94,25 @@ extension Agent {
         case .uploading: live?.phase.rawValue ?? "opening"
         case .staging where row.asset.state == .unsettled: "settling"
         case .staging, .queued: holds.isEmpty ? row.upload.state.rawValue : "waiting"
-        case .cancelled where row.isExpired: Expiry.code
-        case .completed, .failed, .cancelled: row.upload.state.rawValue
+        case .completed, .failed, .cancelled, .removed:
+            row.isExpired ? Expiry.code : (row.upload.ended ?? row.upload.state).rawValue
         }
+    }
+
+    /// When it leaves its list; `nil` also when the time for that is over, and something else keeps it there.
+    private func expiry(_ upload: UploadRecord) -> WallTime? {
+        let lists = house.settings.lists
+        let time: Duration? =
+            switch upload.state {
+            case .staging, .queued, .uploading: nil
+            case .completed: lists.completed.time
+            case .failed: lists.failed.time
+            case .cancelled: lists.cancelled.time
+            case .removed: lists.history
+            }
+        guard let time, let since = upload.ranAt else { return nil }
+        let left = time - .milliseconds(max(0, house.store.ran - since))
+        return left > .zero ? house.clocks.wall().advanced(by: left) : nil
     }
 
     private func holds(_ row: UploadRow, _ classHolds: [Hold]) -> [Hold] {
@@ -132,7 +148,7 @@ extension Agent {
         let total = row.asset.stagedSize
         let acked = max(row.upload.acked, live?.acked ?? 0)
         let sent = max(acked, live?.sent ?? 0)
-        let isDone = row.upload.state == .completed
+        let isDone = row.upload.ending == .completed
         // 1 only when every byte is confirmed; an empty file counts as 1 when it is done.
         let fraction = isDone ? 1 : total == 0 ? 0 : min(0.999, Double(sent) / Double(total))
         let rate = live.map(\.rate).flatMap { $0 > 0 ? $0 : nil }
@@ -173,6 +189,7 @@ extension Agent {
             case .completed: counts.completed += tally.uploads
             case .failed: counts.failed += tally.uploads
             case .cancelled: counts.cancelled += tally.uploads
+            case .removed: break
             }
         }
         return counts
@@ -184,10 +201,11 @@ extension Agent {
         let ongoing = tallies.filter { !$0.state.isTerminal }
         let live = house.live.ids.compactMap { house.live[$0] }
         let rate = live.reduce(0) { $0 + $1.rate }
+        let done = await house.store.endSums().filter { $0.end == .completed || $0.end == .duplicate }
         let figures = batch.figures(
             ongoing: ongoing.reduce(0) { $0 + $1.uploads }, ongoingBytes: ongoing.reduce(0) { $0 + $1.bytes },
-            completed: counts.completed,
-            completedBytes: tallies.filter { $0.state == .completed }.reduce(0) { $0 + $1.bytes })
+            // Since the start: what has left the list was done all the same.
+            completed: done.reduce(0) { $0 + Int($1.uploads) }, completedBytes: done.reduce(0) { $0 + $1.bytes })
         let sent = figures.bytesDone + live.reduce(0) { $0 + $1.sent }
         let staging = house.staging
         let files = watcher.settlingFiles()

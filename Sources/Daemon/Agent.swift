@@ -66,6 +66,7 @@ package final class Agent: Sendable {
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
             clocks: clocks, log: log)
         _ = await store.listen(house.stateWorks)
+        await store.listenToLists { [bell = house.listBell] in bell.ring() }
         let agent = Agent(house, kinds, reloading, reporting)
         var setup = house.setup
         for destination in settings.destinations { setup.destinations[destination.name] = try agent.make(destination) }
@@ -160,6 +161,7 @@ package final class Agent: Sendable {
             group.addTask { try await self.removals.run() }
             group.addTask { try await self.watchForDamage() }
             group.addTask { try await self.report() }
+            group.addTask { try await ListKeeper(house: self.house).run() }
             group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }
             if let end { group.addTask { try await end() } }
             for bell in [house.stagerBell, house.releaseBell, house.upkeepBell, house.roomBell] { bell.ring() }

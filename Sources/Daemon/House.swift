@@ -77,6 +77,8 @@ struct House: Sendable {
     let upkeepBell = Nudge()
     /// Folders of removable media may do otherwise than before.
     let cardBell = Nudge()
+    /// Something is over, and leaves its list one day.
+    let listBell = Nudge()
     /// What is written for those who do not ask may be due.
     let reportBell = Nudge()
     let mediaReading = MediaReading()

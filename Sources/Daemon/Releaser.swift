@@ -83,17 +83,21 @@ actor Releaser {
     private func release(_ found: [(asset: AssetRecord, verdict: ReleaseVerdict)]) async throws {
         var alone: [(AssetRecord, SourceRelease.Act)] = []
         var together: [(asset: AssetRecord, source: SourceState?)] = []
-        var expired: [(asset: AssetRecord, source: SourceState?)] = []
+        var kept: [String: [(asset: AssetRecord, source: SourceState?)]] = [:]
         for (asset, verdict) in found {
             switch matter(asset, verdict) {
             case .nothing: try await house.store.notDue(asset.id)
-            case .dropCopy(let state): together.append((asset, state))
-            case .keepSource: expired.append((asset, .kept))
+            case .dropCopy(let state):
+                if verdict != .release, try await rescue(asset) { continue }
+                together.append((asset, state))
+            case .keepSource:
+                if try await rescue(asset) { continue }
+                kept[try await reason(asset), default: []].append((asset, .kept))
             case .take(let act): alone.append((asset, act))
             }
         }
         try await dropCopies(together)
-        try await dropCopies(expired, note: "an upload of it has expired")
+        for (reason, ends) in kept { try await dropCopies(ends, note: reason) }
         for start in stride(from: 0, to: alone.count, by: Self.width) where !Task.isCancelled {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (asset, act) in alone[start..<min(start + Self.width, alone.count)] {
@@ -130,6 +134,43 @@ actor Releaser {
         for (asset, _) in ends { deferred[asset.id] = nil }
         house.stagerBell.ring()
         if ends.contains(where: { $0.source == .kept }) { house.roomBell.ring() }
+    }
+
+    /// Why a source stays though nothing of it is to come.
+    private func reason(_ asset: AssetRecord) async throws -> String {
+        let hasFailed = try await house.store.uploads(of: asset.id).contains { $0.ending == .failed }
+        return hasFailed ? "an upload of it has failed" : "an upload of it has expired"
+    }
+
+    /// Keeps the copy of what was sent nowhere when it may be all that is left of the file: its source is gone, is another file
+    /// now, or cannot be asked.
+    ///
+    /// - Returns: Whether there was such a copy, and the release is over.
+    private func rescue(_ asset: AssetRecord) async throws -> Bool {
+        guard asset.state == .staged, asset.keeping != .inPlace else { return false }
+        // One destination has it.
+        if try await house.store.uploads(of: asset.id).contains(where: { $0.ending == .completed }) { return false }
+        let (staging, name, leaf) = (house.staging, asset.stagedName, asset.identity.relative.name)
+        let identity = (asset.keeping == .export ? asset.sourceSHA256 : asset.sha256).map { sha256 in
+            SourceRelease.AssetIdentity(
+                id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
+                inode: asset.identity.inode, changed: asset.changed, sha256: sha256)
+        }
+        let place = try await blocking { () throws -> FilePath? in
+            // What cannot be read is not known to be there.
+            if let identity, case .same = try? identity.standing(trusting: asset.changed) { return nil }
+            return try staging.rescue(name, leaf: leaf)
+        }
+        guard let place else { return false }
+        CrashPoint.reached("copy-rescued")
+        let note = "it was sent nowhere, and its source is not there as it was: its copy is \(place.display)"
+        try await house.store.finishRelease(asset.id, .kept, note: note)
+        deferred[asset.id] = nil
+        house.log.warning(
+            "kept the copy of a file that was sent nowhere, as its source is not there as it was",
+            ["path": asset.path.display, "copy": place.display])
+        house.stagerBell.ring()
+        return true
     }
 
     /// How the matter of a source stands.

@@ -128,6 +128,7 @@ extension Agent {
         await stager.reconsiderRoom()
         for bell in [
             house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell, house.roomBell, house.reportBell,
+            house.listBell,
         ] {
             bell.ring()
         }

@@ -31,6 +31,19 @@ extension Selection {
     }
 }
 
+extension FlushRequest {
+    private enum Key: String, CodingKey, CaseIterable { case list, folder, destination }
+
+    package init(from decoder: any Decoder) throws {
+        try refuseOtherKeys(than: Key.self, in: decoder)
+        let values = try decoder.container(keyedBy: Key.self)
+        self.init(
+            list: try values.decodeIfPresent(String.self, forKey: .list),
+            folder: try values.decodeIfPresent(String.self, forKey: .folder),
+            destination: try values.decodeIfPresent(String.self, forKey: .destination))
+    }
+}
+
 extension AllowRequest {
     private enum Key: String, CodingKey, CaseIterable { case ids, folder, kinds, duration }
 

@@ -21,7 +21,7 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var settledBy: String
     /// `staging`, `queued`, `opening`, `uploading`, `finishing`, `waiting`, `completed`, `failed`, `cancelled`, `expired`.
     package var state: String
-    /// `ongoing`, `completed`, `failed`, `cancelled`.
+    /// `ongoing`, `completed`, `failed`, `cancelled`, or `history` for what has left these.
     package var list: String
     package var holds: [HoldView]
     package var priority: Int
@@ -40,6 +40,8 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var createdAt: String
     package var startedAt: String?
     package var finishedAt: String?
+    /// When it leaves its list, if the daemon runs until then.
+    package var expiresAt: String?
     /// How its copy comes on, while that is made.
     package var staging: StagingRunView?
     /// `in-place` or `export`, where it is no copy of the source that is uploaded.
@@ -200,7 +202,7 @@ package struct AddRequest: Codable, Sendable, Hashable {
     }
 }
 
-/// What `pause`, `resume`, `cancel` and `retry` are about.
+/// What `pause`, `resume`, `cancel`, `retry` and `remove` are about.
 package struct Selection: Codable, Sendable, Hashable {
     /// Ids, unique prefixes of at least 6 characters, or keys.
     package var ids: [String]
@@ -218,6 +220,20 @@ package struct Selection: Codable, Sendable, Hashable {
         self.folder = folder
         self.destination = destination
         self.duration = duration
+    }
+}
+
+/// Which lists are cleared.
+package struct FlushRequest: Codable, Sendable, Hashable {
+    /// `completed`, `failed` or `cancelled`; absent for all three.
+    package var list: String?
+    package var folder: String?
+    package var destination: String?
+
+    package init(list: String? = nil, folder: String? = nil, destination: String? = nil) {
+        self.list = list
+        self.folder = folder
+        self.destination = destination
     }
 }
 
@@ -292,6 +308,10 @@ package protocol Operations: Sendable {
     func cancel(_ selection: Selection) async throws -> UploadsReply
     /// `all` means every failed upload.
     func retry(_ selection: Selection) async throws -> UploadsReply
+    /// Takes uploads that are over out of their lists.
+    func remove(_ selection: Selection) async throws -> UploadsReply
+    /// Takes out all of them. What is ongoing goes on.
+    func flush(_ request: FlushRequest) async throws -> UploadsReply
     /// Lets uploads or a folder off a window, a metered network or a quota for a while.
     ///
     /// - Parameter who: The user who says so.

@@ -13,7 +13,7 @@ package enum Shell {
         .add,
         .pause,
         .resume,
-        .cancel, .retry, .allow, .limit, .reload, .rescan,
+        .cancel, .retry, .remove, .flush, .allow, .limit, .reload, .rescan,
         .completions, .version, .help,
     ]
 

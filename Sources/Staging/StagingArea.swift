@@ -83,10 +83,35 @@ package struct StagingArea: Sendable {
     ///
     /// - Returns: Where it is now.
     package func setAside(_ name: FilePath) throws(SystemError) -> FilePath {
-        let shelf = path(Self.recovered)
+        try put(name, on: Self.recovered, as: name)
+    }
+
+    /// Where copies go that nobody sends any more, and whose sources are not there.
+    package static let rescued: FilePath = "rescued"
+
+    /// Puts a copy that is the only one left of a file where it stays until a person takes it.
+    ///
+    /// - Parameter leaf: The file's own name, of which as much is kept as fits behind the copy's.
+    /// - Returns: Where it is now, also after a crash between this and the record of it; `nil` when there is no copy.
+    package func rescue(_ name: FilePath, leaf: FilePath) throws(SystemError) -> FilePath? {
+        let prefix = name.bytes + [UInt8(ascii: "-")]
+        // The ending says what can play it.
+        let named = FilePath(bytes: prefix + leaf.bytes.suffix(Self.longestName - prefix.count))
+        if try size(of: name) == nil {
+            let place = path(Self.rescued).appending(named)
+            return try FileLook.ifPresent(at: place) == nil ? nil : place
+        }
+        return try put(name, on: Self.rescued, as: named)
+    }
+
+    /// Bytes that any file system takes, with room for a number.
+    private static let longestName = 240
+
+    private func put(_ name: FilePath, on shelf: FilePath, as leaf: FilePath) throws(SystemError) -> FilePath {
+        let shelf = path(shelf)
         try Files.makeFolders(shelf, mode: 0o700)
         for number in 1... {
-            let target = shelf.appending(name.numbered(number))
+            let target = shelf.appending(leaf.numbered(number))
             do {
                 try Files.renameNoReplace(path(name), to: target)
                 try Files.syncFolder(shelf)

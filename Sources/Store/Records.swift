@@ -145,6 +145,13 @@ package struct UploadRecord: Sendable, Hashable {
     package var createdAt: WallTime
     package var startedAt: WallTime?
     package var finishedAt: WallTime?
+    /// How it ended, once it has left the lists.
+    package var ended: UploadState?
+    /// ``Store/ran`` when it was over.
+    package var ranAt: Int64?
+
+    /// How it ended, wherever it is shown; `nil` while it is not over.
+    package var ending: UploadState? { state.isTerminal ? ended ?? state : nil }
 
     /// Bytes that the server has not confirmed.
     package var missing: Int64 { max(0, size - acked) }
@@ -158,7 +165,7 @@ package struct UploadRow: Sendable, Hashable {
 
     /// It has ended for its age, and nobody began it again.
     package var isExpired: Bool {
-        upload.state == .cancelled && upload.generation == 1 && failure?.code == Expiry.code
+        upload.ending == .cancelled && upload.generation == 1 && failure?.code == Expiry.code
     }
 }
 

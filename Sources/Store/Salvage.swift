@@ -107,7 +107,8 @@ private enum Salvaged {
         case .uploads:
             return """
                 SELECT u.id, a.folder, a.relative, u.destination,
-                CASE WHEN u.paused_at IS NULL OR u.state = 'completed' THEN u.state ELSE 'cancelled' END, a.size, a.modified, a.sha256, u.id, u.remote,
+                CASE WHEN u.ended = 'completed' THEN u.ended WHEN u.paused_at IS NULL OR u.state = 'completed' THEN u.state
+                ELSE 'cancelled' END, a.size, a.modified, a.sha256, u.id, u.remote,
                 (SELECT body FROM checkpoint c WHERE c.upload = u.id), u.generation, min(u.acked, a.size)
                 FROM upload u CROSS JOIN asset a ON a.id = u.asset
                 WHERE u.id \(step) ?1 ORDER BY u.id \(order) LIMIT 200
@@ -156,7 +157,8 @@ private struct SalvagedRow: Sendable {
             switch UploadState(rawValue: state) {
             case .completed: standing = .sent
             case .staging, .queued, .uploading, .failed: standing = .going
-            case .cancelled: standing = .cancelled
+            // What failed and was dismissed is not sent, as what was cancelled is not.
+            case .cancelled, .removed: standing = .cancelled
             case nil: return nil
             }
         }

@@ -125,7 +125,9 @@ enum Schema {
             remote_delete TEXT,                    -- none | pending | done | unsupported
             created_at INTEGER NOT NULL,
             started_at INTEGER,
-            finished_at INTEGER
+            finished_at INTEGER,
+            ended TEXT,                            -- the list that it has left, of one that is removed
+            ran_at INTEGER                         -- when it was over, by the time that the daemon has run, ms
         ) STRICT, WITHOUT ROWID;
         -- By class, so that a folder that is passed over is not read through.
         CREATE INDEX upload_next ON upload (destination, folder, rank, sort, id, backoff_until)
@@ -134,6 +136,11 @@ enum Schema {
         CREATE INDEX upload_paused ON upload (id) WHERE paused_at IS NOT NULL;
         CREATE INDEX upload_asset ON upload (asset);
         CREATE INDEX upload_list ON upload (state, id);
+        -- Those that are over, by their age.
+        CREATE INDEX upload_age ON upload (state, ran_at) WHERE ran_at IS NOT NULL;
+        -- By what the remote calls it.
+        CREATE INDEX upload_remote_id ON upload (\(remoteName("id"))) WHERE remote IS NOT NULL;
+        CREATE INDEX upload_remote_url ON upload (\(remoteName("url"))) WHERE remote IS NOT NULL;
         CREATE INDEX upload_backoff ON upload (backoff_until) WHERE backoff_until > 0;
         CREATE UNIQUE INDEX upload_key ON upload (key, destination)
             WHERE key IS NOT NULL AND state IN ('staging', 'queued', 'uploading');
@@ -296,6 +303,12 @@ enum Schema {
                 + CASE WHEN new.state = 'staged' THEN new.size ELSE 0 END;
         END;
         """
+
+    /// What the remote calls an upload, in SQL over a row of `upload`; a text that is damaged calls it nothing. The same text in
+    /// the index and in the question.
+    static func remoteName(_ field: String) -> String {
+        "CASE WHEN json_valid(remote) THEN json_extract(remote, '$.\(field)') END"
+    }
 
     /// The last name of an asset's path, in SQL over a row of `asset`: what is left when everything up to the last `/`
     /// is taken away. The same text in the index and in the question, or SQLite does not see that they belong together.

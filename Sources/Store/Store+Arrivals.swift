@@ -252,6 +252,7 @@ extension Store {
                     [.text(identity.folder), .blob(identity.relative.bytes), .integer(now)])
             }
             for identity in gone {
+                try self.forgetSent(identity)
                 try connection.run(
                     "DELETE FROM tombstone WHERE folder = ?1 AND relative = ?2",
                     [.text(identity.folder), .blob(identity.relative.bytes)])

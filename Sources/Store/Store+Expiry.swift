@@ -62,6 +62,6 @@ extension Store {
     }
 
     func isExpired(_ upload: UploadRecord) throws -> Bool {
-        upload.state == .cancelled ? try row(upload.id)?.isExpired ?? false : false
+        upload.ending == .cancelled ? try row(upload.id)?.isExpired ?? false : false
     }
 }

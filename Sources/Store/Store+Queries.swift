@@ -55,6 +55,20 @@ extension Store {
             [.text(prefix), .text(prefix + "["), .integer(Int64(limit))])
     }
 
+    /// The newest uploads that the remote knows by this id, or under this address.
+    package func rows(remote name: String) throws -> [UploadRow] {
+        for (index, field) in [("upload_remote_id", "id"), ("upload_remote_url", "url")] {
+            let ids = try connection.all(
+                """
+                SELECT id FROM upload INDEXED BY \(index) WHERE remote IS NOT NULL
+                AND \(Schema.remoteName(field)) = ?1 ORDER BY id DESC LIMIT 20
+                """, [.text(name)]
+            ) { $0.text(0) }
+            if !ids.isEmpty { return try ids.compactMap { try row($0) } }
+        }
+        return []
+    }
+
     package func rows(key: String) throws -> [UploadRow] {
         try rows("WHERE upload.key = ?1 ORDER BY upload.id DESC LIMIT 20", [.text(key)])
     }
@@ -176,7 +190,7 @@ extension UploadRecord {
     private static let names = [
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
-        "remote_delete", "created_at", "started_at", "finished_at",
+        "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at",
     ]
     static let columns = names.joined(separator: ", ")
     static let qualified = names.map { "upload." + $0 }.joined(separator: ", ")
@@ -200,6 +214,7 @@ extension UploadRecord {
             backoffUntil: backoff > 0 ? MonotonicTime(nanoseconds: backoff) : nil, acked: row.integer(at + 17),
             remote: row.optionalText(at + 18).flatMap { Store.value(RemoteObject.self, json: $0) },
             remoteDelete: row.optionalText(at + 19), createdAt: WallTime(milliseconds: row.integer(at + 20)),
-            startedAt: time(21), finishedAt: time(22))
+            startedAt: time(21), finishedAt: time(22),
+            ended: row.optionalText(at + 23).flatMap { UploadState(rawValue: $0) }, ranAt: row.optionalInteger(at + 24))
     }
 }

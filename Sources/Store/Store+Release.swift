@@ -30,8 +30,10 @@ extension Store {
     /// What is to be done with an asset: nothing while one that travels with it still needs what it has.
     func verdict(_ asset: Int64) throws -> ReleaseVerdict {
         let uploads = try uploads(of: asset)
+        let dismissed = uploads.contains { $0.state == .removed && $0.ended == .failed }
         let own = ReleaseVerdict(
-            uploads: uploads.map(\.state), hasExpired: try uploads.contains { try isExpired($0) })
+            uploads: uploads.map { $0.state == .removed && $0.ended != .failed ? $0.ended ?? .removed : $0.state },
+            keepsSource: try dismissed || uploads.contains { try isExpired($0) })
         guard own != .keepBoth, let unit = try unit(of: asset) else { return own }
         let isOver = try connection.first(Self.unitIsOver, [.integer(unit)]) { _ in true } == nil
         return isOver ? own : .keepBoth

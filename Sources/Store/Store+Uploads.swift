@@ -274,8 +274,10 @@ extension Store {
                 return
             }
             try connection.run("DELETE FROM remote_delete WHERE id = ?1", [.integer(deletion.id)])
+            // It may leave its list now.
+            self.listsChanged = true
             try connection.run(
-                "UPDATE upload SET remote_delete = ?2 WHERE id = ?1 AND state = 'cancelled'",
+                "UPDATE upload SET remote_delete = ?2 WHERE id = ?1 AND state IN ('cancelled', 'removed')",
                 [.text(deletion.upload), .text(result)])
             try self.note("remote_delete", deletion.upload, ["result": result])
         }
@@ -294,18 +296,31 @@ extension Store {
         // Read anew: the record may be older than a change in the same transaction.
         let word = try connection.first("SELECT state FROM upload WHERE id = ?1", [.text(upload.id)]) { $0.text(0) }
         guard let now = word.flatMap({ UploadState(rawValue: $0) }), let next = now.after(event) else { return }
+        if next == .removed {
+            try connection.run(
+                "UPDATE upload SET state = 'removed', ended = ?2 WHERE id = ?1",
+                [.text(upload.id), .text(now.rawValue)])
+            try note("removed", upload.id, ["list": now.list, "reason": reason ?? ""])
+            // What failed has kept its source and its copy until now.
+            if now == .failed { try noteDue(upload.asset) }
+            return
+        }
         let isOver = next.isTerminal
         try connection.run(
             """
-            UPDATE upload SET state = ?2, finished_at = ?3,
+            UPDATE upload SET state = ?2, finished_at = ?3, ran_at = ?4, ended = NULL,
             lease_owner = CASE WHEN ?2 = 'uploading' THEN lease_owner END,
             leased_at = CASE WHEN ?2 = 'uploading' THEN leased_at END WHERE id = ?1
             """,
-            [.text(upload.id), .text(next.rawValue), isOver ? .integer(clocks.wall().milliseconds) : .null])
+            [
+                .text(upload.id), .text(next.rawValue), isOver ? .integer(clocks.wall().milliseconds) : .null,
+                isOver ? .integer(ran) : .null,
+            ])
         var detail = ["from": now.rawValue, "to": next.rawValue]
         detail["reason"] = reason
         try note(isOver ? next.rawValue : "state", upload.id, detail)
         if isOver {
+            listsChanged = true
             ends.note(upload, end, at: clocks.wall())
             try noteDue(upload.asset)
         }

@@ -54,20 +54,22 @@ extension Store {
     func abandon(_ upload: UploadRecord, code: String? = nil) throws {
         let checkpoint = try checkpoint(upload.id)
         // A checkpoint exists from before the creation request: something may be there.
-        if let checkpoint {
-            try connection.run(
-                "INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at) VALUES (?1, ?2, ?3, 0, ?4)",
-                [
-                    .text(upload.id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
-                    .integer(clocks.wall().milliseconds),
-                ])
-        }
+        if let checkpoint { try removeRemains(of: upload, checkpoint) }
         try connection.run(
             "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
             [.text(upload.id), .text(checkpoint == nil ? "none" : "pending")])
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
         try move(upload, by: .cancelled, because: code, as: code == Expiry.code ? .expired : .cancelled)
         try remember(upload, .cancelled, code: code)
+    }
+
+    func removeRemains(of upload: UploadRecord, _ checkpoint: Checkpoint) throws {
+        try connection.run(
+            "INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at) VALUES (?1, ?2, ?3, 0, ?4)",
+            [
+                .text(upload.id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
+                .integer(clocks.wall().milliseconds),
+            ])
     }
 
     /// Starts a new generation of a failed or cancelled upload.
@@ -77,7 +79,7 @@ extension Store {
     package func retry(_ id: String, fromCopy: Bool) async throws -> UploadState? {
         try await change { connection in
             guard let upload = try self.upload(id) else { return nil }
-            guard upload.state == .failed || upload.state == .cancelled else { return upload.state }
+            guard upload.ending == .failed || upload.ending == .cancelled else { return upload.state }
             try connection.run(
                 """
                 UPDATE upload SET generation = generation + 1, attempt = 0, backoff_until = 0, finished_at = NULL,

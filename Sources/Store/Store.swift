@@ -1,6 +1,7 @@
 package import Core
 internal import Glibc
 internal import Linux
+internal import Synchronization
 
 /// The durable record of every asset and upload. What it has answered survives a power cut.
 ///
@@ -51,6 +52,12 @@ package actor Store {
     package private(set) var seq: Int64 = 0
     /// How uploads ended since the start.
     var ends = EndBook()
+    /// What ``ran`` was when the monotonic clock stood at 0, and what of it is on disk: in ms.
+    private nonisolated let ranAtZero = Atomic<Int64>(0)
+    private var ranStored: Int64 = 0
+    /// Something has left a list, or may.
+    var listsChanged = false
+    private var onListChange: @Sendable () -> Void = {}
     var sorting: UploadSort
     /// Whose turn it is, by destination.
     var turns: [String: FolderTurns] = [:]
@@ -170,6 +177,8 @@ package actor Store {
             UploadID($0)
         }
         lastOfBefore = lastID?.text ?? ""
+        ranStored = try storedRun()
+        ranAtZero.store(ranStored - Self.milliseconds(openedAt), ordering: .relaxed)
         try begin()
         try piece { connection in
             // A wait was measured by the clock of the run that set it, and a lease belongs to the process that took it.
@@ -219,6 +228,26 @@ package actor Store {
             throw error
         }
         isOpen = true
+        if ran - ranStored >= 60_000 { try storeRun() }
+    }
+
+    /// For how long daemons have run over this state, this one included, in ms: a clock that nobody sets. After a crash it may be
+    /// behind, by as long as nothing was written, and a minute.
+    package nonisolated var ran: Int64 {
+        ranAtZero.load(ordering: .relaxed) + Self.milliseconds(clocks.monotonic())
+    }
+
+    private static func milliseconds(_ time: MonotonicTime) -> Int64 { time.nanoseconds / 1_000_000 }
+
+    private func storeRun() throws(StoreError) {
+        let ran = ran
+        try writer.run("INSERT OR REPLACE INTO setting VALUES ('ran', ?1)", [.text("\(ran)")])
+        ranStored = ran
+    }
+
+    private func storedRun() throws -> Int64 {
+        let text = try connection.first("SELECT value FROM setting WHERE name = 'ran'") { $0.text(0) }
+        return max(0, text.flatMap { Int64($0) } ?? 0)
     }
 
     /// Where room is scarce, moves what is in the log into the database, while that still fits.
@@ -271,6 +300,10 @@ package actor Store {
         isOpen = false
         wasFull = false
         ends.settle()
+        if listsChanged {
+            listsChanged = false
+            onListChange()
+        }
         CrashPoint.reached("committed")
         let done = waiting
         waiting = []
@@ -306,6 +339,8 @@ package actor Store {
 
     /// Gives files and folder back. Nothing can be asked or changed afterwards.
     package func close() {
+        // Without it what is over only counts as younger than it is.
+        if !isOpen { try? storeRun() }
         closeFiles()
         lock?.release()
         lock = nil
@@ -319,6 +354,9 @@ package actor Store {
         listeners[nextListener] = body
         return nextListener
     }
+
+    /// Has `body` called after each commit in which something became over, as ``listen(_:)``.
+    package func listenToLists(_ body: @escaping @Sendable () -> Void) { onListChange = body }
 
     package func forget(_ listener: Int) { listeners[listener] = nil }
 

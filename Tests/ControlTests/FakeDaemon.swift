@@ -107,6 +107,14 @@ final class FakeDaemon: Operations {
         UploadsReply(uploads: try note("retry", selection))
     }
 
+    func remove(_ selection: Selection) async throws -> UploadsReply {
+        UploadsReply(uploads: try note("remove", selection))
+    }
+    func flush(_ request: FlushRequest) async throws -> UploadsReply {
+        let parts = [request.list, request.folder, request.destination].map { $0 ?? "" }
+        return UploadsReply(uploads: try note("flush \(parts.joined(separator: "|"))"))
+    }
+
     func reload() async throws -> ReloadView {
         _ = try note("reload")
         return state.withLock { $0.reload }

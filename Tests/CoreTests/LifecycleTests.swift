@@ -12,9 +12,12 @@ struct LifecycleTests {
             .yielded: .queued, .attemptFailed: .queued, .verified: .completed, .refused: .failed,
             .copyLost: .staging, .cancelled: .cancelled,
         ],
-        .failed: [.retriedFromCopy: .queued, .retriedFromSource: .staging, .cancelled: .cancelled],
-        .cancelled: [.retriedFromCopy: .queued, .retriedFromSource: .staging],
-        .completed: [:],
+        .failed: [
+            .retriedFromCopy: .queued, .retriedFromSource: .staging, .cancelled: .cancelled, .dismissed: .removed,
+        ],
+        .cancelled: [.retriedFromCopy: .queued, .retriedFromSource: .staging, .dismissed: .removed],
+        .completed: [.dismissed: .removed],
+        .removed: [.retriedFromCopy: .queued, .retriedFromSource: .staging],
     ]
 
     @Test("follows every arrow of the table, and no other", arguments: UploadState.allCases, UploadEvent.allCases)
@@ -40,11 +43,15 @@ struct LifecycleTests {
                 shown[state, default: [:]][event] = words(" " + cell).first.flatMap { UploadState(rawValue: $0) }
             }
         }
-        #expect(shown == Self.arrows.filter { !$0.value.isEmpty }.merging([.completed: [:]]) { $1 })
+        #expect(shown == Self.arrows)
     }
 
-    @Test("once completed, nothing that arrives later changes it", arguments: UploadEvent.allCases)
-    func completedIsFinal(_ event: UploadEvent) { #expect(UploadState.completed.after(event) == nil) }
+    @Test(
+        "once completed, nothing that arrives later changes it but that it leaves its list",
+        arguments: UploadEvent.allCases)
+    func completedIsFinal(_ event: UploadEvent) {
+        #expect(UploadState.completed.after(event) == (event == .dismissed ? .removed : nil))
+    }
 
     @Test("reaches completed only through verified")
     func onlyVerified() {
@@ -67,7 +74,7 @@ struct LifecycleTests {
 
     @Test("keeps the source when one has expired, whatever the others have verified; and the copy while one needs it")
     func expired() {
-        func verdict(_ states: [UploadState]) -> ReleaseVerdict { ReleaseVerdict(uploads: states, hasExpired: true) }
+        func verdict(_ states: [UploadState]) -> ReleaseVerdict { ReleaseVerdict(uploads: states, keepsSource: true) }
         #expect(verdict([.completed, .cancelled]) == .keepSource)
         #expect(verdict([.cancelled]) == .keepSource)
         #expect(verdict([.queued, .cancelled]) == .keepBoth)

@@ -10,7 +10,9 @@ extension Verb {
                 + "characters on."
         ],
         options: [
-            Option("list", "LIST", takes: .words(ListQuery.lists), "only ongoing, completed, failed or cancelled ones"),
+            Option(
+                "list", "LIST", takes: .words(ListQuery.lists),
+                "only ongoing, completed, failed or cancelled ones, or the history of what has left these"),
             Option(
                 "state", "STATE", takes: .words(ListQuery.states),
                 "only this state: settling, staging, queued, waiting, opening, uploading, finishing …"

@@ -88,6 +88,52 @@ extension Verb {
         }
         return try await act("retried", selection, call) { try await $0.retry($1) }
     }
+
+    static let remove: Verb = Verb(
+        "remove", "take uploads that are over out of their list", operands: "ID|KEY|PATH...",
+        takes: .uploads("completed"), count: 1...1000,
+        details: [
+            "They stay in the history (`list --list history`), and `show` and `retry` find them there. The source stays. "
+                + "The copy of one that failed goes, if its source still stands as it was; else it is kept in the staging "
+                + "folder under `rescued`."
+        ],
+        options: Option.client, examples: [("sluice remove 01JD3K8Q", "One upload.")]
+    ) { call in
+        try await act("removed", try Selection(call.arguments), call) { try await $0.remove($1) }
+    }
+
+    static let flush: Verb = Verb(
+        "flush", "clear the lists of what is over",
+        details: ["As `remove` does, for all of them. What is ongoing goes on."],
+        options: [
+            Option("list", "LIST", takes: .words(clearable), "only completed, failed or cancelled ones"),
+            Option("folder", "NAME", takes: .folders, "those of this folder"),
+            Option("destination", "NAME", takes: .destinations, "those to this destination"),
+        ] + Option.client,
+        examples: [
+            ("sluice flush", "All three lists."), ("sluice flush --list failed --folder front-door", "Some of one."),
+        ]
+    ) { call in
+        let list = call.arguments.text("list")
+        if let list, !clearable.contains(list) {
+            throw Arguments.usage(
+                "--list takes \(clearable.joined(separator: ", ")), not `\(printable(list))`", .flush)
+        }
+        let request = FlushRequest(
+            list: list, folder: call.arguments.text("folder"), destination: call.arguments.text("destination"))
+        let reply = try await call.withClient { try await $0.flush(request) }
+        if call.json {
+            try call.printJSON(reply)
+        } else {
+            try call.console.line(
+                reply.count == 0 ? "nothing to do" : "\(reply.count) \(reply.count == 1 ? "upload" : "uploads") removed"
+            )
+        }
+        return .ok
+    }
+
+    /// Lists that `flush` clears.
+    private static let clearable = ListQuery.lists.filter { $0 != "ongoing" && $0 != "history" }
 }
 
 extension Selection {

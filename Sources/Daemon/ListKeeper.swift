@@ -1,0 +1,65 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Keeps the lists of what is over short, and forgets what has been in the history for long enough.
+///
+/// It sleeps until the next of them is due, or until something else is over.
+struct ListKeeper: Sendable {
+    let house: House
+
+    /// Uploads in one transaction.
+    private static let piece = 200
+
+    func run() async throws {
+        while !Task.isCancelled {
+            var next: Duration?
+            do { next = try await pass() } catch let error as StoreError {
+                house.stateFailed(error)
+                next = .seconds(5)
+            }
+            await house.listBell.wait(atMost: next)
+            // Nothing is in a hurry here: what ends in a burst is looked at once.
+            try await Alarms.shared.sleep(for: .seconds(1))
+        }
+    }
+
+    /// - Returns: When there is something to do again, if nothing happens until then.
+    private func pass() async throws -> Duration? {
+        let lists = house.settings.lists
+        var next: [Duration?] = []
+        for (list, limits) in [
+            (UploadState.completed, lists.completed), (.failed, lists.failed), (.cancelled, lists.cancelled),
+        ] {
+            next.append(try await shorten(list, limits))
+        }
+        if let time = lists.history { next.append(try await forget(after: time)) }
+        // Rounded up: a look that comes too early is one for nothing.
+        return next.compactMap { $0 }.min().map { max(.seconds(1), $0 + .milliseconds(1)) }
+    }
+
+    private func shorten(_ list: UploadState, _ limits: ListRetention.Limits) async throws -> Duration? {
+        while !Task.isCancelled {
+            let (found, next) = try await house.store.retired(list, by: limits, most: Self.piece)
+            if found.isEmpty { return next }
+            for (reason, ones) in Dictionary(grouping: found, by: \.reason) {
+                _ = try await house.store.leave(ones.map(\.id), reason)
+                house.log.info(
+                    "uploads left their list", ["list": list.list, "reason": reason.rawValue, "count": "\(ones.count)"])
+            }
+            if list == .failed { house.releaseBell.ring() }
+        }
+        return nil
+    }
+
+    private func forget(after time: Duration) async throws -> Duration? {
+        var from: (ran: Int64, id: String)?
+        while !Task.isCancelled {
+            let (last, next) = try await house.store.forget(after: time, from: from, most: Self.piece)
+            guard let last else { return next }
+            from = last
+        }
+        return nil
+    }
+}

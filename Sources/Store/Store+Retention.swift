@@ -1,0 +1,141 @@
+package import Core
+
+// What leaves the lists, and later the history.
+
+extension Store {
+    /// Why an upload has left its list, as the event tells it.
+    package enum Leave: String, Sendable {
+        /// Its time was over.
+        case expired
+        /// Too many came after it.
+        case capped
+        /// A person was done with it.
+        case dismissed
+        /// A person cleared the list.
+        case flushed
+    }
+
+    /// The lists that an upload may leave.
+    package static let endings: [UploadState] = [.completed, .failed, .cancelled]
+
+    /// Takes uploads that are over out of their lists. They stay in the history; what one that had failed kept, its copy and
+    /// its source, is the release's matter from then on. One transaction.
+    ///
+    /// - Returns: The states after it, in the order of `ids`; `nil` for one that is not there.
+    package func leave(_ ids: [String], _ reason: Leave) async throws -> [UploadState?] {
+        try await change { _ in
+            try ids.map { id in
+                guard let upload = try self.upload(id) else { return nil }
+                try self.move(upload, by: .dismissed, because: reason.rawValue)
+                return upload.state.after(.dismissed) ?? upload.state
+            }
+        }
+    }
+
+    /// Which of a list are to leave it, the oldest first.
+    ///
+    /// What was cancelled stays until its destination is rid of it.
+    ///
+    /// - Returns: And when the next one will be, measured from now; `nil` when there is none.
+    package func retired(
+        _ list: UploadState, by limits: ListRetention.Limits, most: Int
+    ) throws -> (ids: [(id: String, reason: Leave)], next: Duration?) {
+        let ran = ran
+        let surplus = try count(list) - (limits.most ?? .max)
+        guard surplus > 0 || limits.time != nil else { return ([], nil) }
+        var ids: [(id: String, reason: Leave)] = []
+        var next: Duration?
+        let waiting = list == .cancelled ? "AND remote_delete IS NOT 'pending'" : ""
+        try connection.query(
+            """
+            SELECT id, ran_at FROM upload INDEXED BY upload_age
+            WHERE state = ?1 AND ran_at IS NOT NULL \(waiting) ORDER BY ran_at, id
+            """, [.text(list.rawValue)]
+        ) { row throws(StoreError) in
+            while ids.count < most, try row.next() {
+                let age = Duration.milliseconds(max(0, ran - row.integer(1)))
+                if let time = limits.time, age >= time {
+                    ids.append((row.text(0), .expired))
+                } else if ids.count < surplus {
+                    ids.append((row.text(0), .capped))
+                } else {
+                    next = limits.time.map { $0 - age }
+                    return
+                }
+            }
+        }
+        return (ids, next)
+    }
+
+    private func count(_ state: UploadState) throws -> Int {
+        try connection.first("SELECT sum(uploads) FROM tally WHERE state = ?1", [.text(state.rawValue)]) {
+            Int($0.integer(0))
+        } ?? 0
+    }
+
+    /// Forgets what has been in the history for longer than `time`, with the asset once it has no other upload: some of it, the
+    /// oldest first. One transaction.
+    ///
+    /// Kept are uploads whose asset the release is not done with, whose source may go one day, or whose remains at the
+    /// destination are still to be removed; and the fact that a content was sent, while the file stands that it was sent from.
+    ///
+    /// - Parameter after: The age and the id of the last one that was looked at before.
+    /// - Returns: The same for the next call, and when the next one is due; both `nil` when there are no more.
+    package func forget(
+        after time: Duration, from after: (ran: Int64, id: String)?, most: Int
+    ) async throws -> (last: (ran: Int64, id: String)?, next: Duration?) {
+        let limit = ran - time.inMilliseconds
+        let found = try connection.all(
+            """
+            SELECT id, ran_at FROM upload INDEXED BY upload_age
+            WHERE state = 'removed' AND ran_at IS NOT NULL AND (ran_at, id) > (?1, ?2) ORDER BY ran_at, id LIMIT ?3
+            """, [.integer(after?.ran ?? .min), .text(after?.id ?? ""), .integer(Int64(most))]
+        ) { (ran: $0.integer(1), id: $0.text(0)) }
+        let old = found.filter { $0.ran <= limit }
+        if !old.isEmpty { try await change { _ in for one in old { try self.forget(one.id) } } }
+        let young = found.first { $0.ran > limit }
+        return (
+            last: young == nil && found.count == most ? found.last : nil,
+            next: young.map { .milliseconds($0.ran - limit) }
+        )
+    }
+
+    private func forget(_ id: String) throws {
+        guard let upload = try upload(id), upload.state == .removed, try isSettled(upload) else { return }
+        if let checkpoint = try checkpoint(id) { try removeRemains(of: upload, checkpoint) }
+        for table in ["checkpoint", "failure"] {
+            try connection.run("DELETE FROM \(table) WHERE upload = ?1", [.text(id)])
+        }
+        try connection.run("DELETE FROM exception WHERE scope = 'upload' AND name = ?1", [.text(id)])
+        try connection.run(
+            """
+            DELETE FROM history WHERE upload = ?1 AND (outcome <> 'completed' OR NOT EXISTS (SELECT 1 FROM tombstone
+            WHERE tombstone.folder = history.folder AND tombstone.relative = history.relative))
+            """, [.text(id)])
+        try connection.run("DELETE FROM upload WHERE id = ?1", [.text(id)])
+        guard try uploads(of: upload.asset).isEmpty else { return }
+        try connection.run("DELETE FROM media WHERE asset = ?1", [.integer(upload.asset)])
+        try connection.run("DELETE FROM asset WHERE id = ?1", [.integer(upload.asset)])
+    }
+
+    private func isSettled(_ upload: UploadRecord) throws -> Bool {
+        let isBusy = try connection.first(
+            """
+            SELECT 1 FROM asset WHERE id = ?1 AND (due = 1 OR kept_at IS NOT NULL OR state IN ('staged', 'unsettled')
+            OR source_state = 'releasing')
+            UNION ALL SELECT 1 FROM remote_delete WHERE upload = ?2 LIMIT 1
+            """, [.integer(upload.asset), .text(upload.id)]
+        ) { _ in true }
+        return isBusy == nil
+    }
+
+    /// The source of what was sent is gone for good: when its upload is forgotten, nothing is left to tell of it.
+    func forgetSent(_ identity: StoredIdentity) throws {
+        try connection.run(
+            """
+            DELETE FROM history WHERE outcome = 'completed' AND folder = ?1 AND relative = ?2
+            AND sha256 = (SELECT sha256 FROM tombstone WHERE folder = ?1 AND relative = ?2)
+            AND NOT EXISTS (SELECT 1 FROM upload WHERE upload.id = history.upload)
+            """, [.text(identity.folder), .blob(identity.relative.bytes)])
+    }
+}

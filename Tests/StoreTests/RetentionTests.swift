@@ -1,0 +1,226 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Store
+
+@Suite("Uploads that leave the lists")
+struct RetentionTests {
+    private static let day = Duration.seconds(86_400)
+    private static let refused = Failure(
+        .permanent, code: "refused", message: "no", at: WallTime(milliseconds: 0), retryable: false)
+
+    /// An upload that ended as it says.
+    private func end(
+        _ scene: Scene, _ name: String, _ outcome: AttemptOutcome, sha256: [UInt8] = noise(32),
+        action: SourceAction = .delete
+    ) async throws -> (asset: Int64, id: String) {
+        let (asset, uploads) = try await scene.stage(
+            Scene.arrival(Scene.file(name), action: action), sha256: sha256)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.finish(uploads[0], outcome)
+        return (asset, uploads[0])
+    }
+
+    private static let sent = AttemptOutcome.verified(RemoteObject(id: "v1", url: "http://nas/v/1", verifiedBy: "x"))
+
+    private func retired(
+        _ scene: Scene, _ list: UploadState, _ time: Duration?, most: Int? = nil
+    ) async throws -> (ids: [String], next: Duration?) {
+        let found = try await scene.store.retired(list, by: .init(time: time, most: most), most: 100)
+        return (found.ids.map { "\($0.id) \($0.reason)" }, found.next)
+    }
+
+    @Test("an age counts while the daemon runs: a clock that is set from 1970 makes nothing older")
+    func running() async throws {
+        let scene = try await Scene()
+        let one = try await end(scene, "one", Self.sent)
+        scene.clocks.step(by: Self.day * 20_000)
+        #expect(try await retired(scene, .completed, Self.day) == ([], Self.day))
+        scene.clocks.advance(by: .seconds(10) - .milliseconds(1))
+        #expect(try await retired(scene, .completed, .seconds(10)) == ([], .milliseconds(1)))
+        scene.clocks.advance(by: .milliseconds(1))
+        #expect(try await retired(scene, .completed, .seconds(10)) == (["\(one.id) expired"], nil))
+        #expect(try await retired(scene, .completed, nil) == ([], nil))
+        #expect(try await retired(scene, .failed, .seconds(10)) == ([], nil))
+    }
+
+    @Test("the time between two runs counts for nobody, and that of a run is on disk when it ends")
+    func restart() async throws {
+        let scene = try await Scene()
+        let one = try await end(scene, "one", Self.sent)
+        scene.clocks.advance(by: Self.day)
+        await scene.store.close()
+        scene.clocks.advance(by: Self.day * 30)
+        let again = try await Store.open(
+            scene.folder.path.appending("state"), clocks: scene.clocks, sorting: .newestFirst)
+        let limits = ListRetention.Limits(time: Self.day * 2)
+        #expect(try await again.retired(.completed, by: limits, most: 9).next == Self.day)
+        scene.clocks.advance(by: Self.day)
+        #expect(try await again.retired(.completed, by: limits, most: 9).ids.map(\.id) == [one.id])
+        await again.close()
+    }
+
+    @Test("of a run that is killed counts what was written with something else")
+    func killed() async throws {
+        let scene = try await Scene()
+        let one = try await end(scene, "one", Self.sent)
+        scene.clocks.advance(by: Self.day)
+        try await scene.store.prove()
+        scene.clocks.advance(by: Self.day)
+        // As a kill does: nothing is written.
+        await scene.store.closeFiles()
+        let copy = scene.folder.path.appending("copy")
+        try Files.makeFolders(copy)
+        for name in try Files.names(in: scene.folder.path.appending("state")) where name != "lock" {
+            try Files.publish(
+                copy.appending(name), try Files.read(scene.folder.path.appending("state").appending(name)), mode: 0o600)
+        }
+        let again = try await Store.open(copy, clocks: scene.clocks, sorting: .newestFirst)
+        let found = try await again.retired(.completed, by: .init(time: Self.day * 2), most: 9)
+        #expect(found.ids.isEmpty && found.next == Self.day)
+        #expect(try await again.upload(one.id)?.ranAt != nil)
+        await again.close()
+    }
+
+    @Test("of a list that is too long the oldest go, of one that is both too long and too old each once")
+    func capped() async throws {
+        let scene = try await Scene()
+        var ids: [String] = []
+        for number in 0..<5 {
+            ids.append(try await end(scene, "\(number)", .refused(Self.refused)).id)
+            scene.clocks.advance(by: .seconds(60))
+        }
+        #expect(
+            try await retired(scene, .failed, Self.day, most: 3)
+                == (["\(ids[0]) capped", "\(ids[1]) capped"], Self.day - .seconds(180)))
+        #expect(
+            try await retired(scene, .failed, .seconds(300), most: 3).ids
+                == ["\(ids[0]) expired", "\(ids[1]) capped"])
+        #expect(try await scene.store.leave(ids, .capped) == Array(repeating: .removed, count: 5))
+        #expect(try await scene.store.leave([ids[0], "none"], .dismissed) == [.removed, nil])
+        let events = try await scene.store.events(after: 0, limit: 500).filter { $0.type == "removed" }
+        #expect(events.map(\.upload) == ids)
+        #expect(events.allSatisfy { $0.detail == ["list": "failed", "reason": "capped"] })
+    }
+
+    @Test("what is ongoing leaves no list, and what was cancelled stays until its destination is rid of it")
+    func stays() async throws {
+        let scene = try await Scene()
+        let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
+        #expect(try await scene.store.leave(uploads, .flushed) == [.queued])
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["url": "x"]), for: uploads[0])
+        #expect(try await scene.store.leave(uploads, .flushed) == [.uploading])
+        _ = try await scene.store.cancel(uploads)
+        scene.clocks.advance(by: Self.day)
+        #expect(try await retired(scene, .cancelled, .seconds(1)) == ([], nil))
+        let deletion = try #require(try await scene.store.remoteDeletions().first)
+        try await scene.store.remoteDeletion(deletion, "done")
+        #expect(try await retired(scene, .cancelled, .seconds(1)).ids == ["\(uploads[0]) expired"])
+    }
+
+    @Test("what failed and was dismissed never has its source deleted, though another destination has it")
+    func dismissed() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("one"), to: ["nas", "cloud"]))
+        for (name, outcome) in [("nas", AttemptOutcome.refused(Self.refused)), ("cloud", Self.sent)] {
+            let claim = try #require(try await scene.store.claim(name, passingOver: []))
+            try await scene.store.finish(claim.upload.id, outcome)
+        }
+        #expect(try await scene.store.releasable(limit: 9).isEmpty)
+        _ = try await scene.store.leave(uploads, .dismissed)
+        let found = try await scene.store.releasable(limit: 9)
+        #expect(found.map(\.asset.id) == [asset] && found.map(\.verdict) == [.keepSource])
+        // Begun again, and sent: then nothing keeps it.
+        let failed = try #require(try await scene.store.uploads(of: asset).first { $0.ended == .failed })
+        #expect(try await scene.store.retry(failed.id, fromCopy: true) == .removed)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.finish(failed.id, Self.sent)
+        #expect(try await scene.store.releasable(limit: 9).map(\.verdict) == [.release])
+    }
+
+    @Test("what failed keeps what its destination has of it, so that a retry from the history goes on there")
+    func goesOn() async throws {
+        let scene = try await Scene()
+        let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["url": "x"]), for: uploads[0], acked: 60)
+        try await scene.store.finish(uploads[0], .refused(Self.refused))
+        _ = try await scene.store.leave(uploads, .expired)
+        #expect(try await scene.store.retry(uploads[0], fromCopy: true) == .removed)
+        let claim = try #require(try await scene.store.claim("nas", passingOver: []))
+        #expect(claim.checkpoint?.fields == ["url": "x"] && claim.upload.acked == 60 && claim.upload.generation == 2)
+        #expect(claim.upload.ended == nil && claim.upload.ranAt == nil)
+        #expect(claim.upload.context == ["camera": "door"])
+    }
+
+    @Test(
+        "after its time in the history nothing is left of an upload but that its content was sent, while its file stands"
+    )
+    func forgotten() async throws {
+        let scene = try await Scene()
+        let one = try await end(scene, "one", Self.sent, sha256: noise(32, seed: 1))
+        let two = try await end(scene, "two", .refused(Self.refused), sha256: noise(32, seed: 2))
+        _ = try await scene.store.leave([one.id, two.id], .flushed)
+        func forget(_ time: Duration) async throws -> Duration? {
+            try await scene.store.forget(after: time, from: nil, most: 50).next
+        }
+        // The release has not let go of them.
+        scene.clocks.advance(by: Self.day * 90)
+        _ = try await forget(Self.day)
+        #expect(try await scene.store.upload(one.id) != nil)
+        try await scene.store.finishRelease(one.asset, .released)
+        try await scene.store.finishRelease(two.asset, .kept, note: "")
+        #expect(try await forget(Self.day * 91) == Self.day)
+        #expect(try await forget(Self.day * 90) == nil)
+        for (asset, id) in [one, two] {
+            #expect(try await scene.store.upload(id) == nil)
+            #expect(try await scene.store.asset(asset) == nil)
+        }
+        // The same content at the same path is not sent again: its tombstone is there.
+        let again = try await scene.stage(
+            Scene.arrival(Scene.file("one", modified: 5_000)), sha256: noise(32, seed: 1))
+        #expect(try await scene.store.upload(again.uploads[0])?.state == .completed)
+        // Without the file and its tombstone nobody knows of it any more.
+        _ = try await scene.store.leave(again.uploads, .flushed)
+        try await scene.store.finishRelease(again.asset, .released)
+        scene.clocks.advance(by: Self.day * 91)
+        _ = try await forget(Self.day * 90)
+        try await scene.store.tend(renewed: [], gone: [Scene.file("one").identity])
+        let last = try await scene.stage(
+            Scene.arrival(Scene.file("one", modified: 6_000)), sha256: noise(32, seed: 1))
+        #expect(try await scene.store.upload(last.uploads[0])?.state == .queued)
+    }
+
+    @Test("what is forgotten of a failed upload is removed at its destination as well")
+    func remains() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["url": "x"]), for: uploads[0])
+        try await scene.store.finish(uploads[0], .refused(Self.refused))
+        _ = try await scene.store.leave(uploads, .expired)
+        try await scene.store.finishRelease(asset, .kept, note: "")
+        scene.clocks.advance(by: Self.day)
+        _ = try await scene.store.forget(after: Self.day, from: nil, most: 50)
+        #expect(try await scene.store.remoteDeletions().map(\.checkpoint.fields) == [["url": "x"]])
+        #expect(try await scene.store.upload(uploads[0]) == nil)
+    }
+
+    @Test("an upload is found by what its destination calls it, by an index, in whatever list it is")
+    func remote() async throws {
+        let scene = try await Scene()
+        let one = try await end(scene, "one", Self.sent)
+        for name in ["v1", "http://nas/v/1"] {
+            #expect(try await scene.store.rows(remote: name).map(\.upload.id) == [one.id])
+        }
+        #expect(try await scene.store.rows(remote: "v2").isEmpty)
+        _ = try await scene.store.leave([one.id], .flushed)
+        #expect(try await scene.store.rows(remote: "v1").map(\.upload.id) == [one.id])
+        for (sql, steps) in try await scene.store.plans() where sql.contains("json_extract") {
+            #expect(steps.allSatisfy { !$0.contains("SCAN") }, "\(sql): \(steps)")
+        }
+    }
+}
