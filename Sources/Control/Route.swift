@@ -69,20 +69,16 @@ enum Route: Hashable, Sendable {
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))
             guard !reference.isEmpty else { throw .noSuchPath }
-            if method == "DELETE" {
-                self = .remove(reference)
-                return
-            }
             guard let cut = reference.lastIndex(of: "/"), cut > reference.startIndex,
                 let act = Act(rawValue: String(reference[cut...].dropFirst()))
             else {
-                self = try only("GET", .show(reference), also: ", DELETE")
+                self = method == "DELETE" ? .remove(reference) : try only("GET", .show(reference), also: ", DELETE")
                 return
             }
             // A key may end in a verb, so that it can be asked for.
             self =
                 method == "POST"
-                ? .actOn(String(reference[..<cut]), act) : try only("GET", .show(reference), also: ", POST, DELETE")
+                ? .actOn(String(reference[..<cut]), act) : try only("GET", .show(reference), also: ", POST")
         default:
             guard let act = Act(rawValue: rest) else { throw .noSuchPath }
             self = try only("POST", .act(act))

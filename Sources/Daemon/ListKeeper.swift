@@ -54,9 +54,11 @@ struct ListKeeper: Sendable {
     }
 
     private func forget(after time: Duration) async throws -> Duration? {
+        let folders = Set(house.settings.folders.filter(\.retention.isLimited).map(\.watch.name))
         var from: (ran: Int64, id: String)?
         while !Task.isCancelled {
-            let (last, next) = try await house.store.forget(after: time, from: from, most: Self.piece)
+            let (last, next) = try await house.store.forget(
+                after: time, from: from, keepingSourcesOf: folders, most: Self.piece)
             guard let last else { return next }
             from = last
         }

@@ -79,10 +79,13 @@ extension Store {
     /// Kept are uploads whose asset the release is not done with, whose source may go one day, or whose remains at the
     /// destination are still to be removed; and the fact that a content was sent, while the file stands that it was sent from.
     ///
-    /// - Parameter after: The age and the id of the last one that was looked at before.
+    /// - Parameters:
+    ///   - after: The age and the id of the last one that was looked at before.
+    ///   - folders: Those whose sources go one day.
     /// - Returns: The same for the next call, and when the next one is due; both `nil` when there are no more.
     package func forget(
-        after time: Duration, from after: (ran: Int64, id: String)?, most: Int
+        after time: Duration, from after: (ran: Int64, id: String)?, keepingSourcesOf folders: Set<String> = [],
+        most: Int
     ) async throws -> (last: (ran: Int64, id: String)?, next: Duration?) {
         let limit = ran - time.inMilliseconds
         let found = try connection.all(
@@ -92,7 +95,7 @@ extension Store {
             """, [.integer(after?.ran ?? .min), .text(after?.id ?? ""), .integer(Int64(most))]
         ) { (ran: $0.integer(1), id: $0.text(0)) }
         let old = found.filter { $0.ran <= limit }
-        if !old.isEmpty { try await change { _ in for one in old { try self.forget(one.id) } } }
+        if !old.isEmpty { try await change { _ in for one in old { try self.forget(one.id, folders) } } }
         let young = found.first { $0.ran > limit }
         return (
             last: young == nil && found.count == most ? found.last : nil,
@@ -100,8 +103,10 @@ extension Store {
         )
     }
 
-    private func forget(_ id: String) throws {
-        guard let upload = try upload(id), upload.state == .removed, try isSettled(upload) else { return }
+    private func forget(_ id: String, _ folders: Set<String>) throws {
+        guard let upload = try upload(id), upload.state == .removed,
+            try isSettled(upload, mayGo: folders.contains(upload.folder))
+        else { return }
         if let checkpoint = try checkpoint(id) { try removeRemains(of: upload, checkpoint) }
         for table in ["checkpoint", "failure"] {
             try connection.run("DELETE FROM \(table) WHERE upload = ?1", [.text(id)])
@@ -118,13 +123,13 @@ extension Store {
         try connection.run("DELETE FROM asset WHERE id = ?1", [.integer(upload.asset)])
     }
 
-    private func isSettled(_ upload: UploadRecord) throws -> Bool {
+    private func isSettled(_ upload: UploadRecord, mayGo: Bool) throws -> Bool {
         let isBusy = try connection.first(
             """
-            SELECT 1 FROM asset WHERE id = ?1 AND (due = 1 OR kept_at IS NOT NULL OR state IN ('staged', 'unsettled')
+            SELECT 1 FROM asset WHERE id = ?1 AND (due = 1 OR (?3 AND kept_at IS NOT NULL) OR state IN ('staged', 'unsettled')
             OR source_state = 'releasing')
             UNION ALL SELECT 1 FROM remote_delete WHERE upload = ?2 LIMIT 1
-            """, [.integer(upload.asset), .text(upload.id)]
+            """, [.integer(upload.asset), .text(upload.id), .integer(mayGo ? 1 : 0)]
         ) { _ in true }
         return isBusy == nil
     }

@@ -389,37 +389,3 @@ package actor Store {
             [.integer(last - 10_000), .integer(clocks.wall().milliseconds - 86_400_000)])
     }
 }
-
-/// The database could not be taken into use: damaged, not writable, or of a newer version.
-package struct StateUnusable: Error, Sendable, CustomStringConvertible {
-    package let database: FilePath
-    package let error: StoreError
-
-    package var description: String {
-        let verb = error.isCorrupt ? "is damaged" : "cannot be used"
-        return "the database \(database.display) \(verb): \(error.message)"
-    }
-
-    package init(database: FilePath, error: StoreError) {
-        self.database = database
-        self.error = error
-    }
-
-    /// What a person can do about it.
-    package var remedy: String? {
-        // Its message says it all: a newer program wrote the database.
-        if error.code == Schema.tooNew { return nil }
-        if error.isCorrupt {
-            return "Nothing was changed. Restore the state folder from a backup, or run `sluice "
-                + "rebuild`: it makes a new database from the folders, the staging folder and what the destinations "
-                + "hold, and sends nothing again that they can name. `sluice rebuild --dry-run` shows what it would do."
-        }
-        // SQLite calls it an I/O error when its files for the log do not fit.
-        let free = (try? Space(at: database.parent))?.free ?? .max
-        if error.isFull || (error.isPassing && free < Store.neededRoom) {
-            return "Make room on the disk of \(database.parent.display)."
-        }
-        if error.isReadOnly { return "Let the daemon's user write \(database.parent.display) and the files in it." }
-        return "The state folder has to be on a local disk that works."
-    }
-}

@@ -77,6 +77,10 @@ struct DocumentationTests {
             metrics.changes == [
                 .init(what: "metrics", name: "", kind: .changed, keys: ["textfile", "status_file", "every"])
             ])
+        let lists = SettingsChanges(
+            from: plain, to: try settings("", "retention: {completed: 1d, failed: 1d, cancelled: 1d, history: never}"))
+        #expect(
+            lists.changes == [.init(what: "retention", name: "", kind: .changed, keys: Section.retention.keys)])
         let policy = try settings(
             "",
             """

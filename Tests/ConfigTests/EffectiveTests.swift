@@ -51,12 +51,14 @@ struct EffectiveTests {
             destinations: {}
             control: {listen: ":8484", token: {env: TOKEN}, hosts: [nas.lan], certificate: /c.pem, key: /k.pem}
             metrics: {textfile: /m/sluice.prom, every: 20s}
+            retention: {completed: never, failed: 90m}
             """)
         let text = EffectiveConfiguration(loaded).yaml
         let again = try read(text)
         #expect(again.settings.control == loaded.settings.control)
         #expect(again.settings.control.remote?.hosts == ["nas.lan"])
         #expect(again.settings.metrics == loaded.settings.metrics)
+        #expect(again.settings.lists == loaded.settings.lists && again.settings.lists.completed.time == nil)
     }
 
     @Test("says of each setting where it is from: file and line, the environment, another setting, or nowhere")

@@ -56,6 +56,7 @@ struct ConfigFuzzTests {
         control:
           socket: /run/sluice/control.sock
         metrics: {textfile: /var/lib/prometheus/node-exporter/sluice.prom, status_file: /run/sluice/status.json, every: 1m}
+        retention: {completed: 3d, failed: never, cancelled: 1h30m, history: 1d}
         """
 
     static let words: [String] = [

@@ -71,6 +71,18 @@ extension MistakeTests {
         Mistake(
             "metrics: {port: 9090}",
             "11: metrics.port: no setting is called `port` here; here are allowed: textfile, status_file, every"),
+        Mistake(
+            "retention: {completed: 9s}",
+            "24: retention.completed: takes a length of time from 10s to 3660d, not `9s`"),
+        Mistake(
+            "retention: {failed: 30s}", "21: retention.failed: takes a length of time from 1m to 3660d, not `30s`"),
+        Mistake(
+            "retention: {history: 90}",
+            "22: retention.history: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not a bare number: 90 of what?"
+        ),
+        Mistake(
+            "retention: {source: keep}",
+            "13: retention.source: what becomes of a source stands in its folder, under `after_upload`"),
         Mistake("folders: {a: 1}", "10: folders: takes a list of folders, not a mapping"),
         Mistake("folders: [a]", "11: folders[0]: takes a mapping, like `key: value`, not a single value"),
         Mistake("folders: [{name: no}]", "11: folders[0].path: `path` is missing"),

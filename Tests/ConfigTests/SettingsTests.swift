@@ -55,6 +55,21 @@ struct SettingsTests {
         #expect(both.metrics == MetricsSettings(textfile: "/m/a.prom", statusFile: "/m/s.json", every: .seconds(3600)))
     }
 
+    @Test(
+        "keep what is over for a week, a month and an hour, and know of it for three months, unless the file says otherwise"
+    )
+    func retention() throws {
+        let day = Duration.seconds(86_400)
+        let standard = try read(minimal).settings.lists
+        #expect(standard == ListRetention())
+        #expect([standard.completed.time, standard.failed.time, standard.history] == [day * 7, day * 30, day * 90])
+        #expect(standard.completed.most == 10_000 && standard.failed.most == 1_000 && standard.cancelled.most == nil)
+        let own = try read(minimal + "\nretention: {completed: 10s, failed: 1m, cancelled: 0, history: never}").settings
+        #expect(own.lists.completed == .init(time: .seconds(10), most: 10_000))
+        #expect(own.lists.failed == .init(time: .seconds(60), most: 1_000))
+        #expect(own.lists.cancelled.time == nil && own.lists.history == nil)
+    }
+
     @Test("take `busy` in three places, a file or a command with its times")
     func busy() throws {
         let settings = try read(

@@ -207,7 +207,7 @@ struct ControlTests {
         "a method that a path does not know is told those that it knows",
         arguments: [
             ("/v1/status", "GET, HEAD"), ("/v1/events", "GET, HEAD"), ("/v1/uploads", "GET, HEAD, POST"),
-            ("/v1/uploads/a", "GET, HEAD"), ("/v1/uploads/a/pause", "GET, HEAD, POST"), ("/v1/pause", "POST"),
+            ("/v1/uploads/a", "GET, HEAD, DELETE"), ("/v1/uploads/a/pause", "GET, HEAD, POST"), ("/v1/pause", "POST"),
             ("/v1/reload", "POST"), ("/v1/rescan", "POST"), ("/v1/usage", "GET, HEAD"),
         ])
     func allowed(_ path: String, _ methods: String) throws {

@@ -16,7 +16,9 @@ enum CrashSteps {
     static let across = ["release-copied"]
     static let receiver = ["receiver-named", "receiver-renamed"]
     /// Only where a person ends an upload.
-    static let byPerson = ["cancelled"]
+    static let byPerson = ["cancelled", "dismissed"]
+    /// Only where nothing else is left of a file that is not sent any more.
+    static let rescue = ["copy-rescued"]
     /// Behind every transaction.
     static let everywhere = ["committed"]
     /// Only with a `directory` destination: `ArchiveTests`.
@@ -25,7 +27,8 @@ enum CrashSteps {
     static let rebuild = [
         "rebuild-copy", "rebuild-restored", "rebuild-finished", "rebuild-aside", "rebuild-set-aside", "rebuild-done",
     ]
-    static let all = onTheWay + release + retention + across + receiver + byPerson + everywhere + directory + rebuild
+    static let all =
+        onTheWay + release + retention + across + receiver + byPerson + rescue + everywhere + directory + rebuild
 }
 
 @Suite("the places where a test may end the process")

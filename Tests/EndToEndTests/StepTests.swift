@@ -125,6 +125,45 @@ struct StepTests {
         #expect(try Outcome.files(in: fixture.received, hidden: false).isEmpty)
     }
 
+    @Test(
+        "what is dismissed or given up is so after a kill as well, and the only copy of it is kept",
+        .timeLimit(.minutes(Patience.minutes(1))), arguments: ["dismissed", "copy-rescued"])
+    func dismissed(_ step: String) async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver()
+        fixture.killReceiver()
+        let clip = Clip(number: 0, size: 100_000, relative: "clip.mp4")
+        try camera.drop(clip)
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
+        try await eventually("the copy is staged", every: .milliseconds(50)) {
+            try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
+        }
+        let path = fixture.drop.appending("clip.mp4")
+        try Files.remove(path)
+        _ = try await fixture.ask("cancel", [path.display])
+        if step == "dismissed" {
+            try await eventually("it is cancelled") { try await fixture.status()?.counts.cancelled == 1 }
+            _ = try await fixture.ask("remove", [path.display])
+        }
+        #expect(try await fixture.daemon?.end(within: .seconds(20)) == .signal(SIGKILL), "\(fixture.lastWords())")
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let shown = try await eventually("it is told where the copy is", every: .milliseconds(50)) {
+            try await fixture.ask("show", [path.display]).flatMap { $0.contains("/rescued/") ? $0 : nil }
+        }
+        let rescued = fixture.staging.appending("rescued")
+        let names = try Files.names(in: rescued)
+        #expect(names.count == 1 && shown.contains(rescued.appending(names[0]).display), "\(names) \(shown)")
+        #expect(try Files.read(rescued.appending(names[0])) == clip.content)
+        if step == "dismissed" {
+            #expect(
+                try await fixture.status()?.counts == Status.Counts(ongoing: 0, completed: 0, failed: 0, cancelled: 0))
+            #expect(try await fixture.ask("list", ["--list", "history"])?.contains("clip.mp4") == true)
+        }
+        #expect(try Outcome.files(in: fixture.received, hidden: false).isEmpty)
+    }
+
     private func runUntilKilled(_ fixture: DaemonFixture, by kill: Kill) async throws {
         try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(kill.step):\(kill.nth)"])
         let ending = try await #require(fixture.daemon).end(within: .seconds(20))

@@ -194,6 +194,20 @@ struct RetentionTests {
         #expect(try await scene.store.upload(last.uploads[0])?.state == .queued)
     }
 
+    @Test("an upload whose source goes one day is known until it has gone")
+    func kept() async throws {
+        let scene = try await Scene()
+        let one = try await end(scene, "one", Self.sent, action: .keep)
+        _ = try await scene.store.leave([one.id], .expired)
+        try await scene.store.finishRelease(one.asset, .kept)
+        scene.clocks.advance(by: Self.day)
+        _ = try await scene.store.forget(after: Self.day, from: nil, keepingSourcesOf: ["cam"], most: 50)
+        #expect(try await scene.store.upload(one.id) != nil)
+        #expect(try await scene.store.kept(in: "cam", limit: 1).map(\.asset) == [one.asset])
+        _ = try await scene.store.forget(after: Self.day, from: nil, most: 50)
+        #expect(try await scene.store.asset(one.asset) == nil)
+    }
+
     @Test("what is forgotten of a failed upload is removed at its destination as well")
     func remains() async throws {
         let scene = try await Scene()

@@ -39,6 +39,8 @@ _sluice_takes() {
         "resume --folder" | "resume --destination" | "resume --config" | "resume --socket") return 0 ;;
         "cancel --folder" | "cancel --destination" | "cancel --config" | "cancel --socket") return 0 ;;
         "retry --folder" | "retry --destination" | "retry --config" | "retry --socket") return 0 ;;
+        "remove --config" | "remove --socket") return 0 ;;
+        "flush --list" | "flush --folder" | "flush --destination" | "flush --config" | "flush --socket") return 0 ;;
         "allow --folder" | "allow --for" | "allow --config" | "allow --socket") return 0 ;;
         "limit --for" | "limit --config" | "limit --socket") return 0 ;;
         "reload --config" | "reload --socket") return 0 ;;
@@ -61,8 +63,8 @@ _sluice_value() {
             _sluice_words hold send assume-sent ;;
         *" --into")
             compopt -o dirnames ;;
-        *" --list")
-            _sluice_words ongoing completed failed cancelled ;;
+        "list --list")
+            _sluice_words ongoing completed failed cancelled history ;;
         *" --state")
             _sluice_words cancelled completed expired failed finishing opening paused queued settling staging uploading waiting ;;
         *" --destination" | *" --to")
@@ -71,6 +73,8 @@ _sluice_value() {
             _sluice_ask folders ;;
         *" --by")
             _sluice_words destination folder network ;;
+        "flush --list")
+            _sluice_words completed failed cancelled ;;
     esac
 }
 
@@ -96,6 +100,8 @@ _sluice_options() {
         resume) _sluice_words --all --folder --destination --json --config --socket --help ;;
         cancel) _sluice_words --all --folder --destination --json --config --socket --help ;;
         retry) _sluice_words --all --folder --destination --json --config --socket --help ;;
+        remove) _sluice_words --json --config --socket --help ;;
+        flush) _sluice_words --list --folder --destination --json --config --socket --help ;;
         allow) _sluice_words --folder --metered --quota --window --for --end --json --config --socket --help ;;
         limit) _sluice_words --for --json --config --socket --help ;;
         reload) _sluice_words --json --config --socket --help ;;
@@ -108,7 +114,7 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
+        '') _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
         add) compopt -o default ;;
@@ -116,10 +122,11 @@ _sluice_operands() {
         resume) _sluice_ask uploads ongoing; compopt -o default ;;
         cancel) _sluice_ask uploads ongoing; compopt -o default ;;
         retry) _sluice_ask uploads failed; compopt -o default ;;
+        remove) _sluice_ask uploads completed; compopt -o default ;;
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
+        help) _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
     esac
 }
 

@@ -57,6 +57,8 @@ complete -c sluice -n '__sluice_at' -a pause -d 'hold uploads until you resume t
 complete -c sluice -n '__sluice_at' -a resume -d 'take a hold of yours away'
 complete -c sluice -n '__sluice_at' -a cancel -d 'give uploads up, and remove what the destination has of them'
 complete -c sluice -n '__sluice_at' -a retry -d 'try uploads again that failed or were cancelled; of a folder, a destination or all: those that failed'
+complete -c sluice -n '__sluice_at' -a remove -d 'take uploads that are over out of their list'
+complete -c sluice -n '__sluice_at' -a flush -d 'clear the lists of what is over'
 complete -c sluice -n '__sluice_at' -a allow -d 'let uploads off the policy for a while'
 complete -c sluice -n '__sluice_at' -a limit -d 'limit all transfers together for a while'
 complete -c sluice -n '__sluice_at' -a reload -d 'have the daemon read its configuration again'
@@ -109,7 +111,7 @@ complete -c sluice -n '__sluice_at status' -l config -d 'the configuration (else
 complete -c sluice -n '__sluice_at status' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at status' -l help -d 'this text'
 
-complete -c sluice -n '__sluice_at list' -l list -d 'only ongoing, completed, failed or cancelled ones' -x -a 'ongoing completed failed cancelled'
+complete -c sluice -n '__sluice_at list' -l list -d 'only ongoing, completed, failed or cancelled ones, or the history of what has left these' -x -a 'ongoing completed failed cancelled history'
 complete -c sluice -n '__sluice_at list' -l state -d 'only this state: settling, staging, queued, waiting, opening, uploading, finishing …' -x -a 'cancelled completed expired failed finishing opening paused queued settling staging uploading waiting'
 complete -c sluice -n '__sluice_at list' -l destination -d 'only uploads to it' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at list' -l folder -d 'only files of it' -x -a '(__sluice_ask folders)'
@@ -209,6 +211,20 @@ complete -c sluice -n '__sluice_at retry' -l socket -d 'the daemon\'s socket (el
 complete -c sluice -n '__sluice_at retry' -l help -d 'this text'
 complete -c sluice -n '__sluice_at retry' -a '(__sluice_ask uploads failed)' -F
 
+complete -c sluice -n '__sluice_at remove' -l json -d 'one JSON object (or one a line) for programs'
+complete -c sluice -n '__sluice_at remove' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at remove' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
+complete -c sluice -n '__sluice_at remove' -l help -d 'this text'
+complete -c sluice -n '__sluice_at remove' -a '(__sluice_ask uploads completed)' -F
+
+complete -c sluice -n '__sluice_at flush' -l list -d 'only completed, failed or cancelled ones' -x -a 'completed failed cancelled'
+complete -c sluice -n '__sluice_at flush' -l folder -d 'those of this folder' -x -a '(__sluice_ask folders)'
+complete -c sluice -n '__sluice_at flush' -l destination -d 'those to this destination' -x -a '(__sluice_ask destinations)'
+complete -c sluice -n '__sluice_at flush' -l json -d 'one JSON object (or one a line) for programs'
+complete -c sluice -n '__sluice_at flush' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at flush' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
+complete -c sluice -n '__sluice_at flush' -l help -d 'this text'
+
 complete -c sluice -n '__sluice_at allow' -l folder -d 'all that comes from this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at allow' -l metered -d 'over metered networks'
 complete -c sluice -n '__sluice_at allow' -l quota -d 'beyond its quotas'
@@ -251,4 +267,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'the configuration (els
 complete -c sluice -n '__sluice_at version' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'this text'
-complete -c sluice -n '__sluice_at help' -a 'run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help'

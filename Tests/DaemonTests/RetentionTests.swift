@@ -1,0 +1,170 @@
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+@Suite("Lists and history, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+struct RetentionTests {
+    private func list(_ scene: AgentScene, _ list: String) async throws -> [String] {
+        var query = ListQuery()
+        query.list = list
+        return try await scene.agent.list(query).uploads.map(\.id)
+    }
+
+    /// An upload that failed, with its copy.
+    private func fail(_ scene: AgentScene, _ name: String) async throws -> String {
+        scene.remote.set(.fail(.giveUp), for: FilePath(name))
+        let id = try await scene.add(name)
+        try await scene.reach(.failed, [id])
+        return id
+    }
+
+    @Test(
+        "each list is kept for its own time, which only running counts for, and then nothing of it is shown but the history"
+    )
+    func times() async throws {
+        let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
+        let scene = try await AgentScene(clocks: clocks) { settings in
+            settings.lists.completed.time = .seconds(10)
+            settings.lists.failed.time = .seconds(60)
+            settings.lists.history = .seconds(100)
+        }
+        let done = try await scene.add("done.mp4")
+        try await scene.reach(.completed, [done])
+        clocks.advance(by: .seconds(5))
+        let failed = try await fail(scene, "failed.mp4")
+        // Somebody sets the clock.
+        clocks.step(by: .seconds(20_000 * 86_400))
+        scene.agent.house.listBell.ring()
+        let view = try await scene.agent.show(done).upload
+        #expect(view.expiresAt == clocks.wall().advanced(by: .seconds(5)).description)
+        clocks.advance(by: .seconds(5))
+        scene.agent.house.listBell.ring()
+        try await scene.reach(.removed, [done])
+        #expect(try await list(scene, "completed").isEmpty)
+        #expect(try await list(scene, "failed") == [failed])
+        #expect(try await list(scene, "history") == [done])
+        let gone = try await scene.agent.show(done).upload
+        #expect(gone.state == "completed" && gone.list == "history" && gone.progress.fraction == 1)
+        #expect(try await scene.agent.status().counts == Counts(failed: 1))
+        clocks.advance(by: .seconds(55))
+        scene.agent.house.listBell.ring()
+        try await scene.reach(.removed, [failed])
+        #expect(try await scene.agent.show(failed).upload.error?.code == "scripted")
+        // Its source stands: the copy is not needed.
+        try await eventually("its copy is gone") { try scene.copies.isEmpty }
+        try await eventually("its source stays") {
+            try await scene.agent.show(failed).upload.sourceState == "kept: an upload of it has failed"
+        }
+        clocks.advance(by: .seconds(35))
+        scene.agent.house.listBell.ring()
+        try await eventually("the oldest is forgotten") { try await scene.state(done) == nil }
+        #expect(try await scene.state(failed) == .removed)
+        try await scene.stop()
+    }
+
+    @Test("the only copy of what was sent nowhere is kept", arguments: ["gone", "another file"], ["remove", "cancel"])
+    func rescued(_ source: String, _ verb: String) async throws {
+        let scene = try await AgentScene()
+        let id = try await fail(scene, "clip.mp4")
+        let path = scene.folder.path.appending("cam/clip.mp4")
+        let content = try Files.read(path)
+        try Files.remove(path)
+        if source != "gone" { try scene.folder.write("cam/clip.mp4", noise(100, seed: 9)) }
+        let selection = Selection(ids: [id])
+        _ = try await verb == "remove" ? scene.agent.remove(selection) : scene.agent.cancel(selection)
+        let shelf = scene.folder.path.appending("staging/rescued")
+        let note = try await eventually("it is told where the copy is") {
+            let state = try await scene.agent.show(id).upload.sourceState
+            return state.hasPrefix("kept: it was sent nowhere") ? state : nil
+        }
+        let names = try Files.names(in: shelf)
+        #expect(names.count == 1 && names.first?.display.hasSuffix("-clip.mp4") == true)
+        let place = shelf.appending(try #require(names.first))
+        #expect(note.hasSuffix(place.display))
+        #expect(try Files.read(place) == content)
+        // And it is named to whoever wants it back.
+        if source == "gone" {
+            let refusal = await #expect(throws: Refusal.self) { try await scene.agent.retry(selection) }
+            #expect(refusal?.code == .sourceMissing && refusal?.message.contains(place.display) == true)
+        }
+        try await scene.stop()
+    }
+
+    @Test("what was dismissed is begun again from the history, under its own name, and may not be dismissed meanwhile")
+    func again() async throws {
+        let scene = try await AgentScene()
+        let id = try await fail(scene, "clip.mp4")
+        _ = try await scene.agent.remove(Selection(ids: [id]))
+        #expect(try await scene.agent.remove(Selection(ids: [id])).uploads.map(\.list) == ["history"])
+        try await eventually("its copy is gone") { try scene.copies.isEmpty }
+        scene.remote.set(.waitUploading, for: "clip.mp4")
+        let path = scene.folder.path.appending("cam/clip.mp4").display
+        #expect(try await scene.agent.retry(Selection(ids: [path])).uploads.map(\.generation) == [2])
+        try await scene.isRunning(1)
+        for verb in [scene.agent.remove, scene.agent.retry] {
+            let refusal = try? await verb(Selection(ids: [id]))
+            #expect(refusal == nil || refusal?.uploads.first?.generation == 2)
+        }
+        let refusal = await #expect(throws: Refusal.self) { try await scene.agent.remove(Selection(ids: [id])) }
+        #expect(refusal?.code == .conflict && refusal?.message.contains("remove is for what is over") == true)
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        _ = try await scene.agent.remove(Selection(ids: [id]))
+        let over = await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [id])) }
+        #expect(over?.code == .conflict && over?.message.contains("add --again") == true)
+        let cancel = await #expect(throws: Refusal.self) { try await scene.agent.cancel(Selection(ids: [id])) }
+        #expect(cancel?.message.contains("completed and in the history") == true)
+        #expect(scene.remote.objects == ["clip.mp4"])
+        try await scene.stop()
+    }
+
+    @Test("a flush clears what is over, of one list, folder or destination or of all, and three that run go on")
+    func flush() async throws {
+        let scene = try await AgentScene()
+        let done = try await scene.add("done.mp4")
+        try await scene.reach(.completed, [done])
+        let failed = try await fail(scene, "failed.mp4")
+        scene.remote.standard = .waitUploading
+        let running = [try await scene.add("1"), try await scene.add("2"), try await scene.add("3")]
+        try await scene.isRunning(3)
+        #expect(try await scene.agent.flush(FlushRequest(list: "failed", folder: "solo")).count == 0)
+        #expect(try await scene.agent.flush(FlushRequest(list: "failed", folder: "cam")).count == 1)
+        #expect(try await scene.state(failed) == .removed)
+        #expect(try await scene.state(done) == .completed)
+        let seq = await scene.agent.house.store.seq
+        #expect(try await scene.agent.flush(FlushRequest()).count == 1)
+        #expect(try await list(scene, "history") == [failed, done])
+        #expect(try await Set(list(scene, "ongoing")) == Set(running))
+        let events = try await scene.agent.house.store.events(after: seq, limit: 10)
+        #expect(events.map(\.type).filter { $0 != "source" } == ["removed", "flushed"])
+        #expect(events.first { $0.type == "flushed" }?.detail == ["lists": "completed failed cancelled", "count": "1"])
+        for list in ["ongoing", "history", "x"] {
+            let refusal = await #expect(throws: Refusal.self) {
+                try await scene.agent.flush(FlushRequest(list: list))
+            }
+            #expect(refusal?.code == .badRequest)
+        }
+        scene.remote.letGo()
+        try await scene.reach(.completed, running)
+        try await scene.stop()
+    }
+
+    @Test("a reload counts for what is over already")
+    func reload() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks)
+        let done = try await scene.add("done.mp4")
+        try await scene.reach(.completed, [done])
+        clocks.advance(by: .seconds(30))
+        scene.written.edit { $0.lists.completed.time = .seconds(20) }
+        let view = try await scene.agent.reload()
+        #expect(view.changes.map(\.words) == ["retention changed (completed)"])
+        try await scene.reach(.removed, [done])
+        try await scene.stop()
+    }
+}
