@@ -24,7 +24,8 @@ package struct Log: Sendable {
     package enum Format: Hashable, Sendable {
         /// For a person who looks on: local time, no level on what is normal.
         case terminal(colour: Bool)
-        /// For journald, which adds the time: `<6>` in front, as in sd-daemon(3).
+        /// For journald, which adds the time: each field one of its own, and where that cannot be had a line with `<6>` in front,
+        /// as in sd-daemon(3).
         case journal
         /// For a file: RFC 3339 in UTC, level, event, fields.
         case plain
@@ -38,15 +39,19 @@ package struct Log: Sendable {
     package let level: Level
     private let format: Format
     private let clocks: any Clocks
+    private let journal: JournalSocket?
     private let write: @Sendable ([UInt8]) -> Void
 
+    /// - Parameter journal: Where journald listens, for a log of its format.
     package init(
         level: Level = .info, format: Format = .standardError, clocks: any Clocks = SystemClocks(),
+        journal: FilePath = JournalSocket.standard,
         write: @escaping @Sendable ([UInt8]) -> Void = Log.writeToStandardError
     ) {
         self.level = level
         self.format = format
         self.clocks = clocks
+        self.journal = format == .journal ? JournalSocket(journal) : nil
         self.write = write
     }
 
@@ -66,7 +71,18 @@ package struct Log: Sendable {
         let kept = fields().compactMap { field in
             field.value.map { (name: field.key, value: isSecretName(field.key) ? "***" : redacted($0)) }
         }
+        if journal?.send(entry(level, redacted(event), kept)) == true { return }
         write(Array((render(level, redacted(event), kept) + "\n").utf8))
+    }
+
+    /// The line, for who reads lines, and what is in it, for who asks for it.
+    private func entry(
+        _ level: Level, _ event: String, _ fields: [(name: String, value: String)]
+    ) -> [(name: String, value: String)] {
+        [
+            ("MESSAGE", text(event, fields)), ("PRIORITY", "\(level.rawValue)"), ("SYSLOG_IDENTIFIER", "sluice"),
+            (JournalSocket.name(of: "event"), event),
+        ] + fields.map { (JournalSocket.name(of: $0.name), $0.value) }
     }
 
     private func render(_ level: Level, _ event: String, _ fields: [(name: String, value: String)]) -> String {

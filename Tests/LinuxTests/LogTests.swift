@@ -15,7 +15,7 @@ struct LogTests {
 
     func line(_ format: Log.Format, _ write: (Log) -> Void) -> String {
         let lines = Lines()
-        write(Log(level: .info, format: format, clocks: ManualClocks()) { lines.add($0) })
+        write(Log(level: .info, format: format, clocks: ManualClocks(), journal: "/nowhere") { lines.add($0) })
         return lines.all.joined()
     }
 
@@ -35,6 +35,27 @@ struct LogTests {
             $0.warning("held", ["destination": "nas", "key": nil, "reason": "no route", "size": "\(12)"])
         }
         #expect(written == expected)
+    }
+
+    @Test("gives journald each field as one of its own, with its length where a line breaks in it")
+    func journal() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path.appending("journal")
+        let journald = Supervisor(path)
+        let lines = Lines()
+        let log = Log(format: .journal, clocks: ManualClocks(), journal: path) { lines.add($0) }
+        log.warning("held", ["destination": "nas", "next-try": "a\nb", "token": "Zq7canary"])
+        #expect(
+            journald.next()
+                == "MESSAGE=held destination=nas next-try=a\\x0ab token=***\nPRIORITY=4\nSYSLOG_IDENTIFIER=sluice\n"
+                + "SLUICE_EVENT=held\nSLUICE_DESTINATION=nas\nSLUICE_NEXT_TRY\n\u{3}\0\0\0\0\0\0\0a\nb\nSLUICE_TOKEN=***\n"
+        )
+        #expect(lines.all.isEmpty)
+        // What no datagram takes, and what comes when nobody listens, is a line as before.
+        log.info("long", ["text": String(repeating: "x", count: 1 << 20)])
+        try Files.remove(path)
+        log.info("alone")
+        #expect(lines.all.map { $0.prefix(8) } == ["<6>long ", "<6>alone"])
     }
 
     @Test("shows local time on a terminal, and the level only where it says something")

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 /// What systemd would be: a datagram socket that keeps what comes.
-private final class Supervisor: Sendable {
+final class Supervisor: Sendable {
     private let number: CInt
 
     init(_ path: FilePath) {
