@@ -4,6 +4,7 @@ import Glibc
 import Linux
 import TestKit
 import Testing
+import Transport
 
 /// Prometheus' own judge of its format, from Debian's package.
 private enum Promtool {
@@ -110,6 +111,58 @@ struct MetricsEndToEndTests {
         let words = try judge.printed() + judge.complained()
         #expect(ending == .status(0), "\(words)")
         #expect(words.isEmpty)
+    }
+
+    @Test(
+        "Prometheus scrapes it over TCP with the token, and answers with its numbers",
+        .enabled("\(Promtool.need)") { await Promtool.path.value != nil })
+    func scraped() async throws {
+        let program = try #require(await Promtool.path.value).parent.appending("prometheus")
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let token = fixture.folder.path.appending("token")
+        try Files.replace(token, with: Array("a-word-of-ours".utf8))
+        fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(token.display)}"
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let port = try await eventually("the log says where it listens", every: .milliseconds(50)) {
+            try fixture.daemon?.complained().firstMatch(of: /listening address="127.0.0.1:0 \(port ([0-9]+)\)"/)?.1
+        }
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        for number in 0..<3 { try camera.drop(Clip(number: number, size: 5_000, relative: FilePath("\(number).mp4"))) }
+        let config = try fixture.folder.write(
+            "prometheus.yml",
+            Array(
+                """
+                scrape_configs:
+                  - job_name: sluice
+                    scrape_interval: 200ms
+                    scrape_timeout: 200ms
+                    authorization: {credentials_file: \(token.display)}
+                    static_configs: [{targets: ["127.0.0.1:\(port)"]}]
+                """.utf8))
+        let own = try Loopback.freePort()
+        let prometheus = try Child(
+            program,
+            [
+                "--config.file=\(config.display)",
+                "--storage.tsdb.path=\(fixture.folder.path.appending("tsdb").display)",
+                "--web.listen-address=127.0.0.1:\(own)",
+            ], output: fixture.folder.path.appending("prometheus.out"),
+            errors: fixture.folder.path.appending("prometheus.err"))
+        defer { prometheus.end(with: SIGKILL) }  // before the fixture's folder goes
+        let transport = Transport()
+        let query = "http://127.0.0.1:\(own)/api/v1/query?query=sluice_uploads_total%7Bresult%3D%22completed%22%7D"
+        do {
+            try await eventually("it has the number", within: .seconds(40), every: .milliseconds(200)) {
+                try prometheus.mustRun()
+                guard let answer = try? await transport.send(Request("GET", query)) else { return false }
+                let text = String(decoding: answer.body, as: UTF8.self)
+                return text.contains(#""destination":"nas""#) && text.contains(#","3"]"#)
+            }
+        } catch let overdue as Overdue {
+            Issue.record(overdue, "\(try prometheus.complained().suffix(2_000))")
+        }
+        await transport.stop()
     }
 
     @Test("whoever reads the files at any moment finds a whole one")
