@@ -45,15 +45,39 @@ extension Dispatcher {
         let (admission, world) = (admission, world)
         var remotes: [String: Admission.Remote] = [:]
         var open: [String: Set<String>] = [:]
+        var holds: [UploadClass: Hold?] = [:]
         for (one, _) in classes where house.destinations[one.destination] != nil {
             let remote = remotes[one.destination] ?? remote(one.destination)
             remotes[one.destination] = remote
             evaluations += 1
-            if admission.bans(on: remote, from: origin(one.folder), in: world).isEmpty {
-                open[one.destination, default: []].insert(one.folder)
+            let bans = admission.bans(on: remote, from: origin(one.folder), in: world)
+            if bans.isEmpty { open[one.destination, default: []].insert(one.folder) }
+            // A clock in doubt is told once for all of them.
+            holds[one] = .some(bans.filter { $0.kind != .clock }.binding)
+        }
+        tell(holds)
+        return open
+    }
+
+    /// Tells the log what begins to hold uploads, and when they go on.
+    private func tell(_ holds: [UploadClass: Hold?]) {
+        let news = holdNews.look(holds, at: house.clocks.monotonic())
+        for (one, what) in news.sorted(by: { ($0.key.folder, $0.key.destination) < ($1.key.folder, $1.key.destination) }
+        ) {
+            switch what {
+            case .held(let hold, let times):
+                house.log.notice(
+                    "uploads wait",
+                    [
+                        "folder": one.folder, "destination": one.destination, "hold": hold.kind.rawValue,
+                        "reason": hold.text, "until": hold.until?.description, "times": times > 1 ? "\(times)" : nil,
+                    ])
+            case .free(let kind):
+                house.log.notice(
+                    "uploads go on",
+                    ["folder": one.folder, "destination": one.destination, "hold": kind.rawValue])
             }
         }
-        return open
     }
 
     /// Stops what policy does not allow any more, at once: a window has closed, a network costs something, or the clock is not

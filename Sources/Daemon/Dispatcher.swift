@@ -27,6 +27,8 @@ actor Dispatcher {
     /// What the machine runs on, as far as somebody needs to know.
     var power: Power?
     var powerSupplies = PowerSupplies()
+    /// What the log was told of the reasons to wait.
+    var holdNews = HoldNews<UploadClass>()
     /// Why that is not known, as it was said.
     var powerTrouble: String?
     /// What is known of the sources of `busy`.

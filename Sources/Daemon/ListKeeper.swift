@@ -9,6 +9,7 @@ internal import Store
 struct ListKeeper: Sendable {
     let house: House
 
+    private static let calm: Duration = .seconds(1)
     /// Uploads in one transaction.
     private static let piece = 200
 
@@ -19,9 +20,9 @@ struct ListKeeper: Sendable {
                 house.stateFailed(error)
                 next = .seconds(5)
             }
-            await house.listBell.wait(atMost: next)
+            await house.listBell.wait(atMost: next.map { $0 - Self.calm })
             // Nothing is in a hurry here: what ends in a burst is looked at once.
-            try await Alarms.shared.sleep(for: .seconds(1))
+            try await Alarms.shared.sleep(for: Self.calm)
         }
     }
 

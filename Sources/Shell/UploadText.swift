@@ -106,6 +106,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("remote copy", upload.remoteDelete.map { "deletion \($0)" }),
         ("source", "\(upload.sourceAction): \(printable(upload.sourceState))"), ("created", time(upload.createdAt)),
         ("started", time(upload.startedAt)), ("finished", time(upload.finishedAt)),
+        ("listed", time(upload.expiresAt).map { "in \(upload.list) until \($0)" }),
     ]
     var shown = lines.compactMap { line in line.1.map { filled(line.0, to: 12) + "  " + $0 } }
     if !detail.attempts.isEmpty {

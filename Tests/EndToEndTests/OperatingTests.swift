@@ -151,6 +151,9 @@ struct OperatingTests {
             }
         }
         try await isHeld("with the window open", 4)
+        let log = try #require(try fixture.daemon?.complained())
+        #expect(log.contains("uploads wait folder=camera destination=nas hold=schedule"))
+        #expect(log.contains("uploads go on folder=camera destination=nas hold=schedule"))
         fixture.killDaemon()
         try fixture.startDaemon()
         try await isHeld("after a restart", 5)

@@ -37,6 +37,10 @@ let backlogMarks: [Mark] = [
         for _ in 0..<200 {
             answers.append(try await ContinuousClock().measure { _ = try await scene.client.status() }.inSeconds)
         }
+        var scrapes: [Double] = []
+        for _ in 0..<50 {
+            scrapes.append(try await ContinuousClock().measure { _ = try await scene.client.metrics() }.inSeconds)
+        }
         var scans: [Double] = [], finds: [Double] = []
         var written: [Int64] = []
         for round in 0..<bench.rounds {
@@ -65,6 +69,7 @@ let backlogMarks: [Mark] = [
                 "processor of start, first scan, sweep, and the 2 % that were still to be copied",
                 "\(shown(startAndSweep)) s"),
             .bound("status at the socket, median of 200", median(answers) * 1000, "ms", most: 20),
+            .bound("scrape at the socket, median of 50", median(scrapes) * 1000, "ms", most: 20),
             .bound(
                 "one claim above the smallest change of the state",
                 max(0, (claims.claim - claims.smallest).inSeconds * 1000), "ms", most: 2),
