@@ -7,7 +7,7 @@ struct EffectivePieces {
     let hides: Bool
     /// The keys that each type of destination has.
     let keys: [String: [String]]
-    private static let hidden = "hidden"
+    static let hidden: String = "hidden"
 
     func root(_ settings: Settings) -> EffectivePiece {
         let staging = settings.staging
@@ -44,7 +44,7 @@ struct EffectivePieces {
                             ("retry", retry(policy.retry, otherwise: "default")),
                         ] + values(rules(policy.rules)), known: Section.policy.keys)
                 ), ("control", control(settings.control)),
-            ] + metrics(settings.metrics), known: Section.root.keys)
+            ] + metrics(settings.metrics) + hooks(settings.hooks), known: Section.root.keys)
     }
 
     private func control(_ control: ControlSettings) -> EffectivePiece {
@@ -76,11 +76,11 @@ struct EffectivePieces {
         ]
     }
 
-    private func values(_ fields: [(String, WrittenValue?)]) -> Fields {
+    func values(_ fields: [(String, WrittenValue?)]) -> Fields {
         fields.compactMap { key, value in value.map { (key, .value($0)) } }
     }
 
-    private func section(_ section: Section, _ fields: [(String, WrittenValue?)]) -> EffectivePiece {
+    func section(_ section: Section, _ fields: [(String, WrittenValue?)]) -> EffectivePiece {
         .mapping(values(fields), known: section.keys)
     }
 
@@ -189,18 +189,21 @@ struct EffectivePieces {
         case .whole(let number): .value(.number(Int64(number)))
         case .path(let path): .value(.path(path))
         case .map(let map):
-            map.isEmpty
-                ? .value(.mapping([]))
-                : .mapping(
-                    map.sorted { $0.key < $1.key }.map { name, source in
-                        guard case .literal = source, hides else { return (name, secret(source)) }
-                        // Nobody can tell a header that is a secret from one that is none.
-                        return (name, .value(.text(Self.hidden), note: "its value is not shown"))
-                    })
+            headers(map)
         }
     }
 
-    private func secret(_ source: SecretSource) -> EffectivePiece {
+    func headers(_ map: [String: SecretSource]) -> EffectivePiece {
+        if map.isEmpty { return .value(.mapping([])) }
+        return .mapping(
+            map.sorted { $0.key < $1.key }.map { name, source in
+                guard case .literal = source, hides else { return (name, secret(source)) }
+                // Nobody can tell a header that is a secret from one that is none.
+                return (name, .value(.text(Self.hidden), note: "its value is not shown"))
+            })
+    }
+
+    func secret(_ source: SecretSource) -> EffectivePiece {
         func only(_ key: String, _ value: WrittenValue) -> WrittenValue { .mapping([.init(key: key, value: value)]) }
         switch source {
         case .file(let path): return .value(only("file", .path(path)))
@@ -216,12 +219,12 @@ struct EffectivePieces {
     }
 
     /// A text of a person's own, in which a password may stand.
-    private func shown(_ text: String) -> EffectivePiece {
+    func shown(_ text: String) -> EffectivePiece {
         let safe = hides ? redacted(text) : text
         return .value(.text(safe), note: safe == text ? nil : "a secret in it is not shown")
     }
 
-    private func command(_ words: [String]) -> EffectivePiece {
+    func command(_ words: [String]) -> EffectivePiece {
         let safe = shown(words)
         return .value(.texts(safe), note: safe == words ? nil : "a secret in it is not shown")
     }
@@ -240,7 +243,7 @@ struct EffectivePieces {
         }
     }
 
-    private func retry(_ backoff: Backoff, otherwise: String) -> EffectivePiece {
+    func retry(_ backoff: Backoff, otherwise: String) -> EffectivePiece {
         var fields: Fields = [
             ("first", .value(.time(backoff.first), otherwise: otherwise)),
             ("max", .value(.time(backoff.ceiling), otherwise: otherwise)),

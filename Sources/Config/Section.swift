@@ -11,8 +11,10 @@ struct Section: Sendable {
     var elsewhere: [String: String] = [:]
 
     static let root = Section(
-        path: "", keys: ["version", "state", "staging", "folders", "destinations", "policy", "control", "metrics"],
-        later: ["hooks", "webhooks", "notify", "mqtt", "mail", "retention", "log"])
+        path: "",
+        keys: ["version", "state", "staging", "folders", "destinations", "policy", "control", "metrics", "hooks"],
+        later: ["notify", "mqtt", "mail", "retention", "log"],
+        elsewhere: ["webhooks": "an address that is told of events is a hook with a `url`, under `hooks`"])
     static let addition = Section(
         path: "", keys: ["folders", "destinations"],
         elsewhere: Dictionary(
@@ -78,6 +80,13 @@ struct Section: Sendable {
         path: "control", keys: ["socket", "listen", "token", "hosts", "certificate", "key"], later: ["web"],
         elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port stands in `listen`"])
     static let metrics = Section(path: "metrics", keys: ["textfile", "status_file", "every"])
+    static let hook = Section(
+        path: "hooks[]",
+        keys: [
+            "name", "on", "folders", "destinations", "command", "url", "headers", "secret", "network", "timeout",
+            "retry", "give_up_after",
+        ])
+    static let hookRetry = Section(path: "hooks[].retry", keys: retryKeys)
     static let secret = Section(
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
@@ -92,7 +101,7 @@ struct Section: Sendable {
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
         destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, metrics,
-        secret,
+        hook, hookRetry, secret,
     ]
 
     /// What to say about a key that the section does not have.

@@ -11,6 +11,8 @@ package struct Settings: Hashable, Sendable {
     package var policy: PolicySettings
     package var control: ControlSettings
     package var metrics = MetricsSettings()
+    /// In the order of the file; names are unique.
+    package var hooks: [Hook] = []
 }
 
 package struct StagingSettings: Hashable, Sendable {

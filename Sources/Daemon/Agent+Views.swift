@@ -212,7 +212,12 @@ extension Agent {
             seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
             limit: house.lanes.rate, exceptions: await dispatcher.exceptions.map { ExceptionView($0) },
-            classes: try await classViews())
+            classes: try await classViews(), hooks: await hookViews())
+    }
+
+    private func hookViews() async -> [HookView]? {
+        guard let views = await hooks?.views(), !views.isEmpty else { return nil }
+        return views
     }
 
     private func classViews() async throws -> [ClassView] {

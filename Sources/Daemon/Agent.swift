@@ -3,6 +3,7 @@ package import Core
 internal import Credentials
 package import Destinations
 package import Linux
+internal import Notices
 internal import Staging
 internal import Store
 internal import Synchronization
@@ -32,6 +33,8 @@ package final class Agent: Sendable {
     let gathering: Gathering
     let cards: Cards
     private let removals: RemoteRemovals
+    /// `nil` where nobody can write an event down.
+    let hooks: Hooks?
     /// Folders that were never watched before.
     let firstWatch: Mutex<Set<String>>
     let reloading: Reloading?
@@ -62,6 +65,7 @@ package final class Agent: Sendable {
             settings.state, clocks: clocks, sorting: sorting(settings),
             copies: { try staging.copies().count })
         try await blocking { try staging.prepare() }
+        try await store.keepHooks(settings.hooks.map(\.name), from: await store.seq)
         let house = House(
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
             clocks: clocks, log: log)
@@ -122,6 +126,11 @@ package final class Agent: Sendable {
                 try await releaser.retry($0)
             })
         removals = RemoteRemovals(house: house, dispatcher: dispatcher)
+        let courier = Courier(
+            transport: LaneTransport(transport: transport), secrets: secrets, clocks: house.clocks)
+        hooks = reporting.map { [dispatcher] in
+            Hooks(house: house, dispatcher: dispatcher, courier: courier, encode: $0.event)
+        }
     }
 
     /// Runs until the task is cancelled; then stops every transfer at once, with its checkpoint stored, and returns.
@@ -158,6 +167,7 @@ package final class Agent: Sendable {
             group.addTask { try await self.gathering.run() }
             group.addTask { try await self.cards.run() }
             group.addTask { try await self.removals.run() }
+            if let hooks { group.addTask { try await hooks.run(self) } }
             group.addTask { try await self.watchForDamage() }
             group.addTask { try await self.report() }
             group.addTask { try await Upkeep(house: self.house, fileSystems: self.fileSystems).run() }

@@ -51,6 +51,6 @@ extension Dispatcher {
     /// Reads the pauses again: a person changed them.
     func reloadPauses() async throws {
         pauses = try await house.store.pauses()
-        for bell in [house.dispatchBell, house.removalBell] { bell.ring() }
+        for bell in [house.dispatchBell, house.removalBell, house.hookBell] { bell.ring() }
     }
 }

@@ -227,6 +227,24 @@ enum Schema {
             detail TEXT NOT NULL                   -- JSON object of texts
         ) STRICT;
 
+        -- How far each hook was told of events.
+        CREATE TABLE hook (
+            name TEXT PRIMARY KEY,
+            seq INTEGER NOT NULL                   -- of the last event that is told, waits in `notice`, or was not wanted
+        ) STRICT, WITHOUT ROWID;
+
+        -- What hooks are still to be told.
+        CREATE TABLE notice (
+            hook TEXT NOT NULL,
+            seq INTEGER NOT NULL,                  -- of the event
+            at INTEGER NOT NULL,                   -- of the event, ms since 1970
+            upload TEXT,
+            body TEXT NOT NULL,                    -- the event as JSON
+            tries INTEGER NOT NULL,
+            waited INTEGER NOT NULL,               -- ms of our own time until the last try
+            PRIMARY KEY (hook, seq)
+        ) STRICT, WITHOUT ROWID;
+
         -- Remote remains of cancelled uploads, to be removed.
         CREATE TABLE remote_delete (
             id INTEGER PRIMARY KEY,

@@ -77,6 +77,29 @@ struct DocumentationTests {
             metrics.changes == [
                 .init(what: "metrics", name: "", kind: .changed, keys: ["textfile", "status_file", "every"])
             ])
+        func hook(_ keys: String) throws -> Settings { try settings("", "hooks: [{name: h, \(keys)}]") }
+        let told = SettingsChanges(from: plain, to: try hook("command: [/a]")).changes
+        #expect(told == [.init(what: "hook", name: "h", kind: .added, keys: [])])
+        // Each key of a hook as well; `name` is how it is known.
+        let web = "url: \"http://h/\", "
+        let hookKeys = [
+            ("command: [/a]", "command: [/b]", ["command"]),
+            ("command: [/a]", "url: \"http://h/\"", ["command", "url"]),
+            ("command: [/a]", "command: [/a], on: [added]", ["on"]),
+            ("command: [/a]", "command: [/a], folders: [cam]", ["folders"]),
+            ("command: [/a]", "command: [/a], destinations: [nas]", ["destinations"]),
+            ("command: [/a]", "command: [/a], timeout: 1s", ["timeout"]),
+            ("command: [/a]", "command: [/a], retry: {first: 1s}", ["retry"]),
+            ("command: [/a]", "command: [/a], give_up_after: 1h", ["give_up_after"]),
+            (web + "network: policy", web + "network: any", ["network"]),
+            (web + "network: policy", web + "headers: {a: b}", ["headers"]),
+            (web + "network: policy", web + "secret: {env: A}", ["secret"]),
+        ]
+        for (old, new, keys) in hookKeys {
+            let changes = SettingsChanges(from: try hook(old), to: try hook(new)).changes
+            #expect(changes == [.init(what: "hook", name: "h", kind: .changed, keys: keys)])
+        }
+        #expect(Set(hookKeys.flatMap(\.2)).union(["name"]) == Set(Section.hook.keys))
         let policy = try settings(
             "",
             """

@@ -59,6 +59,28 @@ struct EffectiveTests {
         #expect(again.settings.metrics == loaded.settings.metrics)
     }
 
+    @Test("has hooks, each with its place, and neither the path of an address nor a secret")
+    func hooks() throws {
+        let loaded = try read(
+            """
+            version: 1
+            folders: [{name: cam, path: /cam, upload_to: [nas]}]
+            destinations: {nas: {type: tus, url: "http://nas/"}}
+            hooks:
+              - {command: [/bin/tell, --token=hunter2], on: [failed], folders: [cam], destinations: [nas], give_up_after: 1h}
+              - {name: web, url: "https://h/", secret: {env: KEY}, headers: {X-Site: {env: SITE}}, network: any}
+              - {name: secret, url: "https://h.example/hunter2?x=hunter2", secret: {env: KEY}}
+            """)
+        let effective = EffectiveConfiguration(loaded)
+        let again = try read(effective.yaml)
+        #expect(again.settings.hooks[1] == loaded.settings.hooks[1])
+        #expect(again.settings.hooks[0].folders == ["cam"])
+        #expect(!effective.yaml.contains("hunter2"))
+        #expect(effective.yaml.contains("https://h.example/hidden"))
+        #expect(
+            effective.yaml.split(separator: "\n").contains { $0.contains("give_up_after: 1h") && $0.contains(":5") })
+    }
+
     @Test("says of each setting where it is from: file and line, the environment, another setting, or nowhere")
     func places() throws {
         let main = """

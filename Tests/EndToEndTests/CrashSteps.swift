@@ -25,7 +25,10 @@ enum CrashSteps {
     static let rebuild = [
         "rebuild-copy", "rebuild-restored", "rebuild-finished", "rebuild-aside", "rebuild-set-aside", "rebuild-done",
     ]
-    static let all = onTheWay + release + retention + across + receiver + byPerson + everywhere + directory + rebuild
+    /// Only with a hook: `HookTests`.
+    static let hooks = ["hook-queued", "hook-told"]
+    static let all =
+        onTheWay + release + retention + across + receiver + byPerson + everywhere + directory + rebuild + hooks
 }
 
 @Suite("the places where a test may end the process")

@@ -24,6 +24,7 @@ _sluice_takes() {
         "check --config") return 0 ;;
         "config --config") return 0 ;;
         "doctor --config") return 0 ;;
+        "hook --config") return 0 ;;
         "rebuild --unknown" | "rebuild --config") return 0 ;;
         "receive --into" | "receive --listen" | "receive --token-file" | "receive --max-size" | "receive --config" | "receive --log-level" | "receive --log-format") return 0 ;;
         "status --config" | "status --socket") return 0 ;;
@@ -81,6 +82,7 @@ _sluice_options() {
         check) _sluice_words --json --config --help ;;
         config) _sluice_words --json --config --help ;;
         doctor) _sluice_words --json --config --help ;;
+        hook) _sluice_words --json --config --help ;;
         rebuild) _sluice_words --dry-run --yes --unknown --offline --force --json --config --help ;;
         receive) _sluice_words --into --listen --token-file --max-size --config --log-level --log-format --help ;;
         status) _sluice_words --follow --json --config --socket --help ;;
@@ -108,7 +110,7 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
+        '') _sluice_words run check config doctor hook rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
         add) compopt -o default ;;
@@ -119,7 +121,7 @@ _sluice_operands() {
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
+        help) _sluice_words run check config doctor hook rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
     esac
 }
 
