@@ -260,6 +260,10 @@ struct EffectivePieces {
             ("order", policy.order.map { .plain($0.rawValue) }),
         ])
         if let own = policy.retry { fields.append(("retry", retry(own, otherwise: "as policy.retry"))) }
+        if let before = policy.beforeUpload {
+            let keys: Fields = [("command", command(before.command)), ("timeout", .value(.time(before.timeout)))]
+            fields.append(("before_upload", .mapping(keys, known: Section.beforeUpload.keys)))
+        }
         return fields + values(rules(policy.rules))
     }
 }

@@ -111,6 +111,17 @@ extension SettingsReading {
                 network: fields.take("network", as: .choice)?.value ?? .policy))
     }
 
+    func beforeUpload(_ fields: Fields) -> BeforeUpload? {
+        guard fields.has("before_upload") else { return nil }
+        let before = fields.fields("before_upload", .beforeUpload)
+        let timeout = before.take("timeout", as: .duration(.milliseconds(100) ... .seconds(600)))?.value
+        before.require("command", "it is asked before each upload, like `command: [/usr/local/bin/may-go]`")
+        guard
+            let words = program(before, example: "/usr/local/bin/may-go", meanwhile: "until it can be, uploads wait")
+        else { return nil }
+        return BeforeUpload(command: words, timeout: timeout ?? .seconds(10))
+    }
+
     /// `command`: a program by its absolute path, and its arguments.
     ///
     /// - Parameter meanwhile: What follows for as long as it cannot be run, which is no error of the configuration.

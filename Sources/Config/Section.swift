@@ -29,7 +29,7 @@ struct Section: Sendable {
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
             "retry", "order", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging",
             "export",
-            "removable",
+            "removable", "before_upload",
         ] + rules,
         later: laterPolicy,
         elsewhere: [
@@ -49,13 +49,14 @@ struct Section: Sendable {
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
-        path: "destinations.*", keys: ["type", "concurrency", "retry", "order"] + rules,
+        path: "destinations.*", keys: ["type", "concurrency", "retry", "order", "before_upload"] + rules,
         later: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
     static let destinationRetry = Section(path: "destinations.*.retry", keys: retryKeys)
     private static let ownRules =
         "rules of its own stand beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
     static let policy = Section(
-        path: "policy", keys: ["concurrency", "order", "retry"] + rules, later: laterPolicy)
+        path: "policy", keys: ["concurrency", "order", "retry"] + rules, later: laterPolicy,
+        elsewhere: ["before_upload": "`before_upload` stands in a folder or a destination"])
     /// An item of any `windows`.
     static let window = Section(path: "windows[]", keys: ["between", "except"])
     /// An item of any `bandwidth`.
@@ -74,6 +75,8 @@ struct Section: Sendable {
         ])
     /// Of any `busy`.
     static let busy = Section(path: "busy", keys: ["file", "command", "every", "timeout"])
+    /// Of any `before_upload`.
+    static let beforeUpload = Section(path: "before_upload", keys: ["command", "timeout"])
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: retryKeys)
     static let control = Section(
@@ -101,7 +104,7 @@ struct Section: Sendable {
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
         destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, metrics,
-        hook, hookRetry, secret,
+        hook, hookRetry, beforeUpload, secret,
     ]
 
     /// What to say about a key that the section does not have.

@@ -165,7 +165,9 @@ package struct SettingsChanges: Hashable, Sendable {
 
     private static func keys(_ old: PolicyOverrides, _ new: PolicyOverrides) -> [String] {
         (old.concurrency != new.concurrency ? ["concurrency"] : []) + (old.retry != new.retry ? ["retry"] : [])
-            + (old.order != new.order ? ["order"] : []) + rules(old.rules, new.rules).filter(\.differs).map(\.key)
+            + (old.order != new.order ? ["order"] : [])
+            + (old.beforeUpload != new.beforeUpload ? ["before_upload"] : [])
+            + rules(old.rules, new.rules).filter(\.differs).map(\.key)
     }
 
     private static func rules(_ old: PolicyRules, _ new: PolicyRules) -> [(key: String, differs: Bool)] {

@@ -1,3 +1,4 @@
+internal import Config
 internal import Core
 internal import Linux
 internal import Store
@@ -22,6 +23,7 @@ extension Dispatcher {
     /// credential was refused is tried again: it may be a new one.
     func take(_ setup: Setup, changed: Set<String>) async {
         await learnBusy(setup.settings)
+        let before = house.settings
         house.replace(setup)
         expiryLook = nil
         stops += 1
@@ -40,7 +42,10 @@ extension Dispatcher {
         for name in refused { health[name]?.reconsider(monotonic: house.clocks.monotonic()) }
         house.ledger.take(setup.settings)
         await lookAtNetwork()
-        for name in changed.union(refused) {
+        // Whoever waits for a program's word asks the one that is named now.
+        let isAnother = before.questions != setup.settings.questions
+        if isAnother { house.questions.forget() }
+        for name in isAnother ? Set(house.destinations.keys) : changed.union(refused) {
             do { try await house.store.forgetWaits(for: name) } catch {
                 house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])
             }
@@ -52,5 +57,15 @@ extension Dispatcher {
     func reloadPauses() async throws {
         pauses = try await house.store.pauses()
         for bell in [house.dispatchBell, house.removalBell, house.hookBell] { bell.ring() }
+    }
+}
+
+extension Settings {
+    /// Every `before_upload`, by its place.
+    fileprivate var questions: [String: BeforeUpload] {
+        let all =
+            folders.map { ("folder \($0.watch.name)", $0.policy.beforeUpload) }
+            + destinations.map { ("destinations.\($0.name)", $0.policy.beforeUpload) }
+        return Dictionary(all.compactMap { place, rule in rule.map { (place, $0) } }, uniquingKeysWith: { $1 })
     }
 }

@@ -248,5 +248,5 @@ extension Settings {
 
 extension PolicyOverrides {
     /// What holds for a folder cannot be told of files that go together with those of others.
-    var goesAlone: Bool { concurrency != nil || rules.dependsOnNetwork }
+    var goesAlone: Bool { concurrency != nil || beforeUpload != nil || rules.dependsOnNetwork }
 }

@@ -19,6 +19,8 @@ struct HookLine: Sendable {
 
     /// The most that waits for one hook; the oldest goes when there is more.
     static let capacity = 1000
+    /// Events that are looked at in one go.
+    static let batch = 200
 
     var hook: Hook
     /// By number.
@@ -51,6 +53,9 @@ struct HookLine: Sendable {
     func surplus(adding count: Int) -> [Int64] {
         waiting.filter { $0.seq != running }.prefix(max(0, waiting.count + count - Self.capacity)).map(\.seq)
     }
+
+    /// It takes what it is told, and has enough of that for now: more may wait where events are kept.
+    var isBehind: Bool { failures == 0 && hold == nil && waiting.count > Self.capacity - Self.batch }
 
     mutating func add(_ new: [Waiting]) { waiting += new }
 
@@ -116,7 +121,7 @@ struct HookLine: Sendable {
     mutating func refused(_ seq: Int64, _ reason: String, at wall: WallTime) {
         running = nil
         (failures, failed, until) = (0, [], nil)
-        trouble = Hold(.destination, since: wall, text: reason)
+        trouble = Hold(.backoff, since: wall, text: reason)
     }
 
     /// - Returns: The notice as it is now; `nil` when it is gone. And whether the reason is another one than before.
@@ -131,7 +136,7 @@ struct HookLine: Sendable {
         self.code = code
         let wait = after ?? hook.retry.wait(afterFailures: failures, luck: luck)
         until = now.advanced(by: wait)
-        trouble = Hold(.destination, since: trouble?.since ?? wall, until: wall.advanced(by: wait), text: reason)
+        trouble = Hold(.backoff, since: trouble?.since ?? wall, until: wall.advanced(by: wait), text: reason)
         guard let index = waiting.firstIndex(where: { $0.seq == seq }) else { return (nil, isNews) }
         waiting[index].tries += 1
         let own = after ?? hook.retry.wait(afterFailures: waiting[index].tries, luck: luck)

@@ -132,7 +132,9 @@ actor Hooks {
         let newest = await house.store.seq
         guard seen < newest else { return }
         while seen < newest {
-            let events = try await house.store.events(after: seen, limit: 200)
+            // What comes fast is dropped for nobody who keeps taking it.
+            if lines.values.contains(where: \.isBehind) { return }
+            let events = try await house.store.events(after: seen, limit: HookLine.batch)
             guard let last = events.last?.seq else {
                 seen = newest
                 break
@@ -236,7 +238,7 @@ actor Hooks {
                 await close(lane)
                 continue
             }
-            guard house.hookSlots.take() else {
+            guard house.hookSlots.take(leaving: house.settings.asksBeforeUploads ? 1 : 0) else {
                 await close(lane)
                 return
             }

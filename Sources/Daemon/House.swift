@@ -79,6 +79,7 @@ struct House: Sendable {
     /// Hooks may have something to be told of.
     let hookBell: Nudge
     let hookSlots: HookSlots
+    let questions = Questions()
     /// Files came in, or the daemon has started: what is due once a day may be due.
     let upkeepBell = Nudge()
     /// Folders of removable media may do otherwise than before.

@@ -75,14 +75,17 @@ package struct Program: Sendable {
     /// - Parameters:
     ///   - most: Bytes that it may print.
     ///   - limit: How long it may take.
-    package func answer(atMost most: Int, within limit: Duration) throws(Problem) -> [UInt8] {
+    ///   - isStopped: Asked several times a second; it is killed then.
+    package func answer(
+        atMost most: Int, within limit: Duration, isStopped: () -> Bool = { false }
+    ) throws(Problem) -> [UInt8] {
         guard words.first?.isEmpty == false else { throw Problem(description: "no program is named") }
         var content: [UInt8] = []
         let ending: Ending
         do throws(SystemError) {
             ending = try run(
                 within: limit, output: { if content.count <= most { content += $0 } }, errors: { _ in },
-                isStopped: { content.count > most })
+                isStopped: { content.count > most || isStopped() })
         } catch {
             throw Problem(description: "it cannot be started: \(error.reason)")
         }

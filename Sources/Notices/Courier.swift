@@ -28,22 +28,25 @@ package struct Courier: Sendable {
         let web: WebHook
         switch hook.target {
         case .command(let words):
-            let path = FilePath(words.first ?? "")
-            return await Self.trouble(running: path).map { "\(path.display) cannot be run: \($0)" }
+            return await Self.obstacle(running: words)
         case .web(let target): web = target
         }
         do { _ = try await headers(of: web, Notice(id: "check", body: [])) } catch { return "\(error)" }
         return nil
     }
 
-    private static func trouble(running path: FilePath) async -> String? {
+    /// Why a command cannot be run, as far as that shows without running it; `nil` when it can.
+    package static func obstacle(running words: [String]) async -> String? {
+        let path = FilePath(words.first ?? "")
+        var problem: String?
         do {
-            return try await blocking {
+            problem = try await blocking {
                 let look = try FileLook(at: path)
                 if !look.isRegular { return "it is no program" }
                 return look.mode & 0o111 == 0 ? "it is not marked as a program; chmod +x it" : nil
             }
-        } catch { return (error as? SystemError)?.reason ?? "\(error)" }
+        } catch { problem = (error as? SystemError)?.reason ?? "\(error)" }
+        return problem.map { "\(path.display) cannot be run: \($0)" }
     }
 
     // MARK: Commands

@@ -145,6 +145,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var createdAt: WallTime
     package var startedAt: WallTime?
     package var finishedAt: WallTime?
+    /// `before_upload` has let it go, in this generation.
+    package var isApproved = false
 
     /// Bytes that the server has not confirmed.
     package var missing: Int64 { max(0, size - acked) }
@@ -160,6 +162,9 @@ package struct UploadRow: Sendable, Hashable {
     package var isExpired: Bool {
         upload.state == .cancelled && upload.generation == 1 && failure?.code == Expiry.code
     }
+
+    /// It has ended because `before_upload` says so.
+    package var isSkipped: Bool { upload.state == .cancelled && failure?.code == BeforeUpload.skipped }
 }
 
 /// A claimed upload: the worker holds its lease.
@@ -238,5 +243,7 @@ package enum AttemptOutcome: Sendable, Hashable {
     ///
     /// - Parameter isFinished: The destination holds all of what was sent.
     case sourceChanged(Failure, isFinished: Bool)
+    /// `before_upload` does not want it sent: it ends like one that a person cancels, and its source stays.
+    case skipped(Failure)
     case verified(RemoteObject)
 }

@@ -176,7 +176,7 @@ extension UploadRecord {
     private static let names = [
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
-        "remote_delete", "created_at", "started_at", "finished_at",
+        "remote_delete", "created_at", "started_at", "finished_at", "approved",
     ]
     static let columns = names.joined(separator: ", ")
     static let qualified = names.map { "upload." + $0 }.joined(separator: ", ")
@@ -200,6 +200,7 @@ extension UploadRecord {
             backoffUntil: backoff > 0 ? MonotonicTime(nanoseconds: backoff) : nil, acked: row.integer(at + 17),
             remote: row.optionalText(at + 18).flatMap { Store.value(RemoteObject.self, json: $0) },
             remoteDelete: row.optionalText(at + 19), createdAt: WallTime(milliseconds: row.integer(at + 20)),
-            startedAt: time(21), finishedAt: time(22))
+            startedAt: time(21), finishedAt: time(22),
+            isApproved: row.optionalInteger(at + 23) == row.integer(at + 13))
     }
 }

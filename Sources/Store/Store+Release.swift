@@ -31,7 +31,7 @@ extension Store {
     func verdict(_ asset: Int64) throws -> ReleaseVerdict {
         let uploads = try uploads(of: asset)
         let own = ReleaseVerdict(
-            uploads: uploads.map(\.state), hasExpired: try uploads.contains { try isExpired($0) })
+            uploads: uploads.map(\.state), hasExpired: try uploads.contains { try isUnasked($0) })
         guard own != .keepBoth, let unit = try unit(of: asset) else { return own }
         let isOver = try connection.first(Self.unitIsOver, [.integer(unit)]) { _ in true } == nil
         return isOver ? own : .keepBoth

@@ -64,7 +64,7 @@ struct EffectiveTests {
         let loaded = try read(
             """
             version: 1
-            folders: [{name: cam, path: /cam, upload_to: [nas]}]
+            folders: [{name: cam, path: /cam, upload_to: [nas], before_upload: {command: [/bin/may, go], timeout: 5s}}]
             destinations: {nas: {type: tus, url: "http://nas/"}}
             hooks:
               - {command: [/bin/tell, --token=hunter2], on: [failed], folders: [cam], destinations: [nas], give_up_after: 1h}
@@ -75,6 +75,7 @@ struct EffectiveTests {
         let again = try read(effective.yaml)
         #expect(again.settings.hooks[1] == loaded.settings.hooks[1])
         #expect(again.settings.hooks[0].folders == ["cam"])
+        #expect(again.settings.folders[0].policy == loaded.settings.folders[0].policy)
         #expect(!effective.yaml.contains("hunter2"))
         #expect(effective.yaml.contains("https://h.example/hidden"))
         #expect(

@@ -74,6 +74,15 @@ extension MistakeTests {
         Mistake(
             "webhooks: []",
             "1: webhooks: an address that is told of events is a hook with a `url`, under `hooks`"),
+        Mistake(
+            "policy: {before_upload: {command: [/a]}}",
+            "10: policy.before_upload: `before_upload` stands in a folder or a destination"),
+        Mistake(
+            "destinations: {n: {type: tus, url: \"http://h/\", before_upload: {timeout: 5s}}}",
+            "64: destinations.n.before_upload.command: `command` is missing"),
+        Mistake(
+            "destinations: {n: {type: tus, url: \"http://h/\", before_upload: {command: [may-go]}}}",
+            "75: destinations.n.before_upload.command: takes the program by its absolute path; no shell looks for it"),
         Mistake("hooks: {a: 1}", "8: hooks: takes a list of hooks, not a mapping"),
         Mistake(
             "hooks: [{}]",

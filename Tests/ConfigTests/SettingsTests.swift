@@ -89,6 +89,25 @@ struct SettingsTests {
         #expect(hooks[1].target.shown == "https://example.org")
     }
 
+    @Test("take `before_upload` in a folder and a destination")
+    func beforeUpload() throws {
+        let settings = try read(
+            """
+            version: 1
+            folders:
+              - {name: door, path: /srv/camera, upload_to: [nas], before_upload: {command: [/bin/may, "--go"], timeout: 1m}}
+            destinations:
+              nas: {type: tus, url: "https://nas.example/files", before_upload: {command: [/bin/may]}}
+            """
+        ).settings
+        #expect(
+            settings.folders[0].policy.beforeUpload
+                == BeforeUpload(command: ["/bin/may", "--go"], timeout: .seconds(60)))
+        #expect(
+            settings.destinations[0].policy.beforeUpload == BeforeUpload(command: ["/bin/may"], timeout: .seconds(10)))
+        #expect(settings.asksBeforeUploads)
+    }
+
     @Test("take `busy` in three places, a file or a command with its times")
     func busy() throws {
         let settings = try read(

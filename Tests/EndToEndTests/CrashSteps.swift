@@ -27,8 +27,11 @@ enum CrashSteps {
     ]
     /// Only with a hook: `HookTests`.
     static let hooks = ["hook-queued", "hook-told"]
+    /// Only with a `before_upload`: `BeforeUploadTests`.
+    static let beforeUpload = ["asked", "approved"]
     static let all =
         onTheWay + release + retention + across + receiver + byPerson + everywhere + directory + rebuild + hooks
+        + beforeUpload
 }
 
 @Suite("the places where a test may end the process")

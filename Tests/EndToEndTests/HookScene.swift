@@ -36,12 +36,15 @@ enum Hooks {
             camera = Camera(fixture, dice: Dice(seed: 1))
         }
 
+        /// A program, in the place of one of that name that may be running.
         func script(_ name: FilePath, _ text: String) throws -> FilePath {
             let path = fixture.folder.path.appending(name)
-            let file = try Descriptor.open(path, for: .creating)
-            try file.write(Array("#!/bin/sh\n\(text)\n".utf8), named: path)
-            try file.setMode(0o755, named: path)
-            try file.close(named: path)
+            let next = fixture.folder.path.appending("next")
+            let file = try Descriptor.open(next, for: .creating)
+            try file.write(Array("#!/bin/sh\n\(text)\n".utf8), named: next)
+            try file.setMode(0o755, named: next)
+            try file.close(named: next)
+            try Files.rename(next, to: path)
             return path
         }
 
@@ -61,10 +64,12 @@ enum Hooks {
 
         /// What a script has written into a file, a line each.
         func told(_ path: FilePath? = nil) throws -> [Event] {
+            // The last piece may be half of a line.
             guard let bytes = try? Files.read(path ?? out, limit: 64 << 20) else { return [] }
-            return try String(decoding: bytes, as: UTF8.self).split(separator: "\n").map {
-                try JSONDecoder().decode(Event.self, from: Data($0.utf8))
-            }
+            return try String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+                .dropLast().map {
+                    try JSONDecoder().decode(Event.self, from: Data($0.utf8))
+                }
         }
 
         func hooks() async throws -> [Status.Hook] {

@@ -250,6 +250,22 @@ struct HookTests {
         #expect(said == 1)
     }
 
+    @Test("of what comes faster than a hook takes it, nothing is dropped")
+    func burst() async throws {
+        let scene = try Scene()
+        let tell = try scene.script("tell", "cat >> \(scene.out.display)")
+        scene.fixture.topKeys = ["hooks:", "  - {name: tell, on: [added, completed], command: [\(tell.display)]}"]
+        for number in 1...600 {
+            try scene.camera.drop(Clip(number: number, size: 100, relative: FilePath("\(number).mp4")))
+        }
+        try scene.fixture.startDaemon()
+        try await eventually("all are told", within: .seconds(60), every: .milliseconds(200)) {
+            try scene.told().count >= 1200
+        }
+        #expect(Set(try scene.told().map(\.seq)).count == 1200)
+        #expect(try await scene.hooks().map(\.dropped) == [0])
+    }
+
     @Test("`sluice hook` tells one by hand, and `check` names what cannot be told")
     func byHand() async throws {
         let scene = try Scene()

@@ -64,7 +64,7 @@ func configurationFindings(_ loaded: LoadedSettings, _ call: Invocation) async -
     }
     let destinations = CheckedDestinations(settings)
     findings += await busyFindings(settings)
-    findings += await hookFindings(settings.hooks)
+    findings += await hookFindings(settings)
     findings += await networkFindings(settings, destinations.sites)
     return findings + (await destinations.findings())
 }

@@ -59,14 +59,26 @@ private struct HookReport: Codable {
 }
 
 /// Whether each hook could be told, as far as that shows without telling it.
-func hookFindings(_ hooks: [Hook]) async -> [Finding] {
+func hookFindings(_ settings: Settings) async -> [Finding] {
     let courier = Courier(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
     var findings: [Finding] = []
-    for hook in hooks {
+    for hook in settings.hooks {
         var result = CheckResult(
             .ok, "\(hook.target.shown) on \(hook.on.joined(separator: ", ")); `sluice hook \(hook.name)` tries it")
         if let obstacle = await courier.obstacle(of: hook) { result = CheckResult(.failed, obstacle) }
         findings.append(Finding(about: "hook", name: hook.name, result))
+    }
+    let asked =
+        settings.folders.map { ("folder \($0.watch.name)", $0.policy.beforeUpload) }
+        + settings.destinations.map { ("destinations.\($0.name)", $0.policy.beforeUpload) }
+    for case (let place, let rule?) in asked {
+        let obstacle = await Courier.obstacle(running: rule.command)
+        let program = FilePath(rule.command.first ?? "").display
+        findings.append(
+            Finding(
+                about: "hook", name: "before_upload of \(place)",
+                obstacle.map { CheckResult(.failed, $0 + "; uploads wait for it") }
+                    ?? CheckResult(.ok, "\(program) is asked before each upload")))
     }
     return findings
 }
