@@ -11,6 +11,8 @@ struct HookLine: Sendable {
         let at: WallTime
         let upload: String?
         var tries: Int
+        /// Tries for which only it was at fault, as far as anybody knows: whoever has fewer goes first.
+        var strikes = 0
         /// As if it had been queued then, by the clock of this run.
         let queuedAt: MonotonicTime
         /// Not to be tried before.
@@ -75,9 +77,9 @@ struct HookLine: Sendable {
         if waiting.count < Self.capacity / 2 { isOverfull = false }
     }
 
-    /// What to try now; of two the one that was tried less often, and then the older one.
+    /// What to try now: the oldest, but for what fails while others do not.
     func next(at now: MonotonicTime) -> Waiting? {
-        candidates.filter { isDue($0, at: now) }.min { ($0.tries, $0.seq) < ($1.tries, $1.seq) }
+        candidates.filter { isDue($0, at: now) }.min { ($0.strikes, $0.seq) < ($1.strikes, $1.seq) }
     }
 
     /// When there is something to try, for nothing else happening.
@@ -110,7 +112,12 @@ struct HookLine: Sendable {
     mutating func succeeded(_ seq: Int64, at wall: WallTime, _ now: MonotonicTime) {
         running = nil
         // Others that failed before did so because nobody was there.
-        if failed.count > 1 { for index in waiting.indices { waiting[index].due = min(waiting[index].due, now) } }
+        if failed.count > 1 {
+            for index in waiting.indices {
+                waiting[index].due = min(waiting[index].due, now)
+                waiting[index].strikes = 0
+            }
+        }
         (failures, failed, until, trouble) = (0, [], nil, nil)
         told.insert(seq)
         lastTold = wall
@@ -139,6 +146,7 @@ struct HookLine: Sendable {
         trouble = Hold(.backoff, since: trouble?.since ?? wall, until: wall.advanced(by: wait), text: reason)
         guard let index = waiting.firstIndex(where: { $0.seq == seq }) else { return (nil, isNews) }
         waiting[index].tries += 1
+        waiting[index].strikes += 1
         let own = after ?? hook.retry.wait(afterFailures: waiting[index].tries, luck: luck)
         waiting[index].due = now.advanced(by: own)
         return (waiting[index], isNews)

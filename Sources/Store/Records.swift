@@ -147,6 +147,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var finishedAt: WallTime?
     /// `before_upload` has let it go, in this generation.
     package var isApproved = false
+    /// `before_upload` did not want it, in this generation.
+    package var isSkipped = false
 
     /// Bytes that the server has not confirmed.
     package var missing: Int64 { max(0, size - acked) }
@@ -164,7 +166,7 @@ package struct UploadRow: Sendable, Hashable {
     }
 
     /// It has ended because `before_upload` says so.
-    package var isSkipped: Bool { upload.state == .cancelled && failure?.code == BeforeUpload.skipped }
+    package var isSkipped: Bool { upload.state == .cancelled && upload.isSkipped }
 }
 
 /// A claimed upload: the worker holds its lease.

@@ -123,7 +123,7 @@ enum Schema {
             acked INTEGER NOT NULL,                -- bytes that the server confirmed
             remote TEXT,                           -- JSON, RemoteObject
             remote_delete TEXT,                    -- none | pending | done | unsupported
-            approved INTEGER,                      -- the generation that `before_upload` has let go
+            approved INTEGER,                      -- the generation that `before_upload` has let go; negative, skipped
             created_at INTEGER NOT NULL,
             started_at INTEGER,
             finished_at INTEGER

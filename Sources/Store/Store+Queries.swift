@@ -201,6 +201,8 @@ extension UploadRecord {
             remote: row.optionalText(at + 18).flatMap { Store.value(RemoteObject.self, json: $0) },
             remoteDelete: row.optionalText(at + 19), createdAt: WallTime(milliseconds: row.integer(at + 20)),
             startedAt: time(21), finishedAt: time(22),
-            isApproved: row.optionalInteger(at + 23) == row.integer(at + 13))
+            isApproved: row.optionalInteger(at + 23) == row.integer(at + 13),
+            // Not the minus of what is stored, which a damaged number may not have.
+            isSkipped: row.optionalInteger(at + 23).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false)
     }
 }

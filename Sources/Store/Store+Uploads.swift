@@ -243,6 +243,7 @@ extension Store {
             if isFinished { try noteFinished(upload) }
         case .skipped(let failure):
             try note(failure, upload)
+            try connection.run("UPDATE upload SET approved = -generation WHERE id = ?1", [.text(id)])
             try abandon(upload, code: failure.code)
             try dropUnneeded(upload.asset)
         case .verified(let remote):

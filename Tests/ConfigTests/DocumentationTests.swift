@@ -118,7 +118,7 @@ struct DocumentationTests {
         "each example loads without a warning",
         arguments: [
             "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
-            "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml",
+            "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml", "hooks.yaml",
         ])
     func examples(_ name: String) throws {
         let loaded = try Settings.load(
@@ -131,7 +131,8 @@ struct DocumentationTests {
     func allExamples() throws {
         #expect(
             try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }.sorted() == [
-                "by-the-clock.yaml", "cameras.yaml", "metered.yaml", "move-after-upload.yaml", "nas-folder.yaml",
+                "by-the-clock.yaml", "cameras.yaml", "hooks.yaml", "metered.yaml", "move-after-upload.yaml",
+                "nas-folder.yaml",
                 "recording.yaml",
                 "sluice.yaml",
                 "two-destinations.yaml",

@@ -12,7 +12,7 @@ private let top = FilePath(#filePath).parent.parent.parent
 struct EffectiveTests {
     private static let names = [
         "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
-        "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml",
+        "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml", "hooks.yaml",
     ]
 
     /// Without what a place or a hidden text makes different.
