@@ -37,14 +37,20 @@ extension Dispatcher {
             rooms[name] = nil
             roomLooks[name]?.cancel()
         }
+        // Whoever waits for a program's word asks the one that is named now.
+        let isAnother = before.questions != setup.settings.questions
+        if isAnother {
+            house.questions.forget()
+            let asking = house.questions.asking
+            for transfer in transfers.values where !asking.isDisjoint(with: transfer.folders.keys) {
+                transfer.task.cancel()
+            }
+        }
         rooms = rooms.filter { house.destinations[$0.key] != nil }
         let refused = health.filter { $0.value.trouble?.kind == .auth }.map(\.key)
         for name in refused { health[name]?.reconsider(monotonic: house.clocks.monotonic()) }
         house.ledger.take(setup.settings)
         await lookAtNetwork()
-        // Whoever waits for a program's word asks the one that is named now.
-        let isAnother = before.questions != setup.settings.questions
-        if isAnother { house.questions.forget() }
         for name in isAnother ? Set(house.destinations.keys) : changed.union(refused) {
             do { try await house.store.forgetWaits(for: name) } catch {
                 house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])

@@ -19,6 +19,8 @@ extension UploadRun {
         if rules.isEmpty { return nil }
         guard await house.hookSlots.takeForUpload() else { return Verdict(outcome: .yielded, wasAnswered: false) }
         defer { house.hookSlots.give() }
+        house.questions.begin(upload.id)
+        defer { house.questions.end(upload.id) }
         var changes = BeforeUpload.Changes()
         for (place, rule) in rules {
             let answer: BeforeUpload.Answer
@@ -106,9 +108,16 @@ extension House {
     }
 }
 
-/// How often in a row each `before_upload` gave no answer.
+/// Which uploads are being asked about, and how often in a row each `before_upload` gave no answer.
 final class Questions: Sendable {
     private let counts = Mutex<[String: Int]>([:])
+    private let open = Mutex<Set<String>>([])
+
+    /// Uploads about which a program is thinking.
+    var asking: Set<String> { open.withLock { $0 } }
+
+    func begin(_ upload: String) { open.withLock { _ = $0.insert(upload) } }
+    func end(_ upload: String) { open.withLock { _ = $0.remove(upload) } }
 
     /// - Returns: The failures in a row, this one included.
     func failed(_ place: String) -> Int {

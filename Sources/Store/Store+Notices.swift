@@ -92,7 +92,11 @@ extension Store {
         try await change { connection in
             for (notice, body) in notices {
                 try connection.run(
-                    "INSERT OR IGNORE INTO notice VALUES (?1, ?2, ?3, ?4, ?5, 0, 0)",
+                    // A reload may have taken the hook away meanwhile.
+                    """
+                    INSERT OR IGNORE INTO notice
+                    SELECT ?1, ?2, ?3, ?4, ?5, 0, 0 WHERE EXISTS (SELECT 1 FROM hook WHERE name = ?1)
+                    """,
                     [
                         .text(notice.key.hook), .integer(notice.key.seq), .integer(notice.at.milliseconds),
                         .init(notice.upload), .text(body),

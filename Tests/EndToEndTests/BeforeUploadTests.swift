@@ -207,17 +207,18 @@ struct BeforeUploadTests {
         for number in 5...6 { try drop(number, in: scene) }
         try await eventually("all are copied") { try await uploads(scene).count == 6 }
         #expect(try asked(scene).count == 4)
+        let stopped = try #require(try await scene.fixture.stopDaemon())
+        #expect(stopped.ending == .status(0))
+        #expect(stopped.took < .seconds(2 * Patience.factor))
+        try scene.fixture.startDaemon()
+        try await eventually("four are asked about again") { try asked(scene).count == 8 }
         let clock = ContinuousClock()
         let start = clock.now
         scene.fixture.folderKeys = []
         try scene.fixture.writeConfiguration()
         #expect(try await scene.fixture.ask("reload") != nil)
         #expect(start.duration(to: clock.now) < .seconds(5 * Patience.factor))
-        let stopped = try #require(try await scene.fixture.stopDaemon())
-        #expect(stopped.ending == .status(0))
-        #expect(stopped.took < .seconds(2 * Patience.factor))
-        // Nobody is asked any more.
-        try scene.fixture.startDaemon()
+        // Nobody is asked any more, and what hung is not waited for.
         for number in 1...6 { try await scene.arrives(FilePath("\(number).mp4")) }
     }
 

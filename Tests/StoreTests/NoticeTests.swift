@@ -36,6 +36,7 @@ struct NoticeTests {
         try await store.keepHooks(["a"], from: 0)
         try await store.queue([notice("a", 2, upload: "u"), notice("a", 1)], dropping: [], marks: ["a": 2])
         try await store.queue([notice("a", 2), notice("a", 3)], dropping: [.init(hook: "a", seq: 1)], marks: ["a": 1])
+        try await store.queue([notice("gone", 4)], dropping: [], marks: ["gone": 4])
         #expect(try await store.hookMarks() == ["a": 2])
         #expect(try await store.notices().map(\.key.seq) == [2, 3])
         #expect(try await store.notices().first?.upload == "u")
