@@ -7,7 +7,7 @@ struct EffectivePieces {
     let hides: Bool
     /// The keys that each type of destination has.
     let keys: [String: [String]]
-    static let hidden: String = "hidden"
+    private static let hidden = "hidden"
 
     func root(_ settings: Settings) -> EffectivePiece {
         let staging = settings.staging
@@ -76,11 +76,11 @@ struct EffectivePieces {
         ]
     }
 
-    func values(_ fields: [(String, WrittenValue?)]) -> Fields {
+    private func values(_ fields: [(String, WrittenValue?)]) -> Fields {
         fields.compactMap { key, value in value.map { (key, .value($0)) } }
     }
 
-    func section(_ section: Section, _ fields: [(String, WrittenValue?)]) -> EffectivePiece {
+    private func section(_ section: Section, _ fields: [(String, WrittenValue?)]) -> EffectivePiece {
         .mapping(values(fields), known: section.keys)
     }
 
@@ -193,7 +193,7 @@ struct EffectivePieces {
         }
     }
 
-    func headers(_ map: [String: SecretSource]) -> EffectivePiece {
+    private func headers(_ map: [String: SecretSource]) -> EffectivePiece {
         if map.isEmpty { return .value(.mapping([])) }
         return .mapping(
             map.sorted { $0.key < $1.key }.map { name, source in
@@ -203,7 +203,7 @@ struct EffectivePieces {
             })
     }
 
-    func secret(_ source: SecretSource) -> EffectivePiece {
+    private func secret(_ source: SecretSource) -> EffectivePiece {
         func only(_ key: String, _ value: WrittenValue) -> WrittenValue { .mapping([.init(key: key, value: value)]) }
         switch source {
         case .file(let path): return .value(only("file", .path(path)))
@@ -219,12 +219,12 @@ struct EffectivePieces {
     }
 
     /// A text of a person's own, in which a password may stand.
-    func shown(_ text: String) -> EffectivePiece {
+    private func shown(_ text: String) -> EffectivePiece {
         let safe = hides ? redacted(text) : text
         return .value(.text(safe), note: safe == text ? nil : "a secret in it is not shown")
     }
 
-    func command(_ words: [String]) -> EffectivePiece {
+    private func command(_ words: [String]) -> EffectivePiece {
         let safe = shown(words)
         return .value(.texts(safe), note: safe == words ? nil : "a secret in it is not shown")
     }
@@ -243,7 +243,7 @@ struct EffectivePieces {
         }
     }
 
-    func retry(_ backoff: Backoff, otherwise: String) -> EffectivePiece {
+    private func retry(_ backoff: Backoff, otherwise: String) -> EffectivePiece {
         var fields: Fields = [
             ("first", .value(.time(backoff.first), otherwise: otherwise)),
             ("max", .value(.time(backoff.ceiling), otherwise: otherwise)),
@@ -261,9 +261,43 @@ struct EffectivePieces {
         ])
         if let own = policy.retry { fields.append(("retry", retry(own, otherwise: "as policy.retry"))) }
         if let before = policy.beforeUpload {
-            let keys: Fields = [("command", command(before.command)), ("timeout", .value(.time(before.timeout)))]
+            let keys: Fields = [
+                ("command", command(before.command)), ("timeout", .value(.time(before.timeout))),
+            ]
             fields.append(("before_upload", .mapping(keys, known: Section.beforeUpload.keys)))
         }
         return fields + values(rules(policy.rules))
+    }
+
+    private func hooks(_ hooks: [Hook]) -> Fields {
+        hooks.isEmpty ? [] : [("hooks", .items(hooks.map { ($0.name, hook($0)) }))]
+    }
+
+    private func hook(_ hook: Hook) -> EffectivePiece {
+        var fields: Fields = values([
+            ("name", .text(hook.name)), ("on", .texts(hook.on)),
+            ("folders", hook.folders.isEmpty ? nil : .texts(hook.folders)),
+            ("destinations", hook.destinations.isEmpty ? nil : .texts(hook.destinations)),
+        ])
+        switch hook.target {
+        case .command(let words): fields.append(("command", command(words)))
+        case .web(let web):
+            fields.append(("url", address(web)))
+            if !web.headers.isEmpty { fields.append(("headers", headers(web.headers))) }
+            if let secret = web.secret { fields.append(("secret", self.secret(secret))) }
+            fields += values([
+                ("ca_file", web.caFile.map { .path($0) }), ("network", .plain(web.network.rawValue)),
+            ])
+        }
+        fields += values([("timeout", .time(hook.timeout))])
+        fields.append(("retry", retry(hook.retry, otherwise: "default")))
+        fields += values([("give_up_after", .time(hook.giveUpAfter))])
+        return .mapping(fields, known: Section.hook.keys)
+    }
+
+    /// Who knows the path may often do all that the hook may.
+    private func address(_ web: WebHook) -> EffectivePiece {
+        if !hides || web.url == web.shown || web.url == web.shown + "/" { return .value(.text(web.url)) }
+        return .value(.text(web.shown + "/" + Self.hidden), note: "its path is not shown")
     }
 }

@@ -80,7 +80,7 @@ extension SettingsReading {
             return nil
         }
         if fields.has("command") {
-            for key in ["headers", "secret", "network"] where fields.has(key) {
+            for key in ["headers", "secret", "ca_file", "network"] where fields.has(key) {
                 fields.error("belongs to `url`; a command sends nothing by itself", key)
             }
             guard
@@ -105,10 +105,12 @@ extension SettingsReading {
                 headers[entry.key] = value
             }
         }
+        let caFile = fields.take("ca_file", as: .path)
+        if let caFile, let trouble = disk.troubleReading(caFile.value) { fields.error(trouble, "ca_file") }
         return .web(
             WebHook(
                 url: url.value, headers: headers, secret: secret,
-                network: fields.take("network", as: .choice)?.value ?? .policy))
+                network: fields.take("network", as: .choice)?.value ?? .policy, caFile: caFile?.value))
     }
 
     func beforeUpload(_ fields: Fields) -> BeforeUpload? {

@@ -86,8 +86,8 @@ struct Section: Sendable {
     static let hook = Section(
         path: "hooks[]",
         keys: [
-            "name", "on", "folders", "destinations", "command", "url", "headers", "secret", "network", "timeout",
-            "retry", "give_up_after",
+            "name", "on", "folders", "destinations", "command", "url", "headers", "secret", "ca_file", "network",
+            "timeout", "retry", "give_up_after",
         ])
     static let hookRetry = Section(path: "hooks[].retry", keys: retryKeys)
     static let secret = Section(

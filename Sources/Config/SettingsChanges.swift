@@ -158,6 +158,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("retry", old.retry != new.retry), ("give_up_after", old.giveUpAfter != new.giveUpAfter),
             ("command", a.command != b.command), ("url", a.web?.url != b.web?.url),
             ("headers", (a.web?.headers ?? [:]) != (b.web?.headers ?? [:])), ("secret", a.web?.secret != b.web?.secret),
+            ("ca_file", a.web?.caFile != b.web?.caFile),
             ("network", (a.web?.network ?? .policy) != (b.web?.network ?? .policy)),
         ]
         return differs.filter(\.1).map(\.0)

@@ -82,10 +82,14 @@ package struct WebHook: Hashable, Sendable {
     /// By which notices are signed; `nil` for no signature.
     package var secret: SecretSource?
     package var network: Network
+    /// PEM certificates to trust in place of the system's.
+    package var caFile: FilePath?
 
     package init(
-        url: String, headers: [String: SecretSource] = [:], secret: SecretSource? = nil, network: Network = .policy
+        url: String, headers: [String: SecretSource] = [:], secret: SecretSource? = nil, network: Network = .policy,
+        caFile: FilePath? = nil
     ) {
+        self.caFile = caFile
         self.url = url
         self.headers = headers
         self.secret = secret

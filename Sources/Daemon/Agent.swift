@@ -65,7 +65,8 @@ package final class Agent: Sendable {
             settings.state, clocks: clocks, sorting: sorting(settings),
             copies: { try staging.copies().count })
         try await blocking { try staging.prepare() }
-        try await store.keepHooks(settings.hooks.map(\.name), from: await store.seq)
+        let forgotten = try await store.keepHooks(settings.hooks.map(\.name), from: await store.seq)
+        if forgotten > 0 { log.notice(Hooks.forgotten, ["count": "\(forgotten)"]) }
         let house = House(
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
             clocks: clocks, log: log)

@@ -61,12 +61,15 @@ struct HookLine: Sendable {
 
     mutating func add(_ new: [Waiting]) { waiting += new }
 
-    /// - Returns: Whether it is news that there is no room.
-    mutating func drop(_ gone: [Int64]) -> Bool {
-        forget(gone)
-        dropped += gone.count
+    /// - Returns: How many there were still, and whether it is news that there is no room.
+    mutating func drop(_ gone: [Int64]) -> (count: Int, isNews: Bool) {
+        let before = waiting.count
+        forget(gone.filter { !told.contains($0) })
+        let count = before - waiting.count
+        dropped += count
+        if count == 0 { return (0, false) }
         defer { isOverfull = true }
-        return !isOverfull && !gone.isEmpty
+        return (count, !isOverfull)
     }
 
     mutating func forget(_ gone: [Int64]) {

@@ -24,6 +24,7 @@ actor Hooks {
     /// The settings in force are those that it goes by.
     private var isTaken = true
 
+    static let forgotten = "notices of hooks that are not configured any more are forgotten"
     /// So many events that nobody wanted are looked at once more after a crash, at most.
     private static let stride: Int64 = 256
 
@@ -105,10 +106,7 @@ actor Hooks {
         // What happened until now is for the hooks of before.
         let newest = await house.store.seq
         let forgotten = try await house.store.keepHooks(hooks.map(\.name), from: newest)
-        if forgotten > 0 {
-            house.log.notice(
-                "notices of hooks that are not configured any more are forgotten", ["count": "\(forgotten)"])
-        }
+        if forgotten > 0 { house.log.notice(Self.forgotten, ["count": "\(forgotten)"]) }
         let names = Set(hooks.map(\.name))
         for (name, task) in tasks where !names.contains(name) { task.cancel() }
         if lines.isEmpty { isLoaded = false }
@@ -183,8 +181,9 @@ actor Hooks {
         noted = last
         for (name, all) in new { lines[name]?.add(all) }
         for (name, all) in surplus where !all.isEmpty {
-            house.counters.add(.hookNotices, [name, "dropped"], Int64(all.count))
-            guard lines[name]?.drop(all) == true else { continue }
+            guard let (count, isNews) = lines[name]?.drop(all) else { continue }
+            house.counters.add(.hookNotices, [name, "dropped"], Int64(count))
+            if !isNews { continue }
             house.log.error(
                 "too many notices wait for a hook: the oldest are dropped",
                 ["hook": name, "most": "\(HookLine.capacity)", "reason": lines[name]?.trouble?.text])

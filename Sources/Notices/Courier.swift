@@ -95,6 +95,7 @@ package struct Courier: Sendable {
             return .again("\(error)", code: "secret", after: nil)
         }
         var request = Request("POST", web.url, headers: headers, body: .bytes(notice.body))
+        request.caFile = web.caFile
         request.limits = Limits(
             connect: min(limit, .seconds(30)), sendingStall: limit, replyWait: limit, whole: limit)
         // What it says does not matter, and may be long.

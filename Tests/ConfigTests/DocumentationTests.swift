@@ -95,6 +95,7 @@ struct DocumentationTests {
             (web + "network: policy", web + "network: any", ["network"]),
             (web + "network: policy", web + "headers: {a: b}", ["headers"]),
             (web + "network: policy", web + "secret: {env: A}", ["secret"]),
+            (web + "network: policy", web + "ca_file: /ca.pem", ["ca_file"]),
         ]
         for (old, new, keys) in hookKeys {
             let changes = SettingsChanges(from: try hook(old), to: try hook(new)).changes

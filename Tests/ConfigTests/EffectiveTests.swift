@@ -68,7 +68,7 @@ struct EffectiveTests {
             destinations: {nas: {type: tus, url: "http://nas/"}}
             hooks:
               - {command: [/bin/tell, --token=hunter2], on: [failed], folders: [cam], destinations: [nas], give_up_after: 1h}
-              - {name: web, url: "https://h/", secret: {env: KEY}, headers: {X-Site: {env: SITE}}, network: any}
+              - {name: web, url: "https://h/", secret: {env: KEY}, headers: {X-Site: {env: SITE}}, ca_file: /ca.pem, network: any}
               - {name: secret, url: "https://h.example/hunter2?x=hunter2", secret: {env: KEY}}
             """)
         let effective = EffectiveConfiguration(loaded)
