@@ -16,7 +16,7 @@ func room(_ name: String, _ below: [Target.Dependency]) -> Target {
 
 /// Rooms that wait for others most of their time: what they save in room is worth more than what they lose in speed.
 let unhurried: Set = [
-    "Config", "WebServer", "Credentials", "Media", "Destinations", "Receiver", "Daemon", "Control", "Shell",
+    "Config", "WebServer", "Credentials", "Notices", "Media", "Destinations", "Receiver", "Daemon", "Control", "Shell",
 ]
 let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
@@ -51,6 +51,7 @@ let package = Package(
         room("Transport", ["Core", "Linux", "CCurl"]),
         room("WebServer", ["Core", "Linux", "CMicroHTTPD"]),
         room("Credentials", ["Core", "Linux"]),
+        room("Notices", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
 
         // The file's journey.
         room("Media", ["Core", "Linux"]),
@@ -64,7 +65,7 @@ let package = Package(
             "Daemon",
             [
                 "Core", "Linux", "Config", "Store", "Transport", "Media", "Watch", "Staging", "Destinations",
-                "Credentials",
+                "Credentials", "Notices",
             ]),
         room("Control", ["Core", "Linux", "Digests", "Daemon", "WebServer", "Transport"]),
         // The command line; the executable is its `main` alone, so that tests reach everything else.
@@ -72,7 +73,7 @@ let package = Package(
             "Shell",
             [
                 "Core", "Linux", "Config", "Destinations", "Credentials", "Daemon", "Control", "Receiver", "Store",
-                "Transport", "Watch", "WebServer",
+                "Transport", "Watch", "WebServer", "Notices",
             ]),
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
@@ -103,6 +104,7 @@ let package = Package(
         tests("ScaleTests", ["Benchmarks", "Core", "Linux", "Store"]),
         tests("DaemonTests", ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
+        tests("NoticesTests", ["Core", "Credentials", "Digests", "Linux", "Notices", "Transport"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),
         tests(
             "DestinationsTests",

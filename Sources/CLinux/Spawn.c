@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <linux/close_range.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -10,8 +11,8 @@
 
 // Only what is async-signal-safe may run between fork and exec: other threads may hold any lock.
 static void become(
-    const char *const *words, const char *const *environment, const char *folder, int output, int errors, int report,
-    pid_t parent) {
+    const char *const *words, const char *const *environment, const char *folder, int input, int output, int errors,
+    int report, pid_t parent) {
     // The thread that waits for the child started it, so this cannot come before its time.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
@@ -21,8 +22,7 @@ static void become(
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    int nothing = open("/dev/null", O_RDONLY);
-    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0 || chdir(folder) != 0) {
+    if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0 || chdir(folder) != 0) {
         int code = errno;
         (void)!write(report, &code, sizeof code);
         _exit(127);
@@ -36,12 +36,13 @@ static void become(
 }
 
 int sluice_spawn(
-    const char *const *words, const char *const *environment, const char *folder, int output, int errors) {
+    const char *const *words, const char *const *environment, const char *folder, int input, int output,
+    int errors) {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0) return -1;
     pid_t parent = getpid();
     pid_t child = fork();
-    if (child == 0) become(words, environment, folder, output, errors, report[1], parent);
+    if (child == 0) become(words, environment, folder, input, output, errors, report[1], parent);
     int code = child < 0 ? errno : 0;
     close(report[1]);
     if (child > 0) {
@@ -64,4 +65,29 @@ int sluice_pipe(int *ends) {
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
     // Read without waiting; the program at the other end writes as it likes.
     return fcntl(ends[0], F_SETFL, O_NONBLOCK);
+}
+
+int sluice_input(const void *bytes, size_t count) {
+    int file = memfd_create("input", MFD_CLOEXEC);
+    if (file < 0) return -1;
+    const char *next = bytes;
+    while (count > 0) {
+        ssize_t wrote = write(file, next, count);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) {
+            int code = errno;
+            close(file);
+            errno = code;
+            return -1;
+        }
+        next += wrote;
+        count -= (size_t)wrote;
+    }
+    if (lseek(file, 0, SEEK_SET) < 0) {
+        int code = errno;
+        close(file);
+        errno = code;
+        return -1;
+    }
+    return file;
 }

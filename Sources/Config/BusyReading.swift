@@ -27,24 +27,10 @@ extension SettingsReading {
             }
             return busy.take("file", as: .path).map { BusyRule(.file($0.value)) }
         }
-        guard let words = command(busy) else { return nil }
+        guard
+            let words = program(
+                busy, example: "/usr/local/bin/is-recording", meanwhile: "until it can be, it counts as busy")
+        else { return nil }
         return BusyRule(.command(words), every: every?.value ?? .seconds(30), timeout: timeout?.value ?? .seconds(10))
-    }
-
-    private func command(_ fields: Fields) -> [String]? {
-        guard let words = fields.list("command", as: .text), let program = words.first else {
-            if case .list(let items)? = fields.node("command")?.content, items.isEmpty {
-                fields.error("takes a program and its arguments, like `[/usr/local/bin/is-recording]`", "command")
-            }
-            return nil
-        }
-        guard program.value.hasPrefix("/") else {
-            fields.error("takes the program by its absolute path; no shell looks for it", "command", at: program.place)
-            return nil
-        }
-        if let trouble = disk.troubleRunning(FilePath(program.value)) {
-            fields.warning(trouble + "; until it can be, it counts as busy", "command", at: program.place)
-        }
-        return words.map(\.value)
     }
 }

@@ -47,7 +47,8 @@ extension SettingsReading {
                     concurrency: fields.take("concurrency", as: .whole(1...64))?.value,
                     retry: fields.has("retry")
                         ? retry(fields.fields("retry", .destinationRetry), otherwise: policy.retry) : nil,
-                    order: fields.take("order", as: .choice)?.value, rules: rules(fields)),
+                    order: fields.take("order", as: .choice)?.value, beforeUpload: beforeUpload(fields),
+                    rules: rules(fields)),
                 place: findings.name(of: entry.place)),
             place: fields.node("path")?.start ?? entry.place)
     }

@@ -44,7 +44,8 @@ struct EffectivePieces {
                             ("retry", retry(policy.retry, otherwise: "default")),
                         ] + values(rules(policy.rules)), known: Section.policy.keys)
                 ), ("control", control(settings.control)),
-            ] + metrics(settings.metrics) + [("retention", lists(settings.lists))], known: Section.root.keys)
+            ] + metrics(settings.metrics) + [("retention", lists(settings.lists))] + hooks(settings.hooks),
+            known: Section.root.keys)
     }
 
     private func control(_ control: ControlSettings) -> EffectivePiece {
@@ -199,15 +200,18 @@ struct EffectivePieces {
         case .whole(let number): .value(.number(Int64(number)))
         case .path(let path): .value(.path(path))
         case .map(let map):
-            map.isEmpty
-                ? .value(.mapping([]))
-                : .mapping(
-                    map.sorted { $0.key < $1.key }.map { name, source in
-                        guard case .literal = source, hides else { return (name, secret(source)) }
-                        // Nobody can tell a header that is a secret from one that is none.
-                        return (name, .value(.text(Self.hidden), note: "its value is not shown"))
-                    })
+            headers(map)
         }
+    }
+
+    private func headers(_ map: [String: SecretSource]) -> EffectivePiece {
+        if map.isEmpty { return .value(.mapping([])) }
+        return .mapping(
+            map.sorted { $0.key < $1.key }.map { name, source in
+                guard case .literal = source, hides else { return (name, secret(source)) }
+                // Nobody can tell a header that is a secret from one that is none.
+                return (name, .value(.text(Self.hidden), note: "its value is not shown"))
+            })
     }
 
     private func secret(_ source: SecretSource) -> EffectivePiece {
@@ -267,6 +271,44 @@ struct EffectivePieces {
             ("order", policy.order.map { .plain($0.rawValue) }),
         ])
         if let own = policy.retry { fields.append(("retry", retry(own, otherwise: "as policy.retry"))) }
+        if let before = policy.beforeUpload {
+            let keys: Fields = [
+                ("command", command(before.command)), ("timeout", .value(.time(before.timeout))),
+            ]
+            fields.append(("before_upload", .mapping(keys, known: Section.beforeUpload.keys)))
+        }
         return fields + values(rules(policy.rules))
+    }
+
+    private func hooks(_ hooks: [Hook]) -> Fields {
+        hooks.isEmpty ? [] : [("hooks", .items(hooks.map { ($0.name, hook($0)) }))]
+    }
+
+    private func hook(_ hook: Hook) -> EffectivePiece {
+        var fields: Fields = values([
+            ("name", .text(hook.name)), ("on", .texts(hook.on)),
+            ("folders", hook.folders.isEmpty ? nil : .texts(hook.folders)),
+            ("destinations", hook.destinations.isEmpty ? nil : .texts(hook.destinations)),
+        ])
+        switch hook.target {
+        case .command(let words): fields.append(("command", command(words)))
+        case .web(let web):
+            fields.append(("url", address(web)))
+            if !web.headers.isEmpty { fields.append(("headers", headers(web.headers))) }
+            if let secret = web.secret { fields.append(("secret", self.secret(secret))) }
+            fields += values([
+                ("ca_file", web.caFile.map { .path($0) }), ("network", .plain(web.network.rawValue)),
+            ])
+        }
+        fields += values([("timeout", .time(hook.timeout))])
+        fields.append(("retry", retry(hook.retry, otherwise: "default")))
+        fields += values([("give_up_after", .time(hook.giveUpAfter))])
+        return .mapping(fields, known: Section.hook.keys)
+    }
+
+    /// Who knows the path may often do all that the hook may.
+    private func address(_ web: WebHook) -> EffectivePiece {
+        if !hides || web.url == web.shown || web.url == web.shown + "/" { return .value(.text(web.url)) }
+        return .value(.text(web.shown + "/" + Self.hidden), note: "its path is not shown")
     }
 }

@@ -77,7 +77,8 @@ extension SettingsReading {
                 concurrency: fields.take("concurrency", as: .whole(1...64))?.value,
                 retry: fields.has("retry")
                     ? retry(fields.fields("retry", .folderRetry), otherwise: policy.retry) : nil,
-                order: fields.take("order", as: .choice)?.value, rules: rules(fields)),
+                order: fields.take("order", as: .choice)?.value, beforeUpload: beforeUpload(fields),
+                rules: rules(fields)),
             copy: fields.fields("staging", .folderStaging).take("copy", as: .choice)?.value, export: export(fields))
         settings.removable = fields.take("removable", as: .choice)?.value ?? .auto
         if settings.export != nil, settings.copy == .inPlace {

@@ -2,7 +2,7 @@ internal import Core
 
 /// Where each setting of some files stands: `folders.door.settle.quiet_for` to `FILE:LINE`.
 ///
-/// Folders go by their names, since their numbers begin anew in each file.
+/// Folders and hooks go by their names; the numbers of folders begin anew in each file.
 struct Origins {
     private(set) var places: [String: String] = [:]
     private let sources: [SourceText]
@@ -17,14 +17,16 @@ struct Origins {
             let key = path.isEmpty ? entry.key : "\(path).\(entry.key)"
             let source = sources[entry.place.file]
             places[key] = "\(source.file.display):\(entry.place.line)"
-            guard path.isEmpty, entry.key == "folders", case .list(let folders) = entry.value.content else {
+            guard path.isEmpty, ["folders", "hooks"].contains(key), case .list(let items) = entry.value.content else {
                 note(entry.value, under: key)
                 continue
             }
-            for folder in folders {
-                guard case .scalar(let name, _)? = folder.entries.first(where: { $0.key == "name" })?.value.content
-                else { continue }
-                note(folder, under: "folders.\(name)")
+            for (index, item) in items.enumerated() {
+                if case .scalar(let name, _)? = item.entries.first(where: { $0.key == "name" })?.value.content {
+                    note(item, under: "\(key).\(name)")
+                } else if key == "hooks" {
+                    note(item, under: "hooks.\(Hook.name(ofNumber: index))")
+                }
             }
         }
     }

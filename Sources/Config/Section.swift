@@ -12,8 +12,11 @@ struct Section: Sendable {
 
     static let root = Section(
         path: "",
-        keys: ["version", "state", "staging", "folders", "destinations", "policy", "control", "metrics", "retention"],
-        later: ["hooks", "webhooks", "notify", "mqtt", "mail", "log"])
+        keys: [
+            "version", "state", "staging", "folders", "destinations", "policy", "control", "metrics", "retention", "hooks",
+        ],
+        later: ["notify", "mqtt", "mail", "log"],
+        elsewhere: ["webhooks": "an address that is told of events is a hook with a `url`, under `hooks`"])
     static let addition = Section(
         path: "", keys: ["folders", "destinations"],
         elsewhere: Dictionary(
@@ -28,7 +31,7 @@ struct Section: Sendable {
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
             "retry", "order", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging",
             "export",
-            "removable",
+            "removable", "before_upload",
         ] + rules,
         later: laterPolicy,
         elsewhere: [
@@ -48,13 +51,14 @@ struct Section: Sendable {
     static let folderRetry = Section(path: "folders[].retry", keys: retryKeys)
     /// What every destination understands, whatever its type.
     static let destination = Section(
-        path: "destinations.*", keys: ["type", "concurrency", "retry", "order"] + rules,
+        path: "destinations.*", keys: ["type", "concurrency", "retry", "order", "before_upload"] + rules,
         later: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules])
     static let destinationRetry = Section(path: "destinations.*.retry", keys: retryKeys)
     private static let ownRules =
         "rules of its own stand beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
     static let policy = Section(
-        path: "policy", keys: ["concurrency", "order", "retry"] + rules, later: laterPolicy)
+        path: "policy", keys: ["concurrency", "order", "retry"] + rules, later: laterPolicy,
+        elsewhere: ["before_upload": "`before_upload` stands in a folder or a destination"])
     /// An item of any `windows`.
     static let window = Section(path: "windows[]", keys: ["between", "except"])
     /// An item of any `bandwidth`.
@@ -73,6 +77,8 @@ struct Section: Sendable {
         ])
     /// Of any `busy`.
     static let busy = Section(path: "busy", keys: ["file", "command", "every", "timeout"])
+    /// Of any `before_upload`.
+    static let beforeUpload = Section(path: "before_upload", keys: ["command", "timeout"])
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: retryKeys)
     static let control = Section(
@@ -82,6 +88,13 @@ struct Section: Sendable {
     static let retention = Section(
         path: "retention", keys: ["completed", "failed", "cancelled", "history"],
         elsewhere: ["source": "what becomes of a source stands in its folder, under `after_upload`"])
+    static let hook = Section(
+        path: "hooks[]",
+        keys: [
+            "name", "on", "folders", "destinations", "command", "url", "headers", "secret", "ca_file", "network",
+            "timeout", "retry", "give_up_after",
+        ])
+    static let hookRetry = Section(path: "hooks[].retry", keys: retryKeys)
     static let secret = Section(
         path: "SECRET", keys: ["file", "env", "credential", "command", "literal"])
 
@@ -96,7 +109,7 @@ struct Section: Sendable {
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
         destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, metrics,
-        retention, secret,
+        retention, hook, hookRetry, beforeUpload, secret,
     ]
 
     /// What to say about a key that the section does not have.

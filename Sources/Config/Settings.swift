@@ -13,6 +13,8 @@ package struct Settings: Hashable, Sendable {
     package var metrics = MetricsSettings()
     /// For how long what is over is shown.
     package var lists = ListRetention()
+    /// In the order of the file; names are unique.
+    package var hooks: [Hook] = []
 }
 
 package struct StagingSettings: Hashable, Sendable {
@@ -116,6 +118,7 @@ package struct PolicyOverrides: Hashable, Sendable {
     package var retry: Backoff?
     /// A folder's own counts before a destination's.
     package var order: UploadOrdering?
+    package var beforeUpload: BeforeUpload?
     package var rules = PolicyRules()
 }
 
@@ -158,6 +161,11 @@ package struct MetricsSettings: Hashable, Sendable {
 extension Settings {
     /// Something is counted.
     package var hasQuotas: Bool { allRules.contains { !$0.quotas.isEmpty } }
+
+    /// Some program is asked before uploads.
+    package var asksBeforeUploads: Bool {
+        destinations.contains { $0.policy.beforeUpload != nil } || folders.contains { $0.policy.beforeUpload != nil }
+    }
 
     /// Of `policy`, of every destination and of every folder.
     package var allRules: [PolicyRules] {

@@ -5,9 +5,9 @@ package struct SettingsChanges: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, Codable { case added, removed, changed }
 
     package struct Change: Hashable, Sendable {
-        /// `folder`, `destination`, or the section's own name.
+        /// `folder`, `destination`, `hook`, or the section's own name.
         package var what: String
-        /// Of the folder or destination; empty for a section.
+        /// Of the folder, destination or hook; empty for a section.
         package var name: String
         package var kind: Kind
         /// What is set otherwise, for a change: keys as they stand in the file, sorted.
@@ -39,6 +39,7 @@ package struct SettingsChanges: Hashable, Sendable {
         changes =
             Self.compare("folder", old.folders, new.folders, name: \.watch.name, keys: Self.keys)
             + Self.compare("destination", old.destinations, new.destinations, name: \.name, keys: Self.keys)
+            + Self.compare("hook", old.hooks, new.hooks, name: \.name, keys: Self.keys)
         let sections: [(String, [(key: String, differs: Bool)])] = [
             (
                 "staging",
@@ -152,9 +153,31 @@ package struct SettingsChanges: Hashable, Sendable {
             + keys(old.policy, new.policy)
     }
 
+    private static func keys(_ old: Hook, _ new: Hook) -> [String] {
+        func parts(_ hook: Hook) -> (command: [String]?, web: WebHook?) {
+            switch hook.target {
+            case .command(let words): (words, nil)
+            case .web(let web): (nil, web)
+            }
+        }
+        let (a, b) = (parts(old), parts(new))
+        let differs: [(String, Bool)] = [
+            ("on", old.on != new.on), ("folders", old.folders != new.folders),
+            ("destinations", old.destinations != new.destinations), ("timeout", old.timeout != new.timeout),
+            ("retry", old.retry != new.retry), ("give_up_after", old.giveUpAfter != new.giveUpAfter),
+            ("command", a.command != b.command), ("url", a.web?.url != b.web?.url),
+            ("headers", (a.web?.headers ?? [:]) != (b.web?.headers ?? [:])), ("secret", a.web?.secret != b.web?.secret),
+            ("ca_file", a.web?.caFile != b.web?.caFile),
+            ("network", (a.web?.network ?? .policy) != (b.web?.network ?? .policy)),
+        ]
+        return differs.filter(\.1).map(\.0)
+    }
+
     private static func keys(_ old: PolicyOverrides, _ new: PolicyOverrides) -> [String] {
         (old.concurrency != new.concurrency ? ["concurrency"] : []) + (old.retry != new.retry ? ["retry"] : [])
-            + (old.order != new.order ? ["order"] : []) + rules(old.rules, new.rules).filter(\.differs).map(\.key)
+            + (old.order != new.order ? ["order"] : [])
+            + (old.beforeUpload != new.beforeUpload ? ["before_upload"] : [])
+            + rules(old.rules, new.rules).filter(\.differs).map(\.key)
     }
 
     private static func rules(_ old: PolicyRules, _ new: PolicyRules) -> [(key: String, differs: Bool)] {

@@ -40,10 +40,11 @@ struct SettingsReading {
         if everything.allSatisfy({ !$0.has("folders") }) {
             findings.warning("no folder is watched; add one under `folders`", at: main.start)
         }
+        let hooks = hooks(main, folders: Set(everything.flatMap(folderNames)), destinations: names)
         return Settings(
             state: statePath, staging: staging, folders: folders.map(\.settings),
-            destinations: destinations.map(\.settings), policy: policy, control: control, metrics: metrics, lists: lists
-        )
+            destinations: destinations.map(\.settings), policy: policy, control: control, metrics: metrics,
+            lists: lists, hooks: hooks)
     }
 
     private func lists(_ fields: Fields) -> ListRetention {
@@ -56,6 +57,17 @@ struct SettingsReading {
         take("cancelled", .seconds(1), &lists.cancelled.time)
         take("history", .seconds(1), &lists.history)
         return lists
+    }
+
+    /// As they are written, of folders that could not be read as well.
+    private func folderNames(_ file: Fields) -> [String] {
+        guard case .list(let folders)? = file.node("folders")?.content else { return [] }
+        return folders.compactMap { folder in
+            guard case .mapping(let entries) = folder.content,
+                case .scalar(let name, _)? = entries.first(where: { $0.key == "name" })?.value.content
+            else { return nil }
+            return name
+        }
     }
 
     private func version(_ main: Fields) {

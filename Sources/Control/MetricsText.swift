@@ -61,5 +61,6 @@ package enum MetricsText {
 extension Reporting {
     /// Files that say what the daemon would answer at this moment.
     package static let asAnswered = Reporting(
-        metrics: { MetricsText.bytes($0) }, status: { try JSON.bytes($0) + [UInt8(ascii: "\n")] })
+        metrics: { MetricsText.bytes($0) }, status: { try JSON.bytes($0) + [UInt8(ascii: "\n")] },
+        event: { try JSON.bytes($0) + [UInt8(ascii: "\n")] })
 }

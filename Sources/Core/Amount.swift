@@ -13,3 +13,21 @@ package func shownBytes(_ count: Int64) -> String {
     let tenths = Int(value * 10 + 0.5)
     return "\(tenths / 10).\(tenths % 10) \(names[step])"
 }
+
+/// Seconds from `90s`, `2h`, `1h30m`, `1d`; `nil` for anything else, and for nothing or more than 10 years.
+package func seconds(in text: String) -> Int64? {
+    let factors: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
+    var total: Int64 = 0
+    var digits = ""
+    for letter in text where letter != " " {
+        if letter.isASCII && letter.isNumber {
+            digits.append(letter)
+        } else {
+            guard let factor = factors[letter], let number = Int64(digits), number < 1_000_000_000, total < 1 << 60
+            else { return nil }
+            total += number * factor
+            digits = ""
+        }
+    }
+    return digits.isEmpty && (1...315_360_000).contains(total) ? total : nil
+}

@@ -30,7 +30,7 @@ extension Agent {
                     + (closest(to: name, among: known).map { "did you mean `\($0)`?" } ?? known.joined(separator: ", "))
             )
         }
-        try Self.checkContext(request.context)
+        if let problem = contextProblem(request.context) { throw Refusal(.badRequest, "`context` \(problem)") }
         if let key = request.key, key.isEmpty || key.utf8.count > 1024 {
             throw Refusal(.badRequest, "a key has 1 to 1024 bytes")
         }
@@ -82,23 +82,5 @@ extension Agent {
         let identity = StoredIdentity(look, folder: rule.name, relative: relative, on: system)
         return SettledFile(
             folder: rule.name, root: rule.path, relative: relative, look: look, identity: identity, settledBy: .added)
-    }
-
-    /// Context is shown in every list and event, so it must stay small.
-    private static func checkContext(_ context: [String: String]) throws {
-        func refuse(_ problem: String) -> Refusal { Refusal(.badRequest, "`context` \(problem)") }
-        if context.count > 16 { throw refuse("takes at most 16 names, not \(context.count)") }
-        for (name, value) in context {
-            let isPlain = name.utf8.allSatisfy {
-                UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0
-                    || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || "_.-".utf8.contains($0)
-            }
-            guard isPlain, (1...64).contains(name.utf8.count) else {
-                throw refuse("takes names of 1 to 64 letters, digits, `_`, `.` and `-`, not `\(name.prefix(70))`")
-            }
-            if value.utf8.count > 1024 { throw refuse("takes values of at most 1 KiB; that of `\(name)` is longer") }
-        }
-        let total = context.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
-        if total > 8192 { throw refuse("takes at most 8 KiB in all, not \(total) bytes") }
     }
 }

@@ -20,6 +20,10 @@ extension Agent {
             for metric in [Metric.uploadBytes, .verifyFailures] { view.set(metric, [name], 0) }
         }
         for folder in setup.settings.folders { view.set(.files, [folder.watch.name], 0) }
+        for hook in setup.settings.hooks {
+            for result in ["told", "given_up", "dropped"] { view.set(.hookNotices, [hook.name, result], 0) }
+            view.set(.hookFailures, [hook.name], 0)
+        }
         house.counters.enter(&view)
         for sum in await house.store.endSums() {
             view.set(.uploads, [sum.destination, sum.end.rawValue], sum.uploads)
@@ -28,6 +32,10 @@ extension Agent {
             view.set(.lastSuccess, [sum.destination], sum.lastAt)
         }
         view.set(.overflows, [], watcher.overflows())
+        for (name, line) in await hooks?.lines ?? [:] {
+            view.set(.hookWaiting, [name], line.waiting.count)
+            if let oldest = line.oldest { view.set(.hookOldest, [name], oldest) }
+        }
         try await enterQueue(&view, destinations)
         await enterDestinations(&view, destinations)
         enterFolders(&view)

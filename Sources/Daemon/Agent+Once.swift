@@ -47,9 +47,12 @@ extension Agent {
             house.stagerBell, house.dispatchBell, house.releaseBell, house.removalBell, house.roomBell,
             house.gatheringBell,
         ]
+        // Without anybody who could tell them, nobody waits for hooks either.
+        if let hooks { guard house.hookBell.isWaiting, await hooks.isAtRest else { return false } }
         guard watcher.isAtRest, bells.allSatisfy(\.isWaiting), await stager.isAtRest, await dispatcher.isIdle,
             await gathering.isAtRest
         else { return false }
+        if let hooks { guard house.hookBell.isWaiting, await hooks.isAtRest else { return false } }
         return watcher.isAtRest && bells.allSatisfy(\.isWaiting) && house.rest.rings == before
     }
 

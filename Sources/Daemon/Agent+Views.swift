@@ -73,6 +73,7 @@ extension Agent {
         let showsFailure =
             upload.ending == .failed || (!upload.state.isTerminal && upload.state != .uploading)
             || upload.ending == .cancelled && row.failure?.code == UploadRun.sourceChanged || row.isExpired
+            || row.isSkipped
         return UploadView(
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
             destination: upload.destination, path: asset.path.display, name: asset.identity.relative.name.display,
@@ -127,7 +128,7 @@ extension Agent {
             if let until = nextAttempt(upload), !holds.contains(where: { $0.kind != .global && $0.kind != .operator }) {
                 holds.append(
                     Hold(
-                        row.failure?.kind == .quota ? .quota : .backoff,
+                        ownHold(row.failure),
                         since: row.failure.map { WallTime(milliseconds: $0.at) } ?? upload.createdAt,
                         until: until, text: row.failure?.message ?? "waits for its next attempt"))
             }
@@ -136,6 +137,12 @@ extension Agent {
         }
         if let hold = house.troubles["state"] { holds.append(hold) }
         return holds
+    }
+
+    /// Why an upload waits for its next attempt.
+    private func ownHold(_ failure: Failure?) -> Hold.Kind {
+        if failure?.code == BeforeUpload.waits { return .busy }
+        return failure?.kind == .quota ? .quota : .backoff
     }
 
     private func nextAttempt(_ upload: UploadRecord) -> WallTime? {
@@ -230,7 +237,12 @@ extension Agent {
             seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
             limit: house.lanes.rate, exceptions: await dispatcher.exceptions.map { ExceptionView($0) },
-            classes: try await classViews())
+            classes: try await classViews(), hooks: await hookViews())
+    }
+
+    private func hookViews() async -> [HookView]? {
+        guard let views = await hooks?.views(), !views.isEmpty else { return nil }
+        return views
     }
 
     private func classViews() async throws -> [ClassView] {

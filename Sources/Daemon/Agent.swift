@@ -3,6 +3,7 @@ package import Core
 internal import Credentials
 package import Destinations
 package import Linux
+internal import Notices
 internal import Staging
 internal import Store
 internal import Synchronization
@@ -32,6 +33,8 @@ package final class Agent: Sendable {
     let gathering: Gathering
     let cards: Cards
     private let removals: RemoteRemovals
+    /// `nil` where nobody can write an event down.
+    let hooks: Hooks?
     /// Folders that were never watched before.
     let firstWatch: Mutex<Set<String>>
     let reloading: Reloading?
@@ -62,6 +65,8 @@ package final class Agent: Sendable {
             settings.state, clocks: clocks, sorting: sorting(settings),
             copies: { try staging.copies().count })
         try await blocking { try staging.prepare() }
+        let forgotten = try await store.keepHooks(settings.hooks.map(\.name), from: await store.seq)
+        if forgotten > 0 { log.notice(Hooks.forgotten, ["count": "\(forgotten)"]) }
         let house = House(
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
             clocks: clocks, log: log)
@@ -123,6 +128,11 @@ package final class Agent: Sendable {
                 try await releaser.retry($0)
             })
         removals = RemoteRemovals(house: house, dispatcher: dispatcher)
+        let courier = Courier(
+            transport: LaneTransport(transport: transport), secrets: secrets, clocks: house.clocks)
+        hooks = reporting.map { [dispatcher] in
+            Hooks(house: house, dispatcher: dispatcher, courier: courier, encode: $0.event)
+        }
     }
 
     /// Runs until the task is cancelled; then stops every transfer at once, with its checkpoint stored, and returns.
@@ -159,6 +169,7 @@ package final class Agent: Sendable {
             group.addTask { try await self.gathering.run() }
             group.addTask { try await self.cards.run() }
             group.addTask { try await self.removals.run() }
+            if let hooks { group.addTask { try await hooks.run(self) } }
             group.addTask { try await self.watchForDamage() }
             group.addTask { try await self.report() }
             group.addTask { try await ListKeeper(house: self.house).run() }

@@ -269,6 +269,14 @@ extension Dispatcher {
             house.log.warning("given up", ["id": upload.id, "reason": failure.message])
             reconsiderSource(claim.asset.folder, claim.asset.identity.relative)
             house.removalBell.ring()
+        case .skipped(let failure):
+            house.log.notice(
+                "skipped, not sent",
+                [
+                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
+                    "reason": failure.message,
+                ])
+            for bell in [house.removalBell, house.stagerBell] { bell.ring() }
         case .held(let failure, _):
             house.log.debug("held", ["id": upload.id, "reason": failure.message])
         case .yielded:

@@ -127,10 +127,9 @@ extension Dispatcher {
             wanted.formUnion(rules.compactMap { $0.busy?.source })
         }
         for name in closedToRemovals {
-            guard let destination = house.settings(ofDestination: name),
-                admission.bans(on: remote(name), in: world).isEmpty
-            else { continue }
-            wanted.formUnion([settings.policy.rules, destination.policy.rules].compactMap { $0.busy?.source })
+            // A hook has no rules of its own.
+            guard house.sites[name] != nil, admission.bans(on: remote(name), in: world).isEmpty else { continue }
+            wanted.formUnion([settings.policy.rules, remote(name).rules].compactMap { $0.busy?.source })
         }
         return wanted
     }

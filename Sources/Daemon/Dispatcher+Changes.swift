@@ -1,3 +1,4 @@
+internal import Config
 internal import Core
 internal import Linux
 internal import Store
@@ -22,6 +23,7 @@ extension Dispatcher {
     /// credential was refused is tried again: it may be a new one.
     func take(_ setup: Setup, changed: Set<String>) async {
         await learnBusy(setup.settings)
+        let before = house.settings
         house.replace(setup)
         expiryLook = nil
         stops += 1
@@ -35,12 +37,21 @@ extension Dispatcher {
             rooms[name] = nil
             roomLooks[name]?.cancel()
         }
+        // Whoever waits for a program's word asks the one that is named now.
+        let isAnother = before.questions != setup.settings.questions
+        if isAnother {
+            house.questions.forget()
+            let asking = house.questions.asking
+            for transfer in transfers.values where !asking.isDisjoint(with: transfer.folders.keys) {
+                transfer.task.cancel()
+            }
+        }
         rooms = rooms.filter { house.destinations[$0.key] != nil }
         let refused = health.filter { $0.value.trouble?.kind == .auth }.map(\.key)
         for name in refused { health[name]?.reconsider(monotonic: house.clocks.monotonic()) }
         house.ledger.take(setup.settings)
         await lookAtNetwork()
-        for name in changed.union(refused) {
+        for name in isAnother ? Set(house.destinations.keys) : changed.union(refused) {
             do { try await house.store.forgetWaits(for: name) } catch {
                 house.log.warning("waits go on as they were", ["destination": name, "reason": "\(error)"])
             }
@@ -51,6 +62,16 @@ extension Dispatcher {
     /// Reads the pauses again: a person changed them.
     func reloadPauses() async throws {
         pauses = try await house.store.pauses()
-        for bell in [house.dispatchBell, house.removalBell] { bell.ring() }
+        for bell in [house.dispatchBell, house.removalBell, house.hookBell] { bell.ring() }
+    }
+}
+
+extension Settings {
+    /// Every `before_upload`, by its place.
+    fileprivate var questions: [String: BeforeUpload] {
+        let all =
+            folders.map { ("folder \($0.watch.name)", $0.policy.beforeUpload) }
+            + destinations.map { ("destinations.\($0.name)", $0.policy.beforeUpload) }
+        return Dictionary(all.compactMap { place, rule in rule.map { (place, $0) } }, uniquingKeysWith: { $1 })
     }
 }

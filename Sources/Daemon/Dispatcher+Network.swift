@@ -66,10 +66,10 @@ extension Dispatcher {
             networks.listenToManagers(depends)
             let rules = house.settings.allRules
             let (admission, world) = (admission, world)
-            let remotes = Dictionary(
-                house.settings.destinations.map { ($0.name, remote($0.name)) }, uniquingKeysWith: { $1 })
+            let sites = house.sites
+            let remotes = Dictionary(sites.keys.map { ($0, remote($0)) }, uniquingKeysWith: { $1 })
             let picture = await networks.look(
-                at: house.destinations.mapValues(\.site), depends: depends,
+                at: sites, depends: depends,
                 gatewaysMatter: rules.contains { $0.networks.contains { $0.gateway != nil } }
             ) { name, metering, paths in
                 guard var remote = remotes[name] else { return false }
@@ -93,7 +93,8 @@ extension Dispatcher {
         }
         let now = house.clocks.wall()
         var changed: Set<String> = []
-        for name in house.destinations.keys {
+        let sites = house.sites
+        for name in sites.keys {
             let reach = picture.reaches[name] ?? reached[name]?.reach ?? .local
             var now = Reached(reach: reach, way: .open(.local), since: now)
             // Asked without a time, so that it compares.
@@ -108,7 +109,7 @@ extension Dispatcher {
             }
             reached[name]?.reach = reach
         }
-        reached = reached.filter { house.destinations[$0.key] != nil }
+        reached = reached.filter { sites[$0.key] != nil }
         setLimits()
         let approved = reached.values.compactMap { now -> String? in
             if case .open(let passage) = now.way { passage.interface } else { nil }
@@ -122,7 +123,7 @@ extension Dispatcher {
             unfinishedLooks = 0
         }
         if changed.isEmpty { return }
-        house.removalBell.ring()
+        for bell in [house.removalBell, house.hookBell] { bell.ring() }
         do { try await reconsider(changed) } catch {
             house.log.debug("waits go on as they were", ["reason": "\(error)"])
         }
@@ -176,10 +177,15 @@ extension Dispatcher {
     /// How the requests of work go that belongs to no file; `nil` where no way is open. Its account is to be closed.
     func lane(to destination: String) -> Lane? {
         guard case .open(let passage) = way(to: destination, from: nil) else { return nil }
+        return lane(to: destination, by: passage)
+    }
+
+    /// - Parameter isExcused: Its quotas do not hold it.
+    func lane(to destination: String, by passage: Admission.Passage, isExcused: Bool = false) -> Lane {
         let account = Account(
             SpendingAccount(destination: destination, folder: nil, network: passage.ledger),
             QuotaBook.Class(destination, from: nil, isMetered: passage.countsAsMetered), step: nil,
-            isFree: passage.ledger == .local, in: house.ledger)
+            isExcused: isExcused, isFree: passage.ledger == .local, in: house.ledger)
         var lane = house.lanes.lane(to: destination, from: nil, passage)
         lane.account = account
         if let interface = lane.interface { lent.insert(interface) }
@@ -242,5 +248,5 @@ extension Settings {
 
 extension PolicyOverrides {
     /// What holds for a folder cannot be told of files that go together with those of others.
-    var goesAlone: Bool { concurrency != nil || rules.dependsOnNetwork }
+    var goesAlone: Bool { concurrency != nil || beforeUpload != nil || rules.dependsOnNetwork }
 }

@@ -89,7 +89,7 @@ extension Dispatcher {
         let (admission, world) = (admission, world)
         // What is to be removed there waits for the same.
         let free = closedToRemovals.filter { admission.bans(on: remote($0), in: world).isEmpty }
-        if !free.isEmpty { house.removalBell.ring() }
+        if !free.isEmpty { for bell in [house.removalBell, house.hookBell] { bell.ring() } }
         closedToRemovals.subtract(free)
         var interfaces: Set<String> = []
         for transfer in transfers.values where !transfer.task.isCancelled {
@@ -165,7 +165,7 @@ extension Dispatcher {
         let now = house.clocks.wall()
         for pause in pauses where pause.until.map({ $0 <= now }) ?? false {
             try await house.store.clearPause(pause.scope, pause.name)
-            house.removalBell.ring()
+            for bell in [house.removalBell, house.hookBell] { bell.ring() }
         }
         pauses = try await house.store.pauses()
     }

@@ -189,9 +189,11 @@ actor Dispatcher {
         if asksForRoom(name, destination) { return false }
         let left = rooms[name]?.left
         let before = stops
+        let isAsked = house.settings(ofDestination: name)?.policy.beforeUpload != nil
+        let goesTogether = health[name]?.trouble == nil && !isAsked
         // All that may go share a transaction. What tries whether a destination is back is one file.
         let room = TransferRoom(
-            slots: max(1, free / count), bundling: health[name]?.trouble == nil ? destination.bundling : nil,
+            slots: max(1, free / count), bundling: goesTogether ? destination.bundling : nil,
             counted: Set(house.settings.folders.filter(\.policy.goesAlone).map(\.watch.name)))
         let purse = purse(for: name)
         var claims: [Claim] = []

@@ -104,13 +104,16 @@ actor EventBoard {
     private static func fetch(after seq: Int64, _ agent: Agent) async throws -> [EventView] {
         var views: [EventView] = []
         for event in try await agent.house.store.events(after: seq, limit: 200) {
-            var op: UploadView?
-            // Without its object the event still says enough.
-            if let id = event.upload, let row = try? await agent.house.store.row(id) { op = await agent.view(row) }
-            views.append(
-                EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail))
+            views.append(await view(of: event, agent))
         }
         return views
+    }
+
+    static func view(of event: EventRecord, _ agent: Agent) async -> EventView {
+        var op: UploadView?
+        // Without its object the event still says enough.
+        if let id = event.upload, let row = try? await agent.house.store.row(id) { op = await agent.view(row) }
+        return EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail)
     }
 
     /// How far each running upload is. Their numbers are for the reader to set.

@@ -49,6 +49,9 @@ struct House: Sendable {
         removalBell = Nudge(rest)
         roomBell = Nudge(rest)
         gatheringBell = Nudge(rest)
+        let hookBell = Nudge(rest)
+        self.hookBell = hookBell
+        hookSlots = HookSlots { hookBell.ring() }
     }
 
     /// What is in force now. Whoever asks it twice takes it once.
@@ -73,6 +76,10 @@ struct House: Sendable {
     let gatheringBell: Nudge
     /// Verified sources that are kept for a while may be due.
     let roomBell: Nudge
+    /// Hooks may have something to be told of.
+    let hookBell: Nudge
+    let hookSlots: HookSlots
+    let questions = Questions()
     /// Files came in, or the daemon has started: what is due once a day may be due.
     let upkeepBell = Nudge()
     /// Folders of removable media may do otherwise than before.
@@ -116,7 +123,7 @@ struct House: Sendable {
     var stateWorks: @Sendable () -> Void {
         // Not `self`: the store keeps this, and would keep itself.
         let (troubles, log) = (troubles, log)
-        let bells = [dispatchBell, stagerBell, releaseBell, removalBell, roomBell, cardBell]
+        let bells = [dispatchBell, stagerBell, releaseBell, removalBell, roomBell, cardBell, hookBell]
         return {
             guard troubles.clear("state") else { return }
             log.notice("the state can be written again")

@@ -51,8 +51,17 @@ package struct Metric: Hashable, Sendable {
         "watch_overflows_total", .counter, [],
         "How often the kernel lost events, so that every folder was scanned again")
 
+    static let hookNotices = Metric(
+        "hook_notices_total", .counter, ["hook", "result"],
+        "Notices that ended; result is told, given_up, or dropped where too many waited")
+    static let hookFailures = Metric(
+        "hook_attempts_failed_total", .counter, ["hook"], "Tries to tell a hook something that failed")
+
     // MARK: How it stands
 
+    static let hookWaiting = Metric("hook_waiting_notices", .gauge, ["hook"], "Notices that wait for the hook")
+    static let hookOldest = Metric(
+        "hook_oldest_timestamp_seconds", .gauge, ["hook"], "When the oldest of them happened")
     static let queueItems = Metric(
         "queue_items", .gauge, ["destination", "state"],
         "Uploads that are not over, and those that failed and wait for a person")
@@ -110,7 +119,8 @@ package struct Metric: Hashable, Sendable {
     static let mostFiles = Metric("process_max_fds", .gauge, [], "Descriptors that may be open")
 
     package static let all: [Metric] = [
-        files, uploads, uploadBytes, sentBytes, failures, verifyFailures, durations, overflows, queueItems, queueBytes,
+        files, uploads, uploadBytes, sentBytes, failures, verifyFailures, durations, overflows,
+        hookNotices, hookFailures, hookWaiting, hookOldest, queueItems, queueBytes,
         oldest, held, destinationOpen, lastSuccess, remoteFree, metered, folderPresent, settling, polled, unwatched,
         stagingUsed, stagingFree, stagingLimit, stateFree, quotaUsedBytes, quotaLimitBytes, quotaUsedFiles,
         quotaLimitFiles, paused, troubles, reloadSuccess, reloadTime, build, started, cpu, resident, openFiles,

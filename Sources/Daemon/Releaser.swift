@@ -138,8 +138,10 @@ actor Releaser {
 
     /// Why a source stays though nothing of it is to come.
     private func reason(_ asset: AssetRecord) async throws -> String {
-        let hasFailed = try await house.store.uploads(of: asset.id).contains { $0.ending == .failed }
-        return hasFailed ? "an upload of it has failed" : "an upload of it has expired"
+        let uploads = try await house.store.uploads(of: asset.id)
+        if uploads.contains(where: { $0.ending == .failed }) { return "an upload of it has failed" }
+        return uploads.contains { $0.ending == .cancelled && $0.isSkipped }
+            ? "`before_upload` did not want it" : "an upload of it has expired"
     }
 
     /// Keeps the copy of what was sent nowhere when it may be all that is left of the file: its source is gone, is another file

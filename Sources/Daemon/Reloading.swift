@@ -125,6 +125,7 @@ extension Agent {
         if old.settings.folders.map(\.watch) != setup.settings.folders.map(\.watch) {
             watcher.change(setup.settings.folders.map(\.watch), skipExisting: skipping(setup.settings))
         }
+        await hooks?.take()
         await stager.reconsiderRoom()
         for bell in [
             house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell, house.roomBell, house.reportBell,

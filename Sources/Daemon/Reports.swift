@@ -6,11 +6,15 @@ internal import Linux
 package struct Reporting: Sendable {
     package var metrics: @Sendable (MetricsView) throws -> [UInt8]
     package var status: @Sendable (StatusView) throws -> [UInt8]
+    /// What a hook is told.
+    package var event: @Sendable (EventView) throws -> [UInt8]
 
     package init(
         metrics: @escaping @Sendable (MetricsView) throws -> [UInt8],
-        status: @escaping @Sendable (StatusView) throws -> [UInt8]
+        status: @escaping @Sendable (StatusView) throws -> [UInt8],
+        event: @escaping @Sendable (EventView) throws -> [UInt8]
     ) {
+        self.event = event
         self.metrics = metrics
         self.status = status
     }

@@ -350,10 +350,3 @@ actor Stager {
         }
     }
 }
-
-/// Set once, read from any thread.
-final class StopFlag: Sendable {
-    private let flag = Atomic(false)
-    var isSet: Bool { flag.load(ordering: .relaxed) }
-    func set() { flag.store(true, ordering: .relaxed) }
-}

@@ -32,6 +32,36 @@ package struct StatusView: Codable, Sendable, Hashable {
     package var exceptions: [ExceptionView]?
     /// What is held of what waits: one for each folder and destination.
     package var classes: [ClassView]?
+    /// In the order of the configuration; absent without any.
+    package var hooks: [HookView]?
+}
+
+/// Who is told of events, and how that goes.
+package struct HookView: Codable, Sendable, Hashable {
+    package var name: String
+    /// The program; or scheme, host and port.
+    package var target: String
+    /// Notices that wait.
+    package var waiting: Int
+    /// When the oldest of them happened.
+    package var oldest: String?
+    /// Why the last try failed, or what keeps notices from being sent.
+    package var hold: HoldView?
+    /// Since the start of the daemon.
+    package var told: Int
+    package var givenUp: Int
+    package var dropped: Int
+    package var lastTold: String?
+
+    init(_ line: HookLine) {
+        name = line.hook.name
+        target = line.hook.target.shown
+        waiting = line.waiting.count
+        oldest = line.oldest?.description
+        hold = (line.hold ?? line.trouble).map(HoldView.init)
+        (told, givenUp, dropped) = (line.toldCount, line.givenUp, line.dropped)
+        lastTold = line.lastTold?.description
+    }
 }
 
 /// Uploads from one folder to one destination that something holds.

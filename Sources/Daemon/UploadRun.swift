@@ -8,7 +8,7 @@ internal import Synchronization
 /// One attempt of one upload, from the claim to its verdict. Knows no dialect.
 struct UploadRun: Sendable {
     let house: House
-    let claim: Claim
+    var claim: Claim
     let destination: any Destination
 
     /// How the attempt ended, and what it says about the destination.
@@ -25,6 +25,12 @@ struct UploadRun: Sendable {
 
     /// - Throws: `StoreError` when the state cannot be written.
     func run() async throws -> Verdict {
+        var approved = self
+        if let verdict = try await approved.askBefore() { return verdict }
+        return try await approved.send()
+    }
+
+    private func send() async throws -> Verdict {
         let upload = claim.upload
         let began = house.clocks.monotonic()
         house.live.begin(

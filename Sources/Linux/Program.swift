@@ -4,7 +4,7 @@ internal import Glibc
 
 /// A program that is started, listened to, and never outlives its caller: one call, on the thread that makes it.
 ///
-/// No shell. Its standard input is empty; it has a process group of its own, which is killed as a whole, and the kernel
+/// No shell. Its standard input is ``input``, and then ends; it has a process group of its own, which is killed as a whole, and the kernel
 /// kills the program when this process ends in whatever way.
 package struct Program: Sendable {
     /// How it ended.
@@ -27,8 +27,11 @@ package struct Program: Sendable {
     package var environment: [String]
     /// Where it runs.
     package var folder: FilePath
+    /// What it reads; whoever does not read it is not waited for.
+    package var input: [UInt8]
 
-    package init(words: [[UInt8]], environment: [String], folder: FilePath) {
+    package init(words: [[UInt8]], environment: [String], folder: FilePath, input: [UInt8] = []) {
+        self.input = input
         self.words = words
         self.environment = environment
         self.folder = folder
@@ -72,14 +75,17 @@ package struct Program: Sendable {
     /// - Parameters:
     ///   - most: Bytes that it may print.
     ///   - limit: How long it may take.
-    package func answer(atMost most: Int, within limit: Duration) throws(Problem) -> [UInt8] {
+    ///   - isStopped: Asked several times a second; it is killed then.
+    package func answer(
+        atMost most: Int, within limit: Duration, isStopped: () -> Bool = { false }
+    ) throws(Problem) -> [UInt8] {
         guard words.first?.isEmpty == false else { throw Problem(description: "no program is named") }
         var content: [UInt8] = []
         let ending: Ending
         do throws(SystemError) {
             ending = try run(
                 within: limit, output: { if content.count <= most { content += $0 } }, errors: { _ in },
-                isStopped: { content.count > most })
+                isStopped: { content.count > most || isStopped() })
         } catch {
             throw Problem(description: "it cannot be started: \(error.reason)")
         }
@@ -99,7 +105,7 @@ package struct Program: Sendable {
         let printing = try Pipe()
         let complaining = try Pipe()
         // Ours of the writing ends go here: the pipes end when their last writers do.
-        let pid = try start(printing.writing, complaining.writing)
+        let pid = try start(try reads(), printing.writing, complaining.writing)
         var printed = Listener(pipe: printing.reading)
         var complained = Listener(pipe: complaining.reading)
         let deadline = ContinuousClock.now.advanced(by: limit)
@@ -126,8 +132,17 @@ package struct Program: Sendable {
         return killed ?? (status & 0x7F != 0 ? .signal(status & 0x7F) : .status(status >> 8 & 0xFF))
     }
 
+    /// In memory and not a pipe, which a program that does not read would leave full.
+    private func reads() throws(SystemError) -> Descriptor {
+        if input.isEmpty { return try Descriptor.open("/dev/null", for: .reading) }
+        let number = try systemCall("memfd_create", on: "standard input") {
+            input.withUnsafeBytes { sluice_input($0.baseAddress, $0.count) }
+        }
+        return Descriptor(adopting: number)
+    }
+
     private func start(
-        _ output: consuming Descriptor, _ errors: consuming Descriptor
+        _ input: consuming Descriptor, _ output: consuming Descriptor, _ errors: consuming Descriptor
     ) throws(SystemError) -> pid_t {
         let texts = (words.map { $0 + [0] }, environment.map { Array($0.utf8) + [0] })
         let pointers = (texts.0.map(Self.copied), texts.1.map(Self.copied))
@@ -135,13 +150,16 @@ package struct Program: Sendable {
         let lists = (
             pointers.0.map { UnsafePointer($0) } + [nil], pointers.1.map { UnsafePointer($0) } + [nil]
         )
-        return try output.withNumber { output throws(SystemError) in
-            try errors.withNumber { errors throws(SystemError) in
-                try systemCall("start", on: FilePath(bytes: words.first ?? []).display) {
-                    folder.withCString { folder in
-                        lists.0.withUnsafeBufferPointer { words in
-                            lists.1.withUnsafeBufferPointer { variables in
-                                sluice_spawn(words.baseAddress, variables.baseAddress, folder, output, errors)
+        return try input.withNumber { input throws(SystemError) in
+            try output.withNumber { output throws(SystemError) in
+                try errors.withNumber { errors throws(SystemError) in
+                    try systemCall("start", on: FilePath(bytes: words.first ?? []).display) {
+                        folder.withCString { folder in
+                            lists.0.withUnsafeBufferPointer { words in
+                                lists.1.withUnsafeBufferPointer { variables in
+                                    sluice_spawn(
+                                        words.baseAddress, variables.baseAddress, folder, input, output, errors)
+                                }
                             }
                         }
                     }

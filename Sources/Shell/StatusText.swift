@@ -63,6 +63,7 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
         if let space = destination.space { lines.append(entry("", spaceText(space, now), console)) }
         lines += classLines(status, to: destination, console, now)
     }
+    for hook in status.hooks ?? [] { lines += hookLines(hook, console, now) }
     let staging = status.staging
     lines.append(
         entry(
@@ -82,6 +83,16 @@ func statusLines(_ status: StatusView, _ console: Console, now: WallTime) -> [St
     }
     lines += status.warnings.map { entry("warning", printable($0), console, .yellow) }
     return lines
+}
+
+/// `tell-home  https://example.org, 3 waiting since 14:02, 5 told`
+private func hookLines(_ hook: HookView, _ console: Console, _ now: WallTime) -> [String] {
+    let since = hook.oldest.map { " since \(Units.moment($0, now: now))" } ?? ""
+    var text = "\(hook.name)  \(hook.target), \(hook.waiting) waiting\(since), \(hook.told) told"
+    if hook.givenUp > 0 { text += ", " + console.styled("\(hook.givenUp) given up", .red) }
+    if hook.dropped > 0 { text += ", " + console.styled("\(hook.dropped) dropped for want of room", .red) }
+    return [entry("hook", text, console)]
+        + (hook.hold.map { [entry("", holdText($0, now), console, .yellow)] } ?? [])
 }
 
 /// What holds the uploads of a folder to a destination, where neither's own line says it.

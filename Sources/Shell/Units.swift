@@ -47,23 +47,8 @@ enum Units {
         return WallTime(milliseconds: ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + millis)
     }
 
-    /// Seconds from `90s`, `2h`, `1h30m`, `1d`; `nil` for anything else, and for nothing or more than 10 years.
-    static func seconds(_ text: String) -> Int64? {
-        let factors: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
-        var total: Int64 = 0
-        var digits = ""
-        for letter in text where letter != " " {
-            if letter.isASCII && letter.isNumber {
-                digits.append(letter)
-            } else {
-                guard let factor = factors[letter], let number = Int64(digits), number < 1_000_000_000, total < 1 << 60
-                else { return nil }
-                total += number * factor
-                digits = ""
-            }
-        }
-        return digits.isEmpty && (1...315_360_000).contains(total) ? total : nil
-    }
+    /// See ``Core/seconds(in:)``.
+    static func seconds(_ text: String) -> Int64? { Core.seconds(in: text) }
 
     /// Bytes from `20 GB`, `8 MiB`, `500`; `nil` for anything else.
     static func byteCount(_ text: String) -> Int64? {

@@ -152,6 +152,10 @@ package struct UploadRecord: Sendable, Hashable {
 
     /// How it ended, wherever it is shown; `nil` while it is not over.
     package var ending: UploadState? { state.isTerminal ? ended ?? state : nil }
+    /// `before_upload` has let it go, in this generation.
+    package var isApproved = false
+    /// `before_upload` did not want it, in this generation.
+    package var isSkipped = false
 
     /// Bytes that the server has not confirmed.
     package var missing: Int64 { max(0, size - acked) }
@@ -167,6 +171,9 @@ package struct UploadRow: Sendable, Hashable {
     package var isExpired: Bool {
         upload.ending == .cancelled && upload.generation == 1 && failure?.code == Expiry.code
     }
+
+    /// It has ended because `before_upload` says so.
+    package var isSkipped: Bool { upload.ending == .cancelled && upload.isSkipped }
 }
 
 /// A claimed upload: the worker holds its lease.
@@ -245,5 +252,7 @@ package enum AttemptOutcome: Sendable, Hashable {
     ///
     /// - Parameter isFinished: The destination holds all of what was sent.
     case sourceChanged(Failure, isFinished: Bool)
+    /// `before_upload` does not want it sent: it ends like one that a person cancels, and its source stays.
+    case skipped(Failure)
     case verified(RemoteObject)
 }

@@ -123,6 +123,7 @@ enum Schema {
             acked INTEGER NOT NULL,                -- bytes that the server confirmed
             remote TEXT,                           -- JSON, RemoteObject
             remote_delete TEXT,                    -- none | pending | done | unsupported
+            approved INTEGER,                      -- the generation that `before_upload` has let go; negative, skipped
             created_at INTEGER NOT NULL,
             started_at INTEGER,
             finished_at INTEGER,
@@ -233,6 +234,24 @@ enum Schema {
             upload TEXT,
             detail TEXT NOT NULL                   -- JSON object of texts
         ) STRICT;
+
+        -- How far each hook was told of events.
+        CREATE TABLE hook (
+            name TEXT PRIMARY KEY,
+            seq INTEGER NOT NULL                   -- of the last event that is told, waits in `notice`, or was not wanted
+        ) STRICT, WITHOUT ROWID;
+
+        -- What hooks are still to be told.
+        CREATE TABLE notice (
+            hook TEXT NOT NULL,
+            seq INTEGER NOT NULL,                  -- of the event
+            at INTEGER NOT NULL,                   -- of the event, ms since 1970
+            upload TEXT,
+            body TEXT NOT NULL,                    -- the event as JSON
+            tries INTEGER NOT NULL,
+            waited INTEGER NOT NULL,               -- ms of our own time until the last try
+            PRIMARY KEY (hook, seq)
+        ) STRICT, WITHOUT ROWID;
 
         -- Remote remains of cancelled uploads, to be removed.
         CREATE TABLE remote_delete (

@@ -61,7 +61,9 @@ extension Store {
         }
     }
 
-    func isExpired(_ upload: UploadRecord) throws -> Bool {
-        upload.ending == .cancelled ? try row(upload.id)?.isExpired ?? false : false
+    /// Ended for its age, or because `before_upload` said so: nobody has asked for that by name.
+    func isUnasked(_ upload: UploadRecord) throws -> Bool {
+        guard upload.ending == .cancelled, let row = try row(upload.id) else { return false }
+        return row.isExpired || row.isSkipped
     }
 }

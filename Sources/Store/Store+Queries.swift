@@ -190,7 +190,7 @@ extension UploadRecord {
     private static let names = [
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
-        "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at",
+        "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved",
     ]
     static let columns = names.joined(separator: ", ")
     static let qualified = names.map { "upload." + $0 }.joined(separator: ", ")
@@ -215,6 +215,9 @@ extension UploadRecord {
             remote: row.optionalText(at + 18).flatMap { Store.value(RemoteObject.self, json: $0) },
             remoteDelete: row.optionalText(at + 19), createdAt: WallTime(milliseconds: row.integer(at + 20)),
             startedAt: time(21), finishedAt: time(22),
-            ended: row.optionalText(at + 23).flatMap { UploadState(rawValue: $0) }, ranAt: row.optionalInteger(at + 24))
+            ended: row.optionalText(at + 23).flatMap { UploadState(rawValue: $0) }, ranAt: row.optionalInteger(at + 24),
+            isApproved: row.optionalInteger(at + 25) == row.integer(at + 13),
+            // Not the minus of what is stored, which a damaged number may not have.
+            isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false)
     }
 }

@@ -33,7 +33,7 @@ extension Store {
         let dismissed = uploads.contains { $0.state == .removed && $0.ended == .failed }
         let own = ReleaseVerdict(
             uploads: uploads.map { $0.state == .removed && $0.ended != .failed ? $0.ended ?? .removed : $0.state },
-            keepsSource: try dismissed || uploads.contains { try isExpired($0) })
+            keepsSource: try dismissed || uploads.contains { try isUnasked($0) })
         guard own != .keepBoth, let unit = try unit(of: asset) else { return own }
         let isOver = try connection.first(Self.unitIsOver, [.integer(unit)]) { _ in true } == nil
         return isOver ? own : .keepBoth

@@ -117,6 +117,27 @@ extension Store {
         if !isHeld { throw LeaseLost() }
     }
 
+    /// `before_upload` lets an upload go that this run holds, perhaps otherwise than it was written down. Durable when it
+    /// returns.
+    ///
+    /// - Returns: The upload as it is to be sent.
+    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
+    package func approve(_ id: String, _ changes: BeforeUpload.Changes) async throws -> UploadRecord {
+        let approved = try await change { connection -> UploadRecord? in
+            guard let upload = try self.upload(id), upload.state == .uploading else { return nil }
+            try connection.run(
+                "UPDATE upload SET approved = generation, name = ?2, metadata = ?3, context = ?4 WHERE id = ?1",
+                [
+                    .text(id), .blob((changes.name ?? upload.name).bytes),
+                    .text(TextMap.text(upload.metadata.merging(changes.metadata) { $1 })),
+                    .text(TextMap.text(upload.context.merging(changes.context) { $1 })),
+                ])
+            return try self.upload(id)
+        }
+        guard let approved else { throw LeaseLost() }
+        return approved
+    }
+
     /// The same for uploads that go together: one transaction.
     ///
     /// - Returns: Those that this run still holds.
@@ -220,6 +241,11 @@ extension Store {
         case .sourceChanged(let failure, let isFinished):
             try sourceChanged(upload, failure)
             if isFinished { try noteFinished(upload) }
+        case .skipped(let failure):
+            try note(failure, upload)
+            try connection.run("UPDATE upload SET approved = -generation WHERE id = ?1", [.text(id)])
+            try abandon(upload, code: failure.code)
+            try dropUnneeded(upload.asset)
         case .verified(let remote):
             try complete(upload, remote)
         }

@@ -61,6 +61,7 @@ struct DocumentationTests {
             "metered": "pause", "metered_unknown": "allow", "networks": "[{interface: eth0, metered: true}]",
             "quotas": "[{per: day, bytes: 20 GB}]", "expires_after": "7d",
             "on_battery": "pause", "min_battery": "30%", "busy": "{file: /run/busy}",
+            "before_upload": "{command: [/bin/true]}",
         ]
         for (key, value) in values {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes
@@ -81,6 +82,30 @@ struct DocumentationTests {
             from: plain, to: try settings("", "retention: {completed: 1d, failed: 1d, cancelled: 1d, history: never}"))
         #expect(
             lists.changes == [.init(what: "retention", name: "", kind: .changed, keys: Section.retention.keys)])
+        func hook(_ keys: String) throws -> Settings { try settings("", "hooks: [{name: h, \(keys)}]") }
+        let told = SettingsChanges(from: plain, to: try hook("command: [/a]")).changes
+        #expect(told == [.init(what: "hook", name: "h", kind: .added, keys: [])])
+        // Each key of a hook as well; `name` is how it is known.
+        let web = "url: \"http://h/\", "
+        let hookKeys = [
+            ("command: [/a]", "command: [/b]", ["command"]),
+            ("command: [/a]", "url: \"http://h/\"", ["command", "url"]),
+            ("command: [/a]", "command: [/a], on: [added]", ["on"]),
+            ("command: [/a]", "command: [/a], folders: [cam]", ["folders"]),
+            ("command: [/a]", "command: [/a], destinations: [nas]", ["destinations"]),
+            ("command: [/a]", "command: [/a], timeout: 1s", ["timeout"]),
+            ("command: [/a]", "command: [/a], retry: {first: 1s}", ["retry"]),
+            ("command: [/a]", "command: [/a], give_up_after: 1h", ["give_up_after"]),
+            (web + "network: policy", web + "network: any", ["network"]),
+            (web + "network: policy", web + "headers: {a: b}", ["headers"]),
+            (web + "network: policy", web + "secret: {env: A}", ["secret"]),
+            (web + "network: policy", web + "ca_file: /ca.pem", ["ca_file"]),
+        ]
+        for (old, new, keys) in hookKeys {
+            let changes = SettingsChanges(from: try hook(old), to: try hook(new)).changes
+            #expect(changes == [.init(what: "hook", name: "h", kind: .changed, keys: keys)])
+        }
+        #expect(Set(hookKeys.flatMap(\.2)).union(["name"]) == Set(Section.hook.keys))
         let policy = try settings(
             "",
             """
@@ -98,7 +123,7 @@ struct DocumentationTests {
         "each example loads without a warning",
         arguments: [
             "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
-            "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml",
+            "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml", "hooks.yaml",
         ])
     func examples(_ name: String) throws {
         let loaded = try Settings.load(
@@ -111,7 +136,8 @@ struct DocumentationTests {
     func allExamples() throws {
         #expect(
             try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }.sorted() == [
-                "by-the-clock.yaml", "cameras.yaml", "metered.yaml", "move-after-upload.yaml", "nas-folder.yaml",
+                "by-the-clock.yaml", "cameras.yaml", "hooks.yaml", "metered.yaml", "move-after-upload.yaml",
+                "nas-folder.yaml",
                 "recording.yaml",
                 "sluice.yaml",
                 "two-destinations.yaml",

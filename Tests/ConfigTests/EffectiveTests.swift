@@ -12,7 +12,7 @@ private let top = FilePath(#filePath).parent.parent.parent
 struct EffectiveTests {
     private static let names = [
         "sluice.yaml", "two-destinations.yaml", "move-after-upload.yaml", "cameras.yaml", "nas-folder.yaml",
-        "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml",
+        "without-copies.yaml", "by-the-clock.yaml", "metered.yaml", "recording.yaml", "hooks.yaml",
     ]
 
     /// Without what a place or a hidden text makes different.
@@ -59,6 +59,29 @@ struct EffectiveTests {
         #expect(again.settings.control.remote?.hosts == ["nas.lan"])
         #expect(again.settings.metrics == loaded.settings.metrics)
         #expect(again.settings.lists == loaded.settings.lists && again.settings.lists.completed.time == nil)
+    }
+
+    @Test("has hooks, each with its place, and neither the path of an address nor a secret")
+    func hooks() throws {
+        let loaded = try read(
+            """
+            version: 1
+            folders: [{name: cam, path: /cam, upload_to: [nas], before_upload: {command: [/bin/may, go], timeout: 5s}}]
+            destinations: {nas: {type: tus, url: "http://nas/"}}
+            hooks:
+              - {command: [/bin/tell, --token=hunter2], on: [failed], folders: [cam], destinations: [nas], give_up_after: 1h}
+              - {name: web, url: "https://h/", secret: {env: KEY}, headers: {X-Site: {env: SITE}}, ca_file: /ca.pem, network: any}
+              - {name: secret, url: "https://h.example/hunter2?x=hunter2", secret: {env: KEY}}
+            """)
+        let effective = EffectiveConfiguration(loaded)
+        let again = try read(effective.yaml)
+        #expect(again.settings.hooks[1] == loaded.settings.hooks[1])
+        #expect(again.settings.hooks[0].folders == ["cam"])
+        #expect(again.settings.folders[0].policy == loaded.settings.folders[0].policy)
+        #expect(!effective.yaml.contains("hunter2"))
+        #expect(effective.yaml.contains("https://h.example/hidden"))
+        #expect(
+            effective.yaml.split(separator: "\n").contains { $0.contains("give_up_after: 1h") && $0.contains(":5") })
     }
 
     @Test("says of each setting where it is from: file and line, the environment, another setting, or nowhere")

@@ -57,6 +57,9 @@ struct ConfigFuzzTests {
           socket: /run/sluice/control.sock
         metrics: {textfile: /var/lib/prometheus/node-exporter/sluice.prom, status_file: /run/sluice/status.json, every: 1m}
         retention: {completed: 3d, failed: never, cancelled: 1h30m, history: 1d}
+        hooks:
+          - {name: tell, on: [completed, failed], folders: [door], command: [/usr/local/bin/tell, --camera], timeout: 5s}
+          - {url: "https://example.org/hook", headers: {X-Site: {env: SITE}}, secret: {env: KEY}, network: any, give_up_after: 1h}
         """
 
     static let words: [String] = [

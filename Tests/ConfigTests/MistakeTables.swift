@@ -137,10 +137,10 @@ extension MistakeTests {
                   |           ^
             """),
         Mistake(
-            "version: 1\nhooks: []",
+            "version: 1\nmqtt: []",
             """
-            a.yaml:2:1: hooks: `hooks` is not supported by this version
-                2 | hooks: []
+            a.yaml:2:1: mqtt: `mqtt` is not supported by this version
+                2 | mqtt: []
                   | ^
             """),
         Mistake(

@@ -83,6 +83,62 @@ extension MistakeTests {
         Mistake(
             "retention: {source: keep}",
             "13: retention.source: what becomes of a source stands in its folder, under `after_upload`"),
+            "webhooks: []",
+            "1: webhooks: an address that is told of events is a hook with a `url`, under `hooks`"),
+        Mistake(
+            "policy: {before_upload: {command: [/a]}}",
+            "10: policy.before_upload: `before_upload` stands in a folder or a destination"),
+        Mistake(
+            "destinations: {n: {type: tus, url: \"http://h/\", before_upload: {timeout: 5s}}}",
+            "64: destinations.n.before_upload.command: `command` is missing"),
+        Mistake(
+            "destinations: {n: {type: tus, url: \"http://h/\", before_upload: {command: [may-go]}}}",
+            "75: destinations.n.before_upload.command: takes the program by its absolute path; no shell looks for it"),
+        Mistake("hooks: {a: 1}", "8: hooks: takes a list of hooks, not a mapping"),
+        Mistake(
+            "hooks: [{}]",
+            "9: hooks[0].command: names neither a command nor an address; write `command: [/usr/local/bin/tell]` or `url: https://example.org/hook`"
+        ),
+        Mistake(
+            "hooks: [{command: [/a], url: \"http://h/\"}]",
+            "30: hooks[0].url: names a command and an address; make two hooks of it"),
+        Mistake(
+            "hooks: [{command: [tell]}]",
+            "20: hooks[0].command: takes the program by its absolute path; no shell looks for it"),
+        Mistake(
+            "hooks: [{command: [/a], secret: {env: A}}]",
+            "33: hooks[0].secret: belongs to `url`; a command sends nothing by itself"),
+        Mistake(
+            "hooks: [{on: [progress], command: [/a]}]",
+            "15: hooks[0].on[0]: is not told to hooks, since it comes twice a second; `sluice events` and `/v1/events` follow it"
+        ),
+        Mistake(
+            "hooks: [{on: [complete], command: [/a]}]",
+            "15: hooks[0].on[0]: no event is called `complete`; did you mean `completed`?"),
+        Mistake(
+            "hooks: [{on: [], command: [/a]}]",
+            "14: hooks[0].on: names no event, so that nothing would ever be told; take it out for completed, failed"),
+        Mistake(
+            "hooks: [{command: [/a], folders: [door]}]",
+            "35: hooks[0].folders[0]: no folder is called `door`; there is none"),
+        Mistake(
+            "hooks: [{command: [/a], destinations: [nas]}]",
+            "40: hooks[0].destinations[0]: no destination is called `nas`; there is none"),
+        Mistake(
+            "hooks: [{command: [/a]}, {name: hook-1, command: [/a]}]",
+            "33: hooks[1].name: another hook is called `hook-1`, at a.yaml:2:9"),
+        Mistake(
+            "hooks: [{url: \"http://h/\", headers: {Webhook-Id: \"1\"}}]",
+            "38: hooks[0].headers.Webhook-Id: is set by this program; take it out"),
+        Mistake(
+            "hooks: [{command: [/a], timeout: 1h}]",
+            "34: hooks[0].timeout: takes a length of time from 100ms to 10m, not `1h`"),
+        Mistake(
+            "hooks: [{url: \"http://h/\", network: all}]",
+            "37: hooks[0].network: takes `policy` or `any`, not `all`"),
+        Mistake(
+            "hooks: [{command: [/a], retry: {first: 1h}}]",
+            "40: hooks[0].retry.first: the longest wait (30m) is shorter than the first (1h)"),
         Mistake("folders: {a: 1}", "10: folders: takes a list of folders, not a mapping"),
         Mistake("folders: [a]", "11: folders[0]: takes a mapping, like `key: value`, not a single value"),
         Mistake("folders: [{name: no}]", "11: folders[0].path: `path` is missing"),

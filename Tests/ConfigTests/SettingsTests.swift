@@ -70,6 +70,59 @@ struct SettingsTests {
         #expect(own.lists.cancelled.time == nil && own.lists.history == nil)
     }
 
+    @Test("take hooks, each a command or an address, and are told of endings unless they say otherwise")
+    func hooks() throws {
+        let hooks = try read(
+            minimal + """
+
+                hooks:
+                  - command: [/usr/local/bin/tell, --camera]
+                  - name: web
+                    on: [safe_to_remove]
+                    url: https://example.org/hook
+                    headers: {X-Token: {env: TOKEN}}
+                    secret: {env: SECRET}
+                    network: any
+                    timeout: 5s
+                    retry: {first: 1s, attempts: 3}
+                    give_up_after: 2d
+                """
+        ).settings.hooks
+        #expect(
+            hooks == [
+                Hook(name: "hook-1", target: .command(["/usr/local/bin/tell", "--camera"])),
+                Hook(
+                    name: "web", on: ["safe_to_remove"],
+                    target: .web(
+                        WebHook(
+                            url: "https://example.org/hook", headers: ["X-Token": .environment("TOKEN")],
+                            secret: .environment("SECRET"), network: .any)),
+                    timeout: .seconds(5),
+                    retry: Backoff(first: .seconds(1), ceiling: .seconds(1800), attempts: 3),
+                    giveUpAfter: .seconds(2 * 86_400)),
+            ])
+        #expect(hooks[1].target.shown == "https://example.org")
+    }
+
+    @Test("take `before_upload` in a folder and a destination")
+    func beforeUpload() throws {
+        let settings = try read(
+            """
+            version: 1
+            folders:
+              - {name: door, path: /srv/camera, upload_to: [nas], before_upload: {command: [/bin/may, "--go"], timeout: 1m}}
+            destinations:
+              nas: {type: tus, url: "https://nas.example/files", before_upload: {command: [/bin/may]}}
+            """
+        ).settings
+        #expect(
+            settings.folders[0].policy.beforeUpload
+                == BeforeUpload(command: ["/bin/may", "--go"], timeout: .seconds(60)))
+        #expect(
+            settings.destinations[0].policy.beforeUpload == BeforeUpload(command: ["/bin/may"], timeout: .seconds(10)))
+        #expect(settings.asksBeforeUploads)
+    }
+
     @Test("take `busy` in three places, a file or a command with its times")
     func busy() throws {
         let settings = try read(

@@ -157,7 +157,8 @@ struct MetricsTests {
     // MARK: Files
 
     private static let reporting = Reporting(
-        metrics: { view in Array("\(view.numbers.count > 10)\n".utf8) }, status: { Array("\($0.pid)\n".utf8) })
+        metrics: { view in Array("\(view.numbers.count > 10)\n".utf8) }, status: { Array("\($0.pid)\n".utf8) },
+        event: { Array("\($0.seq)\n".utf8) })
 
     @Test("files are written only when configured, where and as often as the last reload says, and readable for all")
     func files() async throws {

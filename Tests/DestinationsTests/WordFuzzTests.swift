@@ -81,7 +81,7 @@ struct WordFuzzTests {
         try Fuzz("metadata", rounds: 1500).each(mutator) { round in
             let text = String(decoding: round.input, as: UTF8.self)
             if let bytes = bytes(base64: text) {
-                try round.expect(Destinations.bytes(base64: base64(bytes)) == bytes, "another round trip")
+                try round.expect(Core.bytes(base64: base64(bytes)) == bytes, "another round trip")
                 try round.expect(decodeBase64(text) == bytes, "others read \(decodeBase64(text) as Any)")
             }
             try round.expect(

@@ -27,8 +27,13 @@ enum CrashSteps {
     static let rebuild = [
         "rebuild-copy", "rebuild-restored", "rebuild-finished", "rebuild-aside", "rebuild-set-aside", "rebuild-done",
     ]
+    /// Only with a hook: `HookTests`.
+    static let hooks = ["hook-queued", "hook-told"]
+    /// Only with a `before_upload`: `BeforeUploadTests`.
+    static let beforeUpload = ["asked", "approved"]
     static let all =
-        onTheWay + release + retention + across + receiver + byPerson + rescue + everywhere + directory + rebuild
+        onTheWay + release + retention + across + receiver + byPerson + rescue + everywhere + directory + rebuild + hooks
+        + beforeUpload
 }
 
 @Suite("the places where a test may end the process")

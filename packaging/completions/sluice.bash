@@ -24,6 +24,7 @@ _sluice_takes() {
         "check --config") return 0 ;;
         "config --config") return 0 ;;
         "doctor --config") return 0 ;;
+        "hook --config") return 0 ;;
         "rebuild --unknown" | "rebuild --config") return 0 ;;
         "receive --into" | "receive --listen" | "receive --token-file" | "receive --max-size" | "receive --config" | "receive --log-level" | "receive --log-format") return 0 ;;
         "status --config" | "status --socket") return 0 ;;
@@ -85,6 +86,7 @@ _sluice_options() {
         check) _sluice_words --json --config --help ;;
         config) _sluice_words --json --config --help ;;
         doctor) _sluice_words --json --config --help ;;
+        hook) _sluice_words --json --config --help ;;
         rebuild) _sluice_words --dry-run --yes --unknown --offline --force --json --config --help ;;
         receive) _sluice_words --into --listen --token-file --max-size --config --log-level --log-format --help ;;
         status) _sluice_words --follow --json --config --socket --help ;;

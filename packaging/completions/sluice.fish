@@ -42,6 +42,7 @@ complete -c sluice -n '__sluice_at' -a run -d 'run the daemon, in the foreground
 complete -c sluice -n '__sluice_at' -a check -d 'test the configuration and everything that it names'
 complete -c sluice -n '__sluice_at' -a config -d 'print the effective configuration, and where each setting is from'
 complete -c sluice -n '__sluice_at' -a doctor -d 'look for what keeps Sluice from working well on this machine'
+complete -c sluice -n '__sluice_at' -a hook -d 'tell a hook of a made-up event, and say what came of it'
 complete -c sluice -n '__sluice_at' -a rebuild -d 'make a new database when the old one is damaged or lost'
 complete -c sluice -n '__sluice_at' -a receive -d 'take uploads in: a tus server that stores into a folder'
 complete -c sluice -n '__sluice_at' -a status -d 'show what the daemon does and what holds it back'
@@ -86,6 +87,10 @@ complete -c sluice -n '__sluice_at config' -l help -d 'this text'
 complete -c sluice -n '__sluice_at doctor' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at doctor' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at doctor' -l help -d 'this text'
+
+complete -c sluice -n '__sluice_at hook' -l json -d 'one JSON object (or one a line) for programs'
+complete -c sluice -n '__sluice_at hook' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at hook' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at rebuild' -l dry-run -d 'show what it would do, and change nothing'
 complete -c sluice -n '__sluice_at rebuild' -l yes -d 'do not ask before it begins'

@@ -143,9 +143,12 @@ int sluice_io_priority(void);
 int sluice_set_io_priority(int priority);
 
 /// Starts a program, looked up in PATH, in a process group of its own, which the kernel kills when the calling thread ends.
-/// Standard input is empty. `words` and `environment` end with NULL. -1 with errno when it cannot be started.
+/// Its standard input is `input`. `words` and `environment` end with NULL. -1 with errno when it cannot be started.
 int sluice_spawn(
-    const char *const *words, const char *const *environment, const char *folder, int output, int errors);
+    const char *const *words, const char *const *environment, const char *folder, int input, int output,
+    int errors);
+/// A file in memory (memfd_create(2)) with these bytes, to be read from its start; closed by exec.
+int sluice_input(const void *bytes, size_t count);
 /// A pipe whose reading end never waits. Both ends are closed by exec.
 int sluice_pipe(int *ends);
 

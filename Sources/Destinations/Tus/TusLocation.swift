@@ -1,3 +1,5 @@
+internal import Transport
+
 /// Where an upload lives: `Location`, resolved (RFC 3986), and only where its bytes may go.
 enum TusLocation {
     struct Refused: Error, Hashable { let reason: String }

@@ -13,7 +13,7 @@ extension Verb {
     static let check: Verb = Verb(
         "check", "test the configuration and everything that it names",
         details: [
-            "Reads the configuration, looks at folders, staging and state, asks each destination whether it would take "
+            "Reads the configuration, looks at folders, staging, state and hooks, asks each destination whether it would take "
                 + "uploads, and what `busy` names whether it is busy. Nothing is changed or uploaded. Rights are those of "
                 + "whoever asks: run it as the daemon's user, for example with `sudo -u sluice`.",
             "Ends with status 78 when the configuration or something local must be mended, else with 76 when a "
@@ -64,13 +64,14 @@ func configurationFindings(_ loaded: LoadedSettings, _ call: Invocation) async -
     }
     let destinations = CheckedDestinations(settings)
     findings += await busyFindings(settings)
+    findings += await hookFindings(settings)
     findings += await networkFindings(settings, destinations.sites)
     return findings + (await destinations.findings())
 }
 
 /// One thing that was looked at.
 struct Finding: Codable, Sendable, Hashable {
-    /// `config`, `folder`, `staging`, `state`, `control`, `metrics`, `busy`, `network`, `destination`; with `doctor` also `kernel`, `mount`,
+    /// `config`, `folder`, `staging`, `state`, `control`, `metrics`, `busy`, `hook`, `network`, `destination`; with `doctor` also `kernel`, `mount`,
     /// `rights`, `clock`, `power`, `secret`, `daemon`.
     let about: String
     let name: String

@@ -1,12 +1,11 @@
-internal import Core
-internal import Transport
+package import Core
 
 /// The wait that a server asks for: seconds or a date (RFC 9110, section 10.2.3), between 1 s and `most`.
 ///
 /// A date is held against the answer's own `Date`, since the box's clock may be unset; else against `now`.
 ///
 /// - Parameter most: In seconds; an hour, for who is told to come back and might be told nonsense.
-func retryAfter(_ headers: Headers, now: WallTime, most: Int64 = 3600) -> Duration? {
+package func retryAfter(_ headers: Headers, now: WallTime, most: Int64 = 3600) -> Duration? {
     guard let text = headers["Retry-After"] else { return nil }
     let seconds: Int64
     if let number = plainInteger(text) {
@@ -21,13 +20,13 @@ func retryAfter(_ headers: Headers, now: WallTime, most: Int64 = 3600) -> Durati
 }
 
 /// Digits only, at most 19 of them and no more than 2^63-1: how tus writes its numbers.
-func plainInteger(_ text: String) -> Int64? {
+package func plainInteger(_ text: String) -> Int64? {
     guard (1...19).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     return Int64(text)
 }
 
 /// An IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7). `nil` for any other form.
-func httpDate(_ text: String) -> WallTime? {
+package func httpDate(_ text: String) -> WallTime? {
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     let words = text.split(separator: " ")
     guard words.count == 6, words[5] == "GMT", let day = Int64(words[1]), (1...31).contains(day),

@@ -1,5 +1,5 @@
 /// Base 64 with padding and without line breaks (RFC 4648, section 4).
-func base64(_ bytes: [UInt8]) -> String {
+package func base64(_ bytes: [UInt8]) -> String {
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     var out: [UInt8] = []
     out.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -15,7 +15,7 @@ func base64(_ bytes: [UInt8]) -> String {
 }
 
 /// The bytes, or `nil` for what is no base 64 with padding.
-func bytes(base64 text: String) -> [UInt8]? {
+package func bytes(base64 text: String) -> [UInt8]? {
     var out: [UInt8] = []
     var word: UInt32 = 0
     var bits = 0

@@ -1,15 +1,14 @@
-internal import Core
-internal import Transport
+package import Core
 
 /// An address as RFC 3986, appendix B, cuts it. The parts stay as they are written: nothing is normalised or decoded.
-struct WebAddress: Hashable, Sendable, CustomStringConvertible {
-    var scheme: String?
-    var authority: String?
-    var path: String
-    var query: String?
+package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
+    package var scheme: String?
+    package var authority: String?
+    package var path: String
+    package var query: String?
 
     /// A fragment is left out: it is never sent.
-    init(_ text: String) {
+    package init(_ text: String) {
         var rest = Substring(text)
         if let cut = rest.firstIndex(ofByte: "#") { rest = rest[..<cut] }
         if let cut = rest.firstIndex(ofByte: "?") {
@@ -31,12 +30,12 @@ struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         path = String(rest)
     }
 
-    var description: String {
+    package var description: String {
         (scheme.map { $0 + ":" } ?? "") + (authority.map { "//" + $0 } ?? "") + path + (query.map { "?" + $0 } ?? "")
     }
 
     /// What `reference` means, seen from this address (RFC 3986, section 5.2.2).
-    func resolving(_ reference: String) -> WebAddress {
+    package func resolving(_ reference: String) -> WebAddress {
         var target = WebAddress(reference)
         // An absolute one keeps its exact path: a signature may cover it.
         if target.scheme != nil { return target }
@@ -88,26 +87,26 @@ struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Lower-case, without user and port; an IPv6 address with its brackets.
-    var host: String { named[..<hostEnd].lowercased() }
+    package var host: String { named[..<hostEnd].lowercased() }
 
     /// As written; `nil` when there is none.
-    var port: String? {
+    package var port: String? {
         let rest = named[hostEnd...].utf8.dropFirst()
         return rest.isEmpty ? nil : String(Substring(rest))
     }
 
     /// The machine that a request to this address is sent to first; `nil` where it names none.
-    var site: DestinationSite? {
+    package var site: DestinationSite? {
         let host = host.filter { $0 != "[" && $0 != "]" }
         guard !host.isEmpty, let port = UInt16(port ?? (scheme == "https" ? "443" : "80")) else { return nil }
         let stop = Proxies.firstStop(scheme: scheme ?? "", host: host, port: port)
         return .server(host: stop.host, port: stop.port)
     }
 
-    var hasUser: Bool { authority?.utf8.contains(UInt8(ascii: "@")) == true }
+    package var hasUser: Bool { authority?.utf8.contains(UInt8(ascii: "@")) == true }
 
     /// Scheme, host and port: who may see the credentials (RFC 6454).
-    var origin: String { "\(scheme ?? "")://\(host):\(port ?? (scheme == "https" ? "443" : "80"))" }
+    package var origin: String { "\(scheme ?? "")://\(host):\(port ?? (scheme == "https" ? "443" : "80"))" }
 }
 
 // By bytes, as libcurl and servers read an address. By `Character` an accent behind a `/` or an `@` would hide it.

@@ -1,0 +1,71 @@
+/// A program that is asked before an upload's first byte: whether it may go, and as what.
+package struct BeforeUpload: Hashable, Sendable {
+    /// The program and its arguments.
+    package var command: [String]
+    /// How long it may take to answer.
+    package var timeout: Duration
+
+    /// Of the failure with which an upload waits.
+    package static let waits = "before_upload"
+    /// Of the failure that says why an upload ended.
+    package static let skipped = "skipped"
+
+    package init(command: [String], timeout: Duration = .seconds(10)) {
+        self.command = command
+        self.timeout = timeout
+    }
+
+    package enum Answer: Hashable, Sendable {
+        case go(Changes)
+        /// - Parameter duration: `nil` where it names none.
+        case wait(Duration?, reason: String)
+        case skip(reason: String)
+    }
+
+    /// What else is to be sent than the configuration says.
+    package struct Changes: Hashable, Sendable {
+        /// The remote name; `nil` for no other.
+        package var name: FilePath?
+        /// Take the place of those of the same name, or come to the others.
+        package var metadata: [String: String]
+        package var context: [String: String]
+
+        package init(name: FilePath? = nil, metadata: [String: String] = [:], context: [String: String] = [:]) {
+            self.name = name
+            self.metadata = metadata
+            self.context = context
+        }
+    }
+}
+
+/// What is wrong with the context of an upload, behind its name; `nil` when it is fit. Context is shown in every list and
+/// event, so it must stay small: 16 names, values of 1 KiB, 8 KiB together.
+package func contextProblem(_ context: [String: String]) -> String? {
+    if context.count > 16 { return "takes at most 16 names, not \(context.count)" }
+    for (name, value) in context {
+        let isPlain = name.utf8.allSatisfy {
+            UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0
+                || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || "_.-".utf8.contains($0)
+        }
+        guard isPlain, (1...64).contains(name.utf8.count) else {
+            return "takes names of 1 to 64 letters, digits, `_`, `.` and `-`, not `\(name.prefix(70))`"
+        }
+        if value.utf8.count > 1024 { return "takes values of at most 1 KiB; that of `\(name)` is longer" }
+    }
+    let total = context.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+    return total > 8192 ? "takes at most 8 KiB in all, not \(total) bytes" : nil
+}
+
+/// What is wrong with the metadata of an upload, behind its name; `nil` when it is fit. Names are those of header fields:
+/// printable ASCII without space, comma and colon.
+package func metadataProblem(_ metadata: [String: String]) -> String? {
+    for (name, value) in metadata {
+        let isFit = name.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x2C && $0 != 0x3A }
+        guard isFit, (1...64).contains(name.utf8.count) else {
+            return
+                "takes names of 1 to 64 printable ASCII characters without space, comma or colon, not `\(name.prefix(70))`"
+        }
+        if value.utf8.count > 4096 { return "takes values of at most 4 KiB; that of `\(name)` is longer" }
+    }
+    return metadata.count > 64 ? "takes at most 64 names, not \(metadata.count)" : nil
+}

@@ -1,0 +1,28 @@
+internal import FoundationEssentials
+
+/// What a program is told that is asked before an upload, as JSON with snake_case names.
+struct AskedView: Encodable, Sendable {
+    var id: String
+    var key: String?
+    var folder, destination: String
+    /// The source's absolute path, for display.
+    var path: String
+    /// The remote name as it stands.
+    var name: String
+    /// Bytes.
+    var size: Int64
+    var sha256: String?
+    var mediaType: String
+    var metadata, context: [String: String]
+    var generation: Int
+    var createdAt: String
+
+    var json: [UInt8] {
+        get throws {
+            let encoder = JSONEncoder()
+            encoder.keyEncodingStrategy = .convertToSnakeCase
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
+        }
+    }
+}

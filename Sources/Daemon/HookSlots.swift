@@ -1,0 +1,76 @@
+internal import Synchronization
+
+/// How many programs and addresses of hooks may be at work at the same time, whatever they are for.
+///
+/// Uploads that ask come before notices: who waits here gets the next place that is free.
+final class HookSlots: Sendable {
+    static let most = 4
+
+    private struct State {
+        var taken = 0
+        var next = 0
+        /// Uploads that wait, in their order.
+        var waiting: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+        /// Cancelled before they stood in line.
+        var cancelled: Set<Int> = []
+    }
+
+    private let state = Mutex(State())
+    private let onFree: @Sendable () -> Void
+
+    /// - Parameter onFree: Called when a place is free that nobody waits for.
+    init(onFree: @escaping @Sendable () -> Void) { self.onFree = onFree }
+
+    /// - Parameter reserve: Places that stay free, for uploads that may ask.
+    func take(leaving reserve: Int) -> Bool {
+        state.withLock { state in
+            if state.taken >= Self.most - reserve { return false }
+            state.taken += 1
+            return true
+        }
+    }
+
+    /// Waits for a place.
+    ///
+    /// - Returns: `false` when the task was cancelled before there was one.
+    func takeForUpload() async -> Bool {
+        let number = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        let isTaken = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let now: Bool? = state.withLock { state in
+                    if state.cancelled.contains(number) { return false }
+                    if state.taken < Self.most {
+                        state.taken += 1
+                        return true
+                    }
+                    state.waiting.append((number, continuation))
+                    return nil
+                }
+                if let now { continuation.resume(returning: now) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+                guard let index = state.waiting.firstIndex(where: { $0.number == number }) else {
+                    state.cancelled.insert(number)
+                    return nil
+                }
+                return state.waiting.remove(at: index).continuation
+            }
+            waiter?.resume(returning: false)
+        }
+        state.withLock { _ = $0.cancelled.remove(number) }
+        return isTaken
+    }
+
+    func give() {
+        let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            if !state.waiting.isEmpty { return state.waiting.removeFirst().continuation }
+            state.taken -= 1
+            return nil
+        }
+        if let waiter { waiter.resume(returning: true) } else { onFree() }
+    }
+}

@@ -1,0 +1,333 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Notices
+internal import Store
+
+/// Tells hooks of events: each stored event at least once, however the daemon ends, and nothing that hooks do touches an upload.
+///
+/// Events that a hook wants become rows of the store in the transaction that notes how far it came, and stay there until they
+/// are told or given up. Everything else here is memory.
+actor Hooks {
+    private let house: House
+    private let dispatcher: Dispatcher
+    private let courier: Courier
+    /// The event as it travels.
+    private let encode: @Sendable (EventView) throws -> [UInt8]
+    private(set) var lines: [String: HookLine] = [:]
+    /// The last event that was looked at, and the last that the store knows to be.
+    private var (seen, noted): (Int64, Int64) = (0, 0)
+    private var tasks: [String: Task<Void, Never>] = [:]
+    /// Who was told last is asked last.
+    private var lastServed = ""
+    private var isLoaded = false
+    /// The settings in force are those that it goes by.
+    private var isTaken = true
+
+    static let forgotten = "notices of hooks that are not configured any more are forgotten"
+    /// So many events that nobody wanted are looked at once more after a crash, at most.
+    private static let stride: Int64 = 256
+
+    init(
+        house: House, dispatcher: Dispatcher, courier: Courier,
+        encode: @escaping @Sendable (EventView) throws -> [UInt8]
+    ) {
+        self.house = house
+        self.dispatcher = dispatcher
+        self.courier = courier
+        self.encode = encode
+    }
+
+    /// Nothing is on its way, and nothing could be.
+    var isAtRest: Bool {
+        let now = house.clocks.monotonic()
+        return isLoaded && tasks.isEmpty && !lines.values.contains { $0.hold == nil && $0.next(at: now) != nil }
+    }
+
+    /// Tells until the task is cancelled. Without hooks it sleeps until a reload.
+    func run(_ agent: Agent) async throws {
+        var reader: Int?
+        defer { if let reader { agent.board.forget(reader) } }
+        while !Task.isCancelled {
+            do {
+                if !isTaken { try await takeNow() }
+                if !isLoaded { try await load() }
+                if lines.isEmpty {
+                    if let number = reader { agent.board.forget(number) }
+                    reader = nil
+                } else {
+                    if reader == nil { reader = await agent.board.listen(house.hookBell) }
+                    try await read(agent)
+                    try await forgetTold()
+                    try await giveUpHopeless()
+                    await start()
+                }
+                await house.hookBell.wait(atMost: nextDeadline)
+            } catch let error as StoreError {
+                house.stateFailed(error)
+                try? await Alarms.shared.sleep(for: .seconds(5))
+            }
+        }
+        for task in tasks.values { task.cancel() }
+        for task in tasks.values { await task.value }
+    }
+
+    /// Takes over what an earlier run has left.
+    private func load() async throws {
+        let marks = try await house.store.hookMarks()
+        let notices = try await house.store.notices()
+        let newest = await house.store.seq
+        let now = house.clocks.monotonic()
+        var lines: [String: HookLine] = [:]
+        for hook in house.settings.hooks { lines[hook.name] = HookLine(hook) }
+        for notice in notices {
+            lines[notice.key.hook]?.add([
+                HookLine.Waiting(
+                    seq: notice.key.seq, at: notice.at, upload: notice.upload, tries: notice.tries,
+                    queuedAt: now.advanced(by: .zero - notice.waited), due: now)
+            ])
+        }
+        seen = lines.keys.map { marks[$0] ?? newest }.min() ?? newest
+        noted = seen
+        self.lines = lines
+        isLoaded = true
+    }
+
+    /// Other settings are in force.
+    func take() async {
+        isTaken = false
+        do { try await takeNow() } catch {
+            if let error = error as? StoreError { house.stateFailed(error) }
+        }
+    }
+
+    private func takeNow() async throws {
+        let hooks = house.settings.hooks
+        // What happened until now is for the hooks of before.
+        let newest = await house.store.seq
+        let forgotten = try await house.store.keepHooks(hooks.map(\.name), from: newest)
+        if forgotten > 0 { house.log.notice(Self.forgotten, ["count": "\(forgotten)"]) }
+        let names = Set(hooks.map(\.name))
+        for (name, task) in tasks where !names.contains(name) { task.cancel() }
+        if lines.isEmpty { isLoaded = false }
+        lines = lines.filter { names.contains($0.key) }
+        let now = house.clocks.monotonic()
+        for hook in hooks {
+            if lines[hook.name] == nil {
+                lines[hook.name] = HookLine(hook)
+            } else {
+                lines[hook.name]?.take(hook, at: now)
+            }
+        }
+        isTaken = true
+        house.hookBell.ring()
+    }
+
+    // MARK: Events
+
+    /// Writes down what hooks want of all that has happened.
+    private func read(_ agent: Agent) async throws {
+        let newest = await house.store.seq
+        guard seen < newest else { return }
+        while seen < newest {
+            // What comes fast is dropped for nobody who keeps taking it.
+            if lines.values.contains(where: \.isBehind) { return }
+            let events = try await house.store.events(after: seen, limit: HookLine.batch)
+            guard let last = events.last?.seq else {
+                seen = newest
+                break
+            }
+            // Behind the events: a hook that a reload adds now is not among them, and they are none of its business.
+            try await queue(events, upTo: last, try await house.store.hookMarks(), agent)
+            seen = last
+        }
+    }
+
+    private func queue(_ events: [EventRecord], upTo last: Int64, _ marks: [String: Int64], _ agent: Agent) async throws
+    {
+        var new: [String: [HookLine.Waiting]] = [:]
+        var rows: [(NoticeRecord, String)] = []
+        for event in events {
+            let hooks = lines.values.map(\.hook).filter {
+                $0.on.contains(event.type) && (marks[$0.name] ?? .max) < event.seq
+            }
+            if hooks.isEmpty { continue }
+            let view = await EventBoard.view(of: event, agent)
+            let folder = view.op?.folder ?? event.detail["folder"]
+            let wanting = hooks.filter {
+                $0.wants(folder: folder, destination: view.op?.destination ?? event.detail["destination"])
+            }
+            if wanting.isEmpty { continue }
+            let body: String
+            do { body = String(decoding: try encode(view), as: UTF8.self) } catch {
+                house.log.error("an event cannot be written for hooks", ["seq": "\(event.seq)", "reason": "\(error)"])
+                continue
+            }
+            let now = house.clocks.monotonic()
+            for hook in wanting {
+                let key = NoticeRecord.Key(hook: hook.name, seq: event.seq)
+                rows.append((NoticeRecord(key: key, at: event.at, upload: event.upload), body))
+                new[hook.name, default: []].append(
+                    HookLine.Waiting(
+                        seq: event.seq, at: event.at, upload: event.upload, tries: 0, queuedAt: now, due: now))
+            }
+        }
+        if rows.isEmpty, last - noted < Self.stride { return }
+        let surplus = lines.mapValues { $0.surplus(adding: new[$0.hook.name]?.count ?? 0) }
+        let gone = surplus.flatMap { name, all in all.map { NoticeRecord.Key(hook: name, seq: $0) } }
+        try await house.store.queue(
+            rows, dropping: gone, marks: Dictionary(lines.keys.map { ($0, last) }, uniquingKeysWith: { $1 }))
+        CrashPoint.reached("hook-queued")
+        noted = last
+        for (name, all) in new { lines[name]?.add(all) }
+        for (name, all) in surplus where !all.isEmpty {
+            guard let (count, isNews) = lines[name]?.drop(all) else { continue }
+            house.counters.add(.hookNotices, [name, "dropped"], Int64(count))
+            if !isNews { continue }
+            house.log.error(
+                "too many notices wait for a hook: the oldest are dropped",
+                ["hook": name, "most": "\(HookLine.capacity)", "reason": lines[name]?.trouble?.text])
+        }
+    }
+
+    // MARK: Telling
+
+    private func forgetTold() async throws {
+        let keys = lines.flatMap { name, line in line.told.map { NoticeRecord.Key(hook: name, seq: $0) } }
+        if keys.isEmpty { return }
+        try await house.store.noticesAreOver(keys)
+        for key in keys { lines[key.hook]?.forget([key.seq]) }
+    }
+
+    private func giveUpHopeless() async throws {
+        for (name, line) in lines {
+            let all = line.hopeless(at: house.clocks.monotonic())
+            if all.isEmpty { continue }
+            try await house.store.noticesAreOver(all.map { NoticeRecord.Key(hook: name, seq: $0) })
+            lines[name]?.forget(all)
+            givenUp(all.count, by: name, line.trouble?.text ?? "")
+        }
+    }
+
+    private func givenUp(_ count: Int, by name: String, _ reason: String) {
+        lines[name]?.givenUp += count
+        house.counters.add(.hookNotices, [name, "given_up"], Int64(count))
+        house.log.error("notices given up", ["hook": name, "count": "\(count)", "reason": reason])
+    }
+
+    private func start() async {
+        var names = lines.keys.sorted()
+        if let served = names.firstIndex(of: lastServed) {
+            names = Array(names[(served + 1)...] + names[...served])
+        }
+        for name in names where tasks[name] == nil {
+            guard let line = lines[name], line.next(at: house.clocks.monotonic()) != nil else { continue }
+            var lane: Lane?
+            if case .web(let web) = line.hook.target {
+                switch await dispatcher.laneToHook(name, web.network) {
+                case .success(let open): lane = open
+                case .failure(let closed):
+                    lines[name]?.hold = closed.hold
+                    continue
+                }
+            }
+            lines[name]?.hold = nil
+            // Whatever happened while policy was asked.
+            guard tasks[name] == nil, let line = lines[name], let next = line.next(at: house.clocks.monotonic()) else {
+                await close(lane)
+                continue
+            }
+            guard house.hookSlots.take(leaving: house.settings.asksBeforeUploads ? 1 : 0) else {
+                await close(lane)
+                return
+            }
+            lastServed = name
+            lines[name]?.begin(next.seq)
+            tasks[name] = Task { [lane] in
+                await Lane.$current.withValue(lane) { await self.tell(next, line.hook) }
+                await self.close(lane)
+                self.house.hookSlots.give()
+                self.tasks[name] = nil
+                self.house.hookBell.ring()
+            }
+        }
+    }
+
+    private func tell(_ notice: HookLine.Waiting, _ hook: Hook) async {
+        let body: String?
+        do { body = try await house.store.body(of: .init(hook: hook.name, seq: notice.seq)) } catch {
+            if let error = error as? StoreError { house.stateFailed(error) }
+            lines[hook.name]?.stopped()
+            return
+        }
+        // Dropped meanwhile, to make room.
+        guard let body else {
+            lines[hook.name]?.stopped()
+            lines[hook.name]?.forget([notice.seq])
+            return
+        }
+        let id = "sluice-\(notice.at.milliseconds)-\(notice.seq)"
+        let telling = await courier.tell(Notice(id: id, body: Array(body.utf8)), by: hook)
+        CrashPoint.reached("hook-told")
+        await took(telling, notice, hook)
+    }
+
+    private func took(_ telling: Telling, _ notice: HookLine.Waiting, _ hook: Hook) async {
+        let (name, wall, now) = (hook.name, house.clocks.wall(), house.clocks.monotonic())
+        switch telling {
+        case .stopped: lines[name]?.stopped()
+        case .told:
+            if lines[name]?.trouble != nil { house.log.notice("hook works again", ["hook": name]) }
+            lines[name]?.succeeded(notice.seq, at: wall, now)
+            house.counters.add(.hookNotices, [name, "told"])
+            do { try await forgetTold() } catch {
+                if let error = error as? StoreError { house.stateFailed(error) }
+            }
+        case .refused(let reason):
+            lines[name]?.refused(notice.seq, reason, at: wall)
+            lines[name]?.told.insert(notice.seq)
+            givenUp(1, by: name, reason)
+            do { try await forgetTold() } catch {
+                if let error = error as? StoreError { house.stateFailed(error) }
+            }
+        case .again(let reason, let code, let after):
+            house.counters.add(.hookFailures, [name])
+            guard
+                let (tried, isNews) = lines[name]?.failed(
+                    notice.seq, reason, code: code, after: after, at: wall, now, luck: Chance.luck())
+            else { return }
+            if isNews {
+                house.log.warning("hook failed, tried again", ["hook": name, "reason": reason])
+            } else {
+                house.log.debug("hook failed, tried again", ["hook": name, "reason": reason])
+            }
+            guard let tried else { return }
+            do {
+                try await house.store.noticeFailed(
+                    NoticeRecord(
+                        key: .init(hook: name, seq: tried.seq), at: tried.at, upload: tried.upload, tries: tried.tries,
+                        waited: now.since(tried.queuedAt)))
+            } catch { if let error = error as? StoreError { house.stateFailed(error) } }
+        }
+    }
+
+    private func close(_ lane: Lane?) async {
+        guard let account = lane?.account else { return }
+        do { try await house.ledger.close(account) } catch let error as StoreError { house.stateFailed(error) } catch {
+            house.log.debug("what a notice cost is not settled", ["reason": "\(error)"])
+        }
+    }
+
+    private var nextDeadline: Duration? {
+        let now = house.clocks.monotonic()
+        // What policy holds is rung for.
+        return lines.values.filter { $0.hold == nil }.compactMap(\.nextTry).filter { $0 > now }.map { $0.since(now) }
+            .min()
+    }
+
+    // MARK: For views
+
+    func views() -> [HookView] {
+        house.settings.hooks.compactMap { lines[$0.name].map { HookView($0) } }
+    }
+}

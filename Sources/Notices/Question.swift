@@ -1,0 +1,108 @@
+package import Core
+internal import FoundationEssentials
+internal import Linux
+
+/// Asks a program whether an upload may go.
+package enum Question {
+    /// Bytes of an answer.
+    static let longest = 64 << 10
+    /// A wait is not longer, whatever the program says: it is asked again.
+    static let longestWait: Duration = .seconds(7 * 86_400)
+
+    /// Why there is no answer, in words that follow the program's place. What it complained with is in none of them.
+    package struct Unanswered: Error, Hashable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// - Parameter upload: What it reads, as JSON.
+    /// - Throws: ``Unanswered``; `CancellationError` when the task was cancelled, and the program killed.
+    package static func ask(_ rule: BeforeUpload, about upload: [UInt8]) async throws -> BeforeUpload.Answer {
+        let stop = StopFlag()
+        let program = Program(
+            words: rule.command.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/",
+            input: upload)
+        let result: Result<[UInt8], Program.Problem> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                inBackground {
+                    do throws(Program.Problem) {
+                        continuation.resume(
+                            returning: .success(
+                                try program.answer(atMost: longest, within: rule.timeout, isStopped: { stop.isSet })))
+                    } catch {
+                        continuation.resume(returning: .failure(error))
+                    }
+                }
+            }
+        } onCancel: {
+            stop.set()
+        }
+        try Task.checkCancellation()
+        switch result {
+        case .success(let bytes): return try answer(bytes)
+        case .failure(let problem): throw Unanswered(description: problem.description)
+        }
+    }
+
+    private struct Written: Decodable {
+        var answer: String
+        var `for`: String?
+        var reason: String?
+        var name: String?
+        var metadata: [String: String]?
+        var context: [String: String]?
+    }
+
+    /// What a program has printed. Nothing means go.
+    static func answer(_ bytes: [UInt8]) throws(Unanswered) -> BeforeUpload.Answer {
+        if bytes.allSatisfy({ [0x20, 0x0A, 0x0D, 0x09].contains($0) }) { return .go(.init()) }
+        let written: Written
+        do {
+            try checkJSON(bytes)
+            written = try JSONDecoder().decode(Written.self, from: Data(bytes))
+        } catch {
+            throw Unanswered(description: "it printed no answer like `{\"answer\": \"go\"}`")
+        }
+        let reason = printable(String((written.reason ?? "").prefix(500)))
+        switch written.answer {
+        case "go": return .go(try changes(written))
+        case "skip": return .skip(reason: reason.isEmpty ? "it gave no reason" : reason)
+        case "wait":
+            guard let text = written.for else { return .wait(nil, reason: reason) }
+            guard let seconds = seconds(in: text) else {
+                throw Unanswered(
+                    description:
+                        "its `for` is `\(printable(String(text.prefix(70))))`, and takes a time like `90s` or `10m`")
+            }
+            return .wait(min(.seconds(seconds), longestWait), reason: reason)
+        default:
+            throw Unanswered(
+                description:
+                    "its `answer` is `\(printable(String(written.answer.prefix(70))))`; there are go, wait, skip")
+        }
+    }
+
+    private static func changes(_ written: Written) throws(Unanswered) -> BeforeUpload.Changes {
+        let changes = BeforeUpload.Changes(
+            name: try written.name.map { name throws(Unanswered) in try self.name(name) },
+            metadata: written.metadata ?? [:], context: written.context ?? [:])
+        for (key, problem) in [
+            ("metadata", metadataProblem(changes.metadata)), ("context", contextProblem(changes.context)),
+        ] {
+            if let problem { throw Unanswered(description: "its `\(key)` \(printable(problem))") }
+        }
+        return changes
+    }
+
+    /// As a `remote_name` is: below the place of the destination.
+    private static func name(_ text: String) throws(Unanswered) -> FilePath {
+        let path = FilePath(text)
+        let parts = path.components
+        guard !text.isEmpty, text.utf8.count <= 4096, !text.hasPrefix("/"), !text.hasSuffix("/"),
+            !parts.contains("."), !parts.contains(".."), !text.utf8.contains(0), printable(text) == text
+        else {
+            throw Unanswered(
+                description: "its `name` is no path below the place of the destination, like `door/2026/a.mp4`")
+        }
+        return parts.reduce(FilePath("")) { $0.appending($1) }
+    }
+}

@@ -1,0 +1,133 @@
+package import Core
+
+/// One event that a hook is still to be told of.
+package struct NoticeRecord: Sendable, Hashable {
+    package struct Key: Sendable, Hashable {
+        package var hook: String
+        /// The number of the event.
+        package var seq: Int64
+
+        package init(hook: String, seq: Int64) {
+            self.hook = hook
+            self.seq = seq
+        }
+    }
+
+    package var key: Key
+    /// When the event happened.
+    package var at: WallTime
+    package var upload: String?
+    package var tries: Int
+    /// How long it had waited when it was last tried, by the clock of the runs that it waited in.
+    package var waited: Duration
+
+    package init(key: Key, at: WallTime, upload: String?, tries: Int = 0, waited: Duration = .zero) {
+        self.key = key
+        self.at = at
+        self.upload = upload
+        self.tries = tries
+        self.waited = waited
+    }
+}
+
+// What hooks were told, and are to be told.
+
+extension Store {
+    /// Remembers these hooks and no others: one that is new begins behind the event `seq`, what waits for another is
+    /// forgotten. Durable when it returns; writes nothing where nothing changes.
+    ///
+    /// - Returns: How many notices were forgotten.
+    @discardableResult
+    package func keepHooks(_ names: [String], from seq: Int64) async throws -> Int {
+        let known = try hookMarks()
+        let (new, gone) = (Set(names).subtracting(known.keys), Set(known.keys).subtracting(names))
+        if new.isEmpty, gone.isEmpty { return 0 }
+        return try await change { connection in
+            var forgotten = 0
+            for name in gone {
+                forgotten +=
+                    try connection.first("SELECT count(*) FROM notice WHERE hook = ?1", [.text(name)]) {
+                        Int($0.integer(0))
+                    } ?? 0
+                try connection.run("DELETE FROM notice WHERE hook = ?1", [.text(name)])
+                try connection.run("DELETE FROM hook WHERE name = ?1", [.text(name)])
+            }
+            for name in new {
+                // What an earlier hook of this name left, when it was forgotten while something was being written for it.
+                try connection.run("DELETE FROM notice WHERE hook = ?1", [.text(name)])
+                try connection.run("INSERT INTO hook VALUES (?1, ?2)", [.text(name), .integer(seq)])
+            }
+            return forgotten
+        }
+    }
+
+    /// The last event that each hook is done with, or that waits for it.
+    package func hookMarks() throws -> [String: Int64] {
+        Dictionary(
+            try connection.all("SELECT name, seq FROM hook") { ($0.text(0), $0.integer(1)) }, uniquingKeysWith: { $1 })
+    }
+
+    /// Everything that waits, oldest first.
+    package func notices() throws -> [NoticeRecord] {
+        try connection.all("SELECT hook, seq, at, upload, tries, waited FROM notice ORDER BY hook, seq") { row in
+            NoticeRecord(
+                key: .init(hook: row.text(0), seq: row.integer(1)), at: WallTime(milliseconds: row.integer(2)),
+                upload: row.optionalText(3), tries: Int(clamping: row.integer(4)),
+                waited: .milliseconds(max(0, row.integer(5))))
+        }
+    }
+
+    /// What a notice says; `nil` when it does not wait any more.
+    package func body(of notice: NoticeRecord.Key) throws -> String? {
+        try connection.first(
+            "SELECT body FROM notice WHERE hook = ?1 AND seq = ?2", [.text(notice.hook), .integer(notice.seq)]
+        ) { $0.text(0) }
+    }
+
+    /// Writes down what hooks are to be told, forgets what there is no room for, and notes how far they came: one transaction,
+    /// durable when it returns.
+    package func queue(
+        _ notices: [(record: NoticeRecord, body: String)], dropping: [NoticeRecord.Key], marks: [String: Int64]
+    ) async throws {
+        try await change { connection in
+            for (notice, body) in notices {
+                try connection.run(
+                    // A reload may have taken the hook away meanwhile.
+                    """
+                    INSERT OR IGNORE INTO notice
+                    SELECT ?1, ?2, ?3, ?4, ?5, 0, 0 WHERE EXISTS (SELECT 1 FROM hook WHERE name = ?1)
+                    """,
+                    [
+                        .text(notice.key.hook), .integer(notice.key.seq), .integer(notice.at.milliseconds),
+                        .init(notice.upload), .text(body),
+                    ])
+            }
+            for key in dropping { try self.remove(key) }
+            for (hook, seq) in marks {
+                try connection.run("UPDATE hook SET seq = max(seq, ?2) WHERE name = ?1", [.text(hook), .integer(seq)])
+            }
+        }
+    }
+
+    /// These are told, or given up.
+    package func noticesAreOver(_ keys: [NoticeRecord.Key]) async throws {
+        try await change { _ in for key in keys { try self.remove(key) } }
+    }
+
+    /// One more try has failed.
+    package func noticeFailed(_ notice: NoticeRecord) async throws {
+        try await change { connection in
+            try connection.run(
+                "UPDATE notice SET tries = ?3, waited = ?4 WHERE hook = ?1 AND seq = ?2",
+                [
+                    .text(notice.key.hook), .integer(notice.key.seq), .integer(Int64(notice.tries)),
+                    .integer(notice.waited.inMilliseconds),
+                ])
+        }
+    }
+
+    private func remove(_ notice: NoticeRecord.Key) throws {
+        try connection.run(
+            "DELETE FROM notice WHERE hook = ?1 AND seq = ?2", [.text(notice.hook), .integer(notice.seq)])
+    }
+}

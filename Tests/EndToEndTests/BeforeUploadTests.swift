@@ -1,0 +1,252 @@
+import Core
+import FoundationEssentials
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// `before_upload`, from the built program.
+@Suite("before_upload, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+struct BeforeUploadTests {
+    private typealias Scene = Hooks.Scene
+
+    private struct Asked: Decodable {
+        var id, folder, destination, path, name, mediaType: String
+        var size: Int64
+        var sha256: String
+        var metadata, context: [String: String]
+        var generation: Int
+    }
+
+    private struct Page: Decodable {
+        struct Upload: Decodable {
+            struct Hold: Decodable { var kind, text: String }
+            struct Failure: Decodable { var code, message: String }
+            var id, name, state, sourceState: String
+            var holds: [Hold]
+            var context: [String: String]
+            var error: Failure?
+        }
+        var uploads: [Upload]
+    }
+
+    /// With a program that keeps what it was asked, a line each, and says what stands in the file `answer`.
+    private func scene(_ script: String = "", timeout: String = "5s") throws -> Scene {
+        let scene = try Scene()
+        let answer = scene.fixture.folder.path.appending("answer").display
+        let ask = try scene.script(
+            "ask", "cat >> \(scene.out.display)\n\(script)\ncat \(answer) 2> /dev/null || exit 0")
+        scene.fixture.folderKeys = ["before_upload: {command: [\(ask.display)], timeout: \(timeout)}"]
+        return scene
+    }
+
+    private func says(_ text: String, in scene: Scene) throws {
+        try Files.replace(scene.fixture.folder.path.appending("answer"), with: Array(text.utf8))
+    }
+
+    private func asked(_ scene: Scene) throws -> [Asked] {
+        // The last piece may be half of a line.
+        guard let bytes = try? Files.read(scene.out, limit: 64 << 20) else { return [] }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return try String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+            .dropLast().map {
+                try decoder.decode(Asked.self, from: Data($0.utf8))
+            }
+    }
+
+    private func uploads(_ scene: Scene) async throws -> [Page.Upload] {
+        guard let text = try await scene.fixture.ask("list", ["--json"]) else { return [] }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return try text.split(separator: "\n").flatMap { line -> [Page.Upload] in
+            let data = Data(line.utf8)
+            if let page = try? decoder.decode(Page.self, from: data) { return page.uploads }
+            return [try decoder.decode(Page.Upload.self, from: data)]
+        }
+    }
+
+    private func drop(_ number: Int, in scene: Scene) throws {
+        try scene.camera.drop(Clip(number: number, size: 1000, relative: FilePath("\(number).mp4")))
+    }
+
+    @Test("it is asked once for each upload, with what is to be sent, and an answer of nothing lets it go")
+    func go() async throws {
+        let scene = try scene()
+        scene.fixture.folderKeys += ["context: {who: camera}", "metadata: {title: \"{stem}\"}"]
+        try scene.fixture.startDaemon()
+        try await scene.upload(1...5)
+        let asked = try asked(scene)
+        #expect(Set(asked.map(\.name)) == Set((1...5).map { "\($0).mp4" }))
+        #expect(asked.count == 5)
+        let first = try #require(asked.first { $0.name == "1.mp4" })
+        #expect((first.folder, first.destination, first.size, first.generation) == ("camera", "archive", 1000, 1))
+        #expect(first.path == scene.fixture.drop.appending("1.mp4").display)
+        #expect((first.context, first.metadata) == (["who": "camera"], ["title": "1"]))
+        #expect(first.sha256.count == 64)
+        #expect(first.mediaType == "video/mp4")
+    }
+
+    @Test("it may give an upload another name and more context")
+    func changed() async throws {
+        let scene = try scene()
+        try says(
+            #"{"answer":"go","name":"by-hook/renamed.mp4","context":{"who":"hook"},"metadata":{"title":"x"}}"#,
+            in: scene)
+        try scene.fixture.startDaemon()
+        try drop(1, in: scene)
+        try await scene.arrives("by-hook/renamed.mp4")
+        let upload = try await eventually("it is completed") {
+            try await uploads(scene).first { $0.state == "completed" }
+        }
+        #expect(upload.context == ["who": "hook"])
+        #expect(try FileLook.ifPresent(at: scene.fixture.archive.appending("1.mp4")) == nil)
+    }
+
+    @Test("wait holds this upload with the program's words and no other, and it is asked again when the time is over")
+    func wait() async throws {
+        let scene = try scene()
+        let ask = try scene.script(
+            "ask",
+            """
+            line=$(cat); echo "$line" >> \(scene.out.display)
+            case $line in *'"name":"1.mp4"'*) cat \(scene.fixture.folder.path.appending("answer").display) ;; esac
+            """)
+        #expect(try FileLook(at: ask).isRegular)
+        try says(#"{"answer":"wait","for":"2s","reason":"the tide is out"}"#, in: scene)
+        try scene.fixture.startDaemon()
+        for number in 1...3 { try drop(number, in: scene) }
+        for number in 2...3 { try await scene.arrives(FilePath("\(number).mp4")) }
+        let hold = try await eventually("the first waits") {
+            try await uploads(scene).first { $0.name == "1.mp4" }?.holds.first
+        }
+        #expect((hold.kind, hold.text) == ("busy", "`before_upload` of folder camera says wait: the tide is out"))
+        let path = scene.fixture.drop.appending("1.mp4").display
+        // Each time that it is asked again it waits for nothing for a moment.
+        try await eventually("`why` says so") {
+            try await scene.fixture.ask("why", [path])?.contains("the tide is out") == true
+        }
+        try says("", in: scene)
+        try await scene.arrives("1.mp4")
+        let asked = try asked(scene).count { $0.name == "1.mp4" }
+        #expect((2...8).contains(asked))
+    }
+
+    @Test("skip ends it with its reason; source and copies of others stay, and a retry asks again")
+    func skip() async throws {
+        let scene = try scene()
+        try says(#"{"answer":"skip","reason":"nobody in the picture"}"#, in: scene)
+        try scene.fixture.startDaemon()
+        try drop(1, in: scene)
+        let upload = try await eventually("it is skipped") {
+            try await uploads(scene).first { $0.state == "cancelled" }
+        }
+        #expect(upload.error?.code == "skipped")
+        #expect(upload.error?.message == "`before_upload` of folder camera skips it: nobody in the picture")
+        #expect(try FileLook.ifPresent(at: scene.fixture.drop.appending("1.mp4")) != nil)
+        #expect(try Files.names(in: scene.fixture.archive).isEmpty)
+        let why = try await scene.fixture.ask("why", [upload.id])
+        #expect(why?.contains("nobody in the picture") == true)
+        try await eventually("its copy goes") {
+            try Outcome.files(in: scene.fixture.staging, hidden: true).isEmpty
+        }
+        try says("", in: scene)
+        #expect(try await scene.fixture.ask("retry", [upload.id]) != nil)
+        try await scene.arrives("1.mp4")
+        #expect(try asked(scene).map(\.generation) == [1, 2])
+    }
+
+    @Test("where one destination is skipped and another has it, a source that is to be deleted stays")
+    func skippedBeside() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.uploadTo = ["nas", "archive"]
+        let folder = fixture.folder.path
+        fixture.archiveKeys =
+            ", before_upload: {command: [/bin/sh, -c, \"echo '{\\\"answer\\\":\\\"skip\\\"}'\"]}"
+        try await fixture.startReceiver()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try fixture.startDaemon()
+        try camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
+        try await eventually("both are over") {
+            guard let text = try await fixture.ask("status") else { return false }
+            return text.contains("0 ongoing, 1 completed, 0 failed, 1 cancelled")
+        }
+        try await eventually("its copy goes") { try Outcome.files(in: fixture.staging, hidden: true).isEmpty }
+        #expect(try FileLook.ifPresent(at: fixture.drop.appending("1.mp4")) != nil)
+        #expect(try FileLook(at: folder).isDirectory)
+    }
+
+    @Test(
+        "no answer, nonsense and a time-out are wait, said as such, and it goes when the program is mended",
+        arguments: [
+            ("exit 3", "it ended with status 3"), ("echo maybe; exit 0", "it printed no answer"),
+            ("sleep 1000", "it did not end in time"),
+            ("echo '{\"answer\":\"go\",\"name\":\"../x\"}'; exit 0", "its `name` is no path below"),
+        ])
+    func nonsense(_ script: String, _ words: String) async throws {
+        let scene = try scene(script, timeout: "300ms")
+        try scene.fixture.startDaemon()
+        try drop(1, in: scene)
+        let hold = try await eventually("it waits") {
+            try await uploads(scene).first?.holds.first { $0.kind == "busy" }
+        }
+        #expect(hold.text.hasPrefix("`before_upload` of folder camera gives no answer, which counts as wait: \(words)"))
+        #expect(try scene.log().contains("uploads wait for a program's answer"))
+        _ = try scene.script("ask", "cat >> \(scene.out.display)")
+        try await scene.arrives("1.mp4")
+    }
+
+    @Test("programs that hang: four at most, and uploads that ask nobody, a reload and a stop do not wait for them")
+    func hanging() async throws {
+        let scene = try scene("sleep 1000", timeout: "5m")
+        scene.fixture.policyKeys = ["order: oldest-first"]
+        scene.fixture.topKeys = []
+        try scene.fixture.startDaemon()
+        for number in 1...4 { try drop(number, in: scene) }
+        try await eventually("four are asked") { try asked(scene).count == 4 }
+        for number in 5...6 { try drop(number, in: scene) }
+        try await eventually("all are copied") { try await uploads(scene).count == 6 }
+        #expect(try asked(scene).count == 4)
+        let stopped = try #require(try await scene.fixture.stopDaemon())
+        #expect(stopped.ending == .status(0))
+        #expect(stopped.took < .seconds(2 * Patience.factor))
+        try scene.fixture.startDaemon()
+        try await eventually("four are asked about again") { try asked(scene).count == 8 }
+        let clock = ContinuousClock()
+        let start = clock.now
+        scene.fixture.folderKeys = []
+        try scene.fixture.writeConfiguration()
+        #expect(try await scene.fixture.ask("reload") != nil)
+        #expect(start.duration(to: clock.now) < .seconds(5 * Patience.factor))
+        // Nobody is asked any more, and what hung is not waited for.
+        for number in 1...6 { try await scene.arrives(FilePath("\(number).mp4")) }
+    }
+
+    @Test(
+        "killed behind each step each file arrives once, and what was let go is not asked again",
+        arguments: CrashSteps.beforeUpload)
+    func killed(_ step: String) async throws {
+        let scene = try scene()
+        for number in 1...3 { try drop(number, in: scene) }
+        var kills = 0
+        for round in 1...3 {
+            try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(step):\(round)"])
+            _ = try await eventually("it is killed, or all are there") { () -> Bool? in
+                if scene.fixture.daemon?.ended != nil { return true }
+                return try Files.names(in: scene.fixture.archive).count == 3 ? true : nil
+            }
+            if scene.fixture.daemon?.ended == .signal(SIGKILL) { kills += 1 }
+            scene.fixture.killDaemon()
+        }
+        #expect(kills > 0)
+        try scene.fixture.startDaemon()
+        for number in 1...3 { try await scene.arrives(FilePath("\(number).mp4")) }
+        try await eventually("all are completed") {
+            try await uploads(scene).filter { $0.state == "completed" }.count == 3
+        }
+        #expect(try Files.names(in: scene.fixture.archive).count == 3)
+        let counts = Dictionary(grouping: try asked(scene), by: \.name).mapValues(\.count)
+        if step == "approved" { #expect(counts.values.reduce(0, +) <= 3 + 2 * kills) }
+        #expect(counts.count == 3)
+    }
+}

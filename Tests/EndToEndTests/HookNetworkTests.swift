@@ -1,0 +1,52 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+/// What is posted goes by the ways that policy allows, and the kernel's packet filter is the witness.
+@Suite(
+    "hooks by two ways, one of them metered, from the built program",
+    .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(3))))
+struct HookNetworkTests {
+    @Test(
+        "a notice waits while the only way is metered, and not a byte leaves there; `network: any` takes it, and it is counted"
+    )
+    func metered() async throws {
+        let scene = try await NetworkEndToEndTests.Scene()
+        let fixture = scene.fixture
+        // The receiver takes no such request and says so, which is an answer as good as any.
+        fixture.topKeys = ["hooks:", "  - {name: held, on: [added], url: \"http://\(fixture.address)/held\"}"]
+        try await scene.ip("link", "set", "wan0", "down")
+        try fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 1000, relative: "clip.mp4"))
+        try await eventually("it waits for a network") {
+            let status = try await fixture.ask("status") ?? ""
+            return status.contains("held  http://\(fixture.address), 1 waiting")
+                && status.contains("metered: `metered` of policy says pause")
+        }
+        #expect(try await scene.bytes("lte") == 0)
+        fixture.topKeys += [
+            "  - {name: any, on: [paused], url: \"http://\(fixture.address)/any\", network: any}"
+        ]
+        try fixture.writeConfiguration()
+        #expect(try await fixture.ask("reload") != nil)
+        #expect(try await fixture.ask("pause", ["--folder", "camera"]) != nil)
+        try await eventually("the other has gone") {
+            try await fixture.ask("metrics")?.contains("notices_total{hook=\"any\",result=\"given_up\"} 1") == true
+        }
+        let sent = try await scene.bytes("lte")
+        #expect(sent > 0)
+        #expect(try await fixture.ask("metrics")?.contains("hook any\",network=\"metered\"") == true)
+        #expect(try await fixture.ask("status")?.contains("held  http://\(fixture.address), 1 waiting") == true)
+        try await scene.ip("link", "set", "wan0", "up")
+        let roads = scene.roads
+        try await blocking { try roads.addRoute("wan", metric: 50) }
+        try await eventually("it goes the way that costs nothing") {
+            try await fixture.ask("metrics")?.contains("notices_total{hook=\"held\",result=\"given_up\"} 1") == true
+        }
+        #expect(try await fixture.ask("metrics")?.contains("hook held\",network=\"unmetered\"") == true)
+        #expect(try await scene.bytes("wan") > 0)
+        #expect(try await fixture.ask("resume", ["--folder", "camera"]) != nil)
+        try await scene.arrives()
+    }
+}

@@ -1,0 +1,94 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Store
+
+@Suite("What hooks are told, and what they say before an upload")
+struct NoticeTests {
+    private func notice(_ hook: String, _ seq: Int64, upload: String? = nil) -> (record: NoticeRecord, body: String) {
+        (
+            NoticeRecord(key: .init(hook: hook, seq: seq), at: WallTime(milliseconds: seq * 1000), upload: upload),
+            "{\"seq\":\(seq)}"
+        )
+    }
+
+    @Test("a hook that is new begins where it is told to, and one that is gone is forgotten with what waits for it")
+    func kept() async throws {
+        let scene = try await Scene()
+        let store = scene.store
+        #expect(try await store.keepHooks([], from: 5) == 0)
+        try await store.keepHooks(["a", "b"], from: 5)
+        #expect(try await store.hookMarks() == ["a": 5, "b": 5])
+        try await store.queue([notice("a", 6), notice("b", 6)], dropping: [], marks: ["a": 6, "b": 6])
+        #expect(try await store.keepHooks(["a", "c"], from: 9) == 1)
+        #expect(try await store.hookMarks() == ["a": 6, "c": 9])
+        #expect(try await store.notices().map(\.key) == [.init(hook: "a", seq: 6)])
+        // One that comes back begins anew.
+        try await store.keepHooks(["a", "b", "c"], from: 12)
+        #expect(try await store.hookMarks()["b"] == 12)
+    }
+
+    @Test("what waits is written once, in its order, with what was dropped and how far it came; and never goes back")
+    func queued() async throws {
+        let scene = try await Scene()
+        let store = scene.store
+        try await store.keepHooks(["a"], from: 0)
+        try await store.queue([notice("a", 2, upload: "u"), notice("a", 1)], dropping: [], marks: ["a": 2])
+        try await store.queue([notice("a", 2), notice("a", 3)], dropping: [.init(hook: "a", seq: 1)], marks: ["a": 1])
+        try await store.queue([notice("gone", 4)], dropping: [], marks: ["gone": 4])
+        #expect(try await store.hookMarks() == ["a": 2])
+        #expect(try await store.notices().map(\.key.seq) == [2, 3])
+        #expect(try await store.notices().first?.upload == "u")
+        #expect(try await store.body(of: .init(hook: "a", seq: 2)) == "{\"seq\":2}")
+        var failed = notice("a", 2).record
+        (failed.tries, failed.waited) = (3, .seconds(70))
+        try await store.noticeFailed(failed)
+        let first = try #require(try await store.notices().first)
+        #expect((first.tries, first.waited) == (3, .seconds(70)))
+        try await store.noticesAreOver([.init(hook: "a", seq: 2), .init(hook: "a", seq: 9)])
+        #expect(try await store.notices().map(\.key.seq) == [3])
+        #expect(try await store.body(of: .init(hook: "a", seq: 2)) == nil)
+    }
+
+    @Test(
+        "what may go keeps that, and what is changed, until it is begun again; what was cancelled meanwhile does not go"
+    )
+    func approved() async throws {
+        let scene = try await Scene()
+        let staged = try await scene.stage(Scene.arrival(Scene.file("one"), to: ["nas", "cloud"]))
+        let (id, other) = (staged.uploads[0], staged.uploads[1])
+        _ = try await scene.store.claim("nas", passingOver: [])
+        let upload = try await scene.store.approve(
+            id, .init(name: "b/c.mp4", metadata: ["title": "x"], context: ["who": "hook"]))
+        #expect(upload.isApproved)
+        #expect((upload.name, upload.metadata["title"], upload.context["who"]) == ("b/c.mp4", "x", "hook"))
+        try await scene.store.finish(id, .yielded)
+        #expect(try await scene.store.upload(id)?.isApproved == true)
+        _ = try await scene.store.cancel([id])
+        await #expect(throws: Store.LeaseLost.self) { try await scene.store.approve(id, .init()) }
+        _ = try await scene.store.retry(id, fromCopy: true)
+        #expect(try await scene.store.upload(id)?.isApproved == false)
+        #expect(try await scene.store.upload(other)?.isApproved == false)
+    }
+
+    @Test(
+        "what is skipped ends with its reason and keeps the source; begun again and cancelled by a person it is like any other"
+    )
+    func skipped() async throws {
+        let scene = try await Scene()
+        let id = try await scene.stage(Scene.arrival(Scene.file("one"))).uploads[0]
+        _ = try await scene.store.claim("nas", passingOver: [])
+        let failure = Failure(
+            .local, code: BeforeUpload.skipped, message: "no", at: scene.clocks.wall(), retryable: false)
+        #expect(try await scene.store.finish(id, .skipped(failure)) == .cancelled)
+        let row = try #require(try await scene.store.row(id))
+        #expect(row.isSkipped && !row.isExpired)
+        #expect(row.failure?.message == "no")
+        #expect(row.upload.remoteDelete == "none")
+        _ = try await scene.store.retry(id, fromCopy: true)
+        #expect(try await scene.store.row(id)?.isSkipped == false)
+        _ = try await scene.store.cancel([id])
+        #expect(try await scene.store.row(id)?.isSkipped == false)
+    }
+}
