@@ -46,7 +46,9 @@ extension Verb {
         if call.json {
             try call.printJSON(HookReport(hook: hook.name, ok: isTold, detail: detail))
         } else {
-            try call.console.line("\(hook.name), \(hook.target.shown): " + printable(detail))
+            // An address is named by what it answered.
+            let program = if case .command = hook.target { ", " + hook.target.shown } else { "" }
+            try call.console.line("\(hook.name)\(program): " + printable(detail))
         }
         return isTold ? .ok : .remote
     }
