@@ -13,7 +13,8 @@ struct Section: Sendable {
     static let root = Section(
         path: "",
         keys: [
-            "version", "state", "staging", "folders", "destinations", "policy", "control", "metrics", "retention", "hooks",
+            "version", "state", "staging", "folders", "destinations", "policy", "control", "metrics", "retention",
+            "hooks",
         ],
         later: ["notify", "mqtt", "mail", "log"],
         elsewhere: ["webhooks": "an address that is told of events is a hook with a `url`, under `hooks`"])

@@ -83,6 +83,7 @@ extension MistakeTests {
         Mistake(
             "retention: {source: keep}",
             "13: retention.source: what becomes of a source stands in its folder, under `after_upload`"),
+        Mistake(
             "webhooks: []",
             "1: webhooks: an address that is told of events is a hook with a `url`, under `hooks`"),
         Mistake(

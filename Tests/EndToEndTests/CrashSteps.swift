@@ -32,7 +32,8 @@ enum CrashSteps {
     /// Only with a `before_upload`: `BeforeUploadTests`.
     static let beforeUpload = ["asked", "approved"]
     static let all =
-        onTheWay + release + retention + across + receiver + byPerson + rescue + everywhere + directory + rebuild + hooks
+        onTheWay + release + retention + across + receiver + byPerson + rescue + everywhere + directory + rebuild
+        + hooks
         + beforeUpload
 }
 
