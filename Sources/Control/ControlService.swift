@@ -1,7 +1,6 @@
 internal import Core
 internal import Daemon
 internal import Linux
-internal import Synchronization
 internal import WebServer
 
 /// Answers requests by asking the daemon. Knows HTTP and nothing of uploads.
@@ -10,15 +9,16 @@ final class ControlService: WebService {
     private let door: any Door
     private let heartbeat: Duration
     private let writer = EventWriter()
-    /// Open event streams, so that a stop can end them.
-    private let feeds = Mutex<[WeakFeed]>([])
-
-    private struct WeakFeed: Sendable { weak let feed: EventFeed? }
+    let subscribers: Subscribers
 
     /// The largest body that says something: 1000 ids, or a context.
     static let bodyLimit = 256 << 10
 
-    init(_ operations: any Operations, door: any Door, heartbeat: Duration = .seconds(15)) {
+    init(
+        _ operations: any Operations, door: any Door, subscribers: Subscribers = Subscribers(limit: 1024),
+        heartbeat: Duration = .seconds(15)
+    ) {
+        self.subscribers = subscribers
         self.operations = operations
         self.door = door
         self.heartbeat = heartbeat
@@ -130,16 +130,17 @@ final class ControlService: WebService {
         let feed = EventFeed(
             try await operations.events(since: since), filter: filter, heartbeat: heartbeat,
             writer: writer)
-        feeds.withLock { feeds in
-            feeds.removeAll { $0.feed == nil }
-            feeds.append(WeakFeed(feed: feed))
+        guard subscribers.enter(feed) else {
+            var reply = WebReply(
+                json: ErrorReply(
+                    code: Refusal.Code.unavailable.rawValue,
+                    message: "\(subscribers.limit) readers follow the events already, and there is room for no more; "
+                        + "ask again when one has left"), status: 503)
+            // So long it takes at most to notice that one has left.
+            reply.headers.append(("Retry-After", String(max(1, heartbeat.components.seconds))))
+            return reply
         }
         return WebReply(status: 200, headers: headers, body: .stream(feed.stream))
-    }
-
-    /// Ends every event stream: a server with open answers cannot stop.
-    func endStreams() {
-        for entry in feeds.withLock({ $0 }) { entry.feed?.end() }
     }
 
     private static func read<T: Decodable>(_ type: T.Type, _ body: [UInt8]) throws -> T {

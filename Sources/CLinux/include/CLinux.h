@@ -146,6 +146,9 @@ int sluice_set_io_priority(int priority);
 /// Standard input is empty. `words` and `environment` end with NULL. -1 with errno when it cannot be started.
 int sluice_spawn(
     const char *const *words, const char *const *environment, const char *folder, int output, int errors);
+/// Lets this process open as many files as it may (RLIMIT_NOFILE). What sluice_spawn starts has what we were started with:
+/// a program that goes through all descriptors it could have would take its time.
+int sluice_raise_open_files(void);
 /// A pipe whose reading end never waits. Both ends are closed by exec.
 int sluice_pipe(int *ends);
 
