@@ -48,10 +48,7 @@ package struct ControlClient: Sendable {
         try await ask(Request("POST", url("reload")), as: ReloadView.self, also: 422)
     }
 
-    package func add(_ request: AddRequest) async throws -> [UploadView] {
-        let reply: UploadsReply = try await post("uploads", request)
-        return reply.uploads
-    }
+    package func add(_ request: AddRequest) async throws -> UploadsReply { try await post("uploads", request) }
     package func pause(_ selection: Selection) async throws -> UploadsReply { try await post("pause", selection) }
     package func resume(_ selection: Selection) async throws -> UploadsReply { try await post("resume", selection) }
     package func cancel(_ selection: Selection) async throws -> UploadsReply { try await post("cancel", selection) }

@@ -85,8 +85,7 @@ final class ControlService: WebService {
             let reply = try await operations.rescan(request)
             return WebReply(json: reply, status: reply.done ? 200 : 202)
         case .add:
-            let uploads = try await operations.add(try Self.read(AddRequest.self, body))
-            return WebReply(json: UploadsReply(uploads: uploads), status: 202)
+            return WebReply(json: try await operations.add(try Self.read(AddRequest.self, body)), status: 202)
         case .act(let act):
             let selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
             return WebReply(json: try await perform(act, selection), status: 202)

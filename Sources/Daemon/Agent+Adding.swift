@@ -7,7 +7,7 @@ internal import Watch
 // Files that a person hands in.
 
 extension Agent {
-    package func add(_ request: AddRequest) async throws -> [UploadView] {
+    package func add(_ request: AddRequest) async throws -> UploadsReply {
         try requireReady()
         // No hexadecimal digit is a slash.
         let isText = request.path.hasPrefix("/")
@@ -17,10 +17,6 @@ extension Agent {
         let path = FilePath(bytes: raw)
         guard path.isAbsolute, path == path.normalised else {
             throw Refusal(.badRequest, "`path` takes an absolute path without `.` and `..`")
-        }
-        let file = try await settledFile(at: path)
-        guard let folder = house.folder(file.folder) else {
-            throw Refusal(.badRequest, "\(path.display) is in no configured folder")
         }
         for name in request.to where house.destinations[name] == nil {
             let known = house.settings.destinations.map(\.name)
@@ -34,35 +30,126 @@ extension Agent {
         if let key = request.key, key.isEmpty || key.utf8.count > 1024 {
             throw Refusal(.badRequest, "a key has 1 to 1024 bytes")
         }
-        var named: Set<String> = []
-        let to = request.to.filter { named.insert($0).inserted }
-        let arrival = intake.arrival(
-            of: file, folder, to: to.isEmpty ? folder.uploadTo : to, key: request.key,
-            context: request.context, again: request.again, facts: await intake.facts(of: file))
-        guard let outcome = try await house.store.record([arrival]).first else { return [] }
-        intake.count(outcome, of: file.folder)
-        house.stagerBell.ring()
-        switch outcome {
-        case .recorded(_, let ids), .newVersion(_, let ids):
-            return await views(try await ids.asyncCompactMap { try await self.house.store.row($0) }[...])
-        case .renewed(let asset):
-            let ids = try await house.store.uploads(of: asset).map(\.id)
-            return await views(try await ids.asyncCompactMap { try await self.house.store.row($0) }[...])
-        case .known:
-            throw Refusal(
-                .duplicate, "\(path.display) was taken up before in this version: `--again` uploads it once more")
-        case .keyTaken(let holder):
-            throw Refusal(.conflict, "upload \(holder) is under way with the same key", id: holder)
-        }
-    }
-
-    /// A file that a person hands in: whole because they say so, and in the folder whose path it lies below.
-    private func settledFile(at path: FilePath) async throws -> SettledFile {
         let look: FileLook
         do { look = try await blocking { try FileLook(at: path) } } catch let error as SystemError {
             throw Refusal(error.isMissing ? .notFound : .badRequest, error.description)
         }
+        if look.isDirectory { return try await add(all: path, request) }
         guard look.isRegular else { throw Refusal(.badRequest, "\(path.display) is no regular file") }
+        guard let result = try await record([try settledFile(at: path, look)], request).first else {
+            throw Refusal(.badRequest, "\(path.display) is in no configured folder")
+        }
+        return try await reply(try result.get())
+    }
+
+    /// Everything in a folder and below it that the configured folders take there, a piece at a time.
+    ///
+    /// - Returns: The newest hundred, how many there are, and how many files were refused.
+    /// - Throws: ``Refusal`` when no configured folder has anything to do with it, or takes nothing there.
+    private func add(all path: FilePath, _ request: AddRequest) async throws -> UploadsReply {
+        if request.key != nil {
+            throw Refusal(.badRequest, "`key` names one upload, and \(path.display) is a folder")
+        }
+        let rules = house.settings.folders.map(\.watch)
+        let isOurs = rules.contains {
+            $0.path == path || path.relative(to: $0.path) != nil || $0.path.relative(to: path) != nil
+        }
+        if !isOurs { throw elsewhere(path) }
+        let clocks = house.clocks
+        var survey = try await blocking { FolderSurvey(rules: rules, below: path, clocks: clocks) }
+        var (newest, count, refused): ([String], Int, Int) = ([], 0, 0)
+        var refusal: Refusal?
+        while true {
+            let (next, piece) = try await blocking { [survey] in
+                var survey = survey
+                let piece = survey.next()
+                return (survey, piece)
+            }
+            survey = next
+            guard let piece else { break }
+            for trouble in piece.troubles {
+                refused += 1
+                refusal = refusal ?? Refusal(.badRequest, trouble)
+            }
+            // What a folder leaves out for being empty is left out here as well.
+            let files = piece.files.filter { $0.look.size > 0 || house.folder($0.folder)?.empty == .upload }
+            for start in stride(from: 0, to: files.count, by: Self.inOneGo) {
+                for result in try await record(Array(files[start..<min(start + Self.inOneGo, files.count)]), request) {
+                    switch result {
+                    case .success(let ids):
+                        count += ids.count
+                        newest = Array((newest + ids).suffix(100))
+                    case .failure(let why):
+                        refused += 1
+                        refusal = refusal ?? why
+                    }
+                }
+            }
+        }
+        if count == 0, refused == 0 {
+            throw Refusal(
+                .notFound,
+                "nothing in \(path.display) is taken by a configured folder; `sluice why FILE` says of a file why")
+        }
+        return UploadsReply(
+            uploads: try await reply(newest.reversed()).uploads, count: count, refused: refused == 0 ? nil : refused,
+            refusal: refusal?.message)
+    }
+
+    /// Files in one transaction.
+    private static let inOneGo = 200
+
+    /// Writes files down as their folders say, in one transaction.
+    ///
+    /// - Returns: Of each the ids of its uploads, or why there are none; nothing for those whose folder is gone meanwhile.
+    private func record(_ files: [SettledFile], _ request: AddRequest) async throws -> [Result<[String], Refusal>] {
+        var named: Set<String> = []
+        let to = request.to.filter { named.insert($0).inserted }
+        var arrivals: [Arrival] = []
+        for file in files {
+            guard let folder = house.folder(file.folder) else { continue }
+            var file = file
+            file.settledBy = .added
+            arrivals.append(
+                intake.arrival(
+                    of: file, folder, to: to.isEmpty ? folder.uploadTo : to, key: request.key,
+                    context: request.context, again: request.again, facts: await intake.facts(of: file)))
+        }
+        if arrivals.isEmpty { return [] }
+        let outcomes = try await house.store.record(arrivals)
+        defer { house.stagerBell.ring() }
+        var results: [Result<[String], Refusal>] = []
+        for (arrival, outcome) in zip(arrivals, outcomes) {
+            intake.count(outcome, of: arrival.file.folder)
+            switch outcome {
+            case .recorded(_, let ids), .newVersion(_, let ids): results.append(.success(ids))
+            case .renewed(let asset):
+                results.append(.success(try await house.store.uploads(of: asset).map(\.id)))
+            case .known:
+                results.append(
+                    .failure(
+                        Refusal(
+                            .duplicate,
+                            "\(arrival.file.path.display) was taken up before in this version: `--again` uploads it once more"
+                        )))
+            case .keyTaken(let holder):
+                results.append(
+                    .failure(
+                        Refusal(.conflict, "upload \(holder) is under way with the same key", id: holder)))
+            }
+        }
+        return results
+    }
+
+    private func elsewhere(_ path: FilePath) -> Refusal {
+        Refusal(
+            .badRequest,
+            "\(path.display) is below none of the configured folders: "
+                + house.settings.folders.map { "\($0.watch.name) (\($0.watch.path.display))" }.joined(separator: ", "))
+    }
+
+    /// A file that a person hands in: whole because they say so, and in the folder whose path it lies below.
+    private func settledFile(at path: FilePath, _ look: FileLook) throws -> SettledFile {
         let rules = house.settings.folders.map(\.watch)
         let around = rules.filter { path.relative(to: $0.path) != nil }
         // Several folders may share a path and tell their files apart by name; a person may also hand in what none takes.
@@ -71,10 +158,7 @@ extension Agent {
                 ?? false
         }
         guard let rule = taker ?? around.first, let relative = path.relative(to: rule.path) else {
-            throw Refusal(
-                .badRequest,
-                "\(path.display) is below none of the configured folders: "
-                    + rules.map { "\($0.name) (\($0.path.display))" }.joined(separator: ", "))
+            throw elsewhere(path)
         }
         // Of the file: another disk may be mounted below the folder, or stand where one stood before.
         fileSystems.forget()

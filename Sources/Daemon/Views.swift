@@ -180,7 +180,7 @@ package struct EventView: Codable, Sendable, Hashable {
 }
 
 package struct AddRequest: Codable, Sendable, Hashable {
-    /// Absolute path as text, or as its bytes in hexadecimal: names are not always text.
+    /// Absolute path of a file or a folder as text, or as its bytes in hexadecimal: names are not always text.
     package var path: String
     /// Destinations; empty means those of the folder that the path is in.
     package var to: [String]
@@ -227,7 +227,8 @@ package struct UploadsReply: Codable, Sendable, Hashable {
     package var uploads: [UploadView]
     /// How many there were.
     package var count: Int
-    /// How many of a whole folder, of a destination or of all could not be retried, and why the first of them.
+    /// How many of a whole folder, of a destination or of all could not be retried, or files of a folder not added, and why the
+    /// first of them.
     package var refused: Int?
     package var refusal: String?
 
@@ -284,8 +285,8 @@ package protocol Operations: Sendable {
     func usage(_ query: UsageQuery) async throws -> UsageView
     /// What goes when.
     func plan(_ query: PlanQuery) async throws -> PlanView
-    /// One upload for each destination.
-    func add(_ request: AddRequest) async throws -> [UploadView]
+    /// One upload for each destination, of a file, or of every file in a folder that the configuration takes.
+    func add(_ request: AddRequest) async throws -> UploadsReply
     /// With neither ids, folder nor destination: everything (`global`).
     func pause(_ selection: Selection) async throws -> UploadsReply
     func resume(_ selection: Selection) async throws -> UploadsReply

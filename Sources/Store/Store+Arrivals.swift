@@ -107,7 +107,9 @@ extension Store {
         }
         let stone = try tombstone(identity.folder, identity.relative)
         let isSameVersion = stone.map { $0.identity.isSameVersion(as: identity) } ?? false
-        if isSameVersion && !arrival.again { return .known }
+        // What was only left alone, for standing there before or for being empty, a person may hand in: nothing of it was sent.
+        let isOnlySkipped = stone?.wasRecorded == false && arrival.file.settledBy == .added
+        if isSameVersion && !arrival.again && !isOnlySkipped { return .known }
         for order in arrival.orders {
             guard let key = order.key else { continue }
             let holder = try connection.first(

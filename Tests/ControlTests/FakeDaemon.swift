@@ -89,9 +89,11 @@ final class FakeDaemon: Operations {
         return .sample
     }
 
-    func add(_ request: AddRequest) async throws -> [UploadView] {
+    func add(_ request: AddRequest) async throws -> UploadsReply {
         let path = FilePath(bytes: bytes(hexadecimal: request.path) ?? []).display
-        return try note("add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)")
+        return UploadsReply(
+            uploads: try note(
+                "add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)"))
     }
 
     func pause(_ selection: Selection) async throws -> UploadsReply {

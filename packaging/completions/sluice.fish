@@ -52,7 +52,7 @@ complete -c sluice -n '__sluice_at' -a plan -d 'say what goes when, and what wil
 complete -c sluice -n '__sluice_at' -a usage -d 'show what was sent, and what is left of each quota'
 complete -c sluice -n '__sluice_at' -a metrics -d 'print everything in numbers, as Prometheus reads it'
 complete -c sluice -n '__sluice_at' -a events -d 'follow what happens, one line an event'
-complete -c sluice -n '__sluice_at' -a add -d 'upload files by hand'
+complete -c sluice -n '__sluice_at' -a add -d 'upload files or folders by hand'
 complete -c sluice -n '__sluice_at' -a pause -d 'hold uploads until you resume them'
 complete -c sluice -n '__sluice_at' -a resume -d 'take a hold of yours away'
 complete -c sluice -n '__sluice_at' -a cancel -d 'give uploads up, and remove what the destination has of them'
