@@ -44,6 +44,8 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var staging: StagingRunView?
     /// `in-place` or `export`, where it is no copy of the source that is uploaded.
     package var keeping: String?
+    /// Names of the further request headers that a person gave for it, until it is complete.
+    package var headers: [String]?
 
     /// Waits because a person said so: no state of its own, but what tables show and `list --state paused` finds.
     package var isPaused: Bool {
@@ -186,12 +188,16 @@ package struct AddRequest: Codable, Sendable, Hashable {
     package var to: [String]
     package var key: String?
     package var context: [String: String]
+    /// Further request headers of these uploads, to the destination's own address alone. Their values are never shown.
+    package var headers: [String: String]
     /// Upload although the history says it was.
     package var again: Bool
 
     package init(
-        path: String, to: [String] = [], key: String? = nil, context: [String: String] = [:], again: Bool = false
+        path: String, to: [String] = [], key: String? = nil, context: [String: String] = [:],
+        headers: [String: String] = [:], again: Bool = false
     ) {
+        self.headers = headers
         self.path = path
         self.to = to
         self.key = key

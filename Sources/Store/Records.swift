@@ -12,6 +12,8 @@ package struct Arrival: Sendable, Hashable {
         package var key: String?
         package var context: [String: String]
         package var metadata: [String: String]
+        /// Further request headers, which may be secrets.
+        package var headers: [String: String] = [:]
 
         package init(
             destination: String, name: FilePath, mediaType: String, key: String?, context: [String: String],
@@ -130,6 +132,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var key: String?
     package var context: [String: String]
     package var metadata: [String: String]
+    /// Further request headers, which may be secrets: their values are never shown. None of what is complete.
+    package var headers: [String: String]
     package var size: Int64
     package var modified: Int64
     package var priority: Int

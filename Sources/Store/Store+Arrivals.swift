@@ -168,8 +168,8 @@ extension Store {
         try connection.run(
             """
             INSERT INTO upload (id, asset, folder, destination, name, media_type, key, context, metadata, size,
-                modified, rank, sort, state, generation, attempt, backoff_until, acked, created_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'staging', 1, 0, 0, 0, ?14)
+                modified, rank, sort, state, generation, attempt, backoff_until, acked, created_at, headers)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'staging', 1, 0, 0, 0, ?14, ?15)
             """,
             [
                 .text(id), .integer(asset), .text(identity.folder), .text(order.destination), .blob(order.name.bytes),
@@ -178,7 +178,7 @@ extension Store {
                 .integer(Int64(-arrival.priority)),
                 .integer(
                     place(identity.folder, order.destination, size: identity.size, modified: identity.modified)),
-                .integer(clocks.wall().milliseconds),
+                .integer(clocks.wall().milliseconds), .text(TextMap.text(order.headers)),
             ])
         try note("added", id)
         return id

@@ -298,6 +298,8 @@ extension Store {
         try connection.run(
             """
             UPDATE upload SET state = ?2, finished_at = ?3,
+            headers = CASE WHEN ?2 = 'completed' AND NOT EXISTS (SELECT 1 FROM remote_delete WHERE upload = ?1)
+                THEN '{}' ELSE headers END,
             lease_owner = CASE WHEN ?2 = 'uploading' THEN lease_owner END,
             leased_at = CASE WHEN ?2 = 'uploading' THEN leased_at END WHERE id = ?1
             """,

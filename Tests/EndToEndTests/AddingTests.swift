@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Linux
+import Synchronization
 import TestKit
 import Testing
 
@@ -83,5 +84,123 @@ struct AddingTests {
         #expect(keyed == .status(64) && reason.contains("names one upload"), "\(reason)")
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         #expect(try Ledger.integrity(of: fixture.state) == ["ok"])
+    }
+
+    /// What the requests of one server had.
+    private final class Heard: Sendable {
+        let lines = Mutex<[String]>([])
+        func note(_ exchange: Exchange) {
+            lines.withLock {
+                $0.append(
+                    "\(exchange.method) \(exchange.header("X-Secret") ?? "-") \(exchange.header("X-Both") ?? "-")")
+            }
+        }
+        var methods: Set<String> {
+            Set(lines.withLock { $0 }.compactMap { $0.split(separator: " ").first.map(String.init) })
+        }
+    }
+
+    @Test("a header of one upload goes with all its requests to its destination's own address, and is shown nowhere")
+    func headers() async throws {
+        let secret = "Zq7canaryX9k2"
+        let (own, strange) = (Heard(), Heard())
+        // Holds each upload at its second half, until somebody gives it up.
+        let other = try FakeServer { exchange in
+            strange.note(exchange)
+            exchange.reply(exchange.method == "HEAD" ? 404 : 503, [], "\(secret) is what you sent")
+        }
+        let otherURL = other.url
+        let server = try FakeServer { exchange in
+            own.note(exchange)
+            let version = ("Tus-Resumable", "1.0.0")
+            switch exchange.method {
+            case "OPTIONS":
+                exchange.reply(204, [version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination")])
+            case "POST":
+                _ = exchange.body()
+                let isElsewhere = exchange.header("X-Elsewhere") != nil
+                exchange.reply(201, [version, ("Location", (isElsewhere ? otherURL : "") + "/files/1")])
+            case "HEAD": exchange.reply(200, [version, ("Upload-Offset", "0"), ("Upload-Length", "1000")])
+            case "PATCH":
+                _ = exchange.body()
+                exchange.reply(503, [version], "\(secret) is what you sent")
+            default: exchange.reply(204, [version])
+            }
+        }
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.uploadTo = ["nas", "archive"]
+        fixture.folderKeys = ["exclude: [\"*\"]"]
+        fixture.destination = server.url + "/files"
+        fixture.destinationKeys = ", headers: {X-Both: {literal: theirs}}"
+        try fixture.startDaemon()
+        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+            try await fixture.status()?.starting == false
+        }
+        for (name, more) in [("a.mp4", []), ("b.mp4", ["--header", "X-Elsewhere: 1"])] {
+            let path = fixture.drop.appending(FilePath(name))
+            try Files.replace(path, with: noise(1000))
+            let (ending, said) = try await run(
+                fixture,
+                ["add", path.display, "--to", "nas", "--header", "X-Secret: \(secret)", "--header", "x-both:  mine "]
+                    + more)
+            #expect(ending == .status(0), "\(said)")
+            if more.isEmpty {
+                try await eventually("it was sent and asked about") {
+                    own.methods.isSuperset(of: ["POST", "PATCH", "HEAD"])
+                }
+                // A kill takes nothing of it away.
+                fixture.killDaemon()
+                try fixture.startDaemon()
+                own.lines.withLock { $0 = [] }
+                try await eventually("it goes on") { own.methods.contains("PATCH") }
+                try await eventually("it is cancelled") { try await run(fixture, ["cancel", "a.mp4"]).0 == .status(0) }
+                try await eventually("what was left is removed") { own.methods.contains("DELETE") }
+            } else {
+                try await eventually("the other server was asked") { !strange.methods.isEmpty }
+            }
+        }
+        for line in own.lines.withLock({ $0 }) where !line.hasPrefix("OPTIONS") {
+            #expect(line.hasSuffix(" \(secret) mine"))
+        }
+        for line in strange.lines.withLock({ $0 }) { #expect(line.hasSuffix(" - -"), "\(line)") }
+
+        let shown = try await run(fixture, ["show", "b.mp4", "--json"]).1
+        #expect(shown.contains(#""headers":["X-Elsewhere","X-Secret","x-both"]"#), "\(shown)")
+        var all = shown + (try fixture.daemon?.complained() ?? "")
+        for words in [
+            ["show", "b.mp4"], ["show", "a.mp4"], ["list", "--json"], ["status", "--json"], ["why", "b.mp4"],
+        ] {
+            all += try await run(fixture, words).1
+        }
+        let wire = try Wire(unix: fixture.folder.path.appending("control.sock"))
+        try await wire.send("GET /v1/events?since=0&types=added,state,attempt,cancelled HTTP/1.0\r\nHost: x\r\n\r\n")
+        all += try await wire.read(through: "cancelled")
+        #expect(!all.contains(secret))
+        #expect(!all.contains("mine"))
+    }
+
+    @Test(
+        "a header that is none, that its protocol owns, or that nobody would send is refused, and its value is not repeated",
+        arguments: [
+            ("nas", "X-Secret", "takes 'Name: value'"), ("nas", "X Secret: Zq7canary", "takes 'Name: value'"),
+            ("nas", "Upload-Offset: Zq7canary", "belongs to the protocol"),
+            ("nas", "Host: Zq7canary", "belongs to the protocol"),
+            ("nas", "X-Secret: Zq7canary\r\nX: y", "printable ASCII"), ("nas", "X(): Zq7canary", "takes names of"),
+            ("archive", "X-Secret: Zq7canary", "makes no requests"),
+        ])
+    func refused(_ to: String, _ header: String, _ words: String) async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.uploadTo = ["nas", "archive"]
+        fixture.folderKeys = ["exclude: [\"*\"]"]
+        fixture.destination = "http://127.0.0.1:9/"
+        try fixture.startDaemon()
+        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+            try await fixture.status()?.starting == false
+        }
+        let path = fixture.drop.appending("a.mp4")
+        try Files.replace(path, with: noise(100))
+        let (ending, said) = try await run(fixture, ["add", path.display, "--to", to, "--header", header])
+        #expect(ending == .status(64) && said.contains(words) && !said.contains("Zq7canary"), "\(said)")
+        #expect(try await fixture.status()?.counts.ongoing == 0)
     }
 }

@@ -165,6 +165,7 @@ complete -c sluice -n '__sluice_at events' -l help -d 'this text'
 complete -c sluice -n '__sluice_at add' -l to -d 'a destination; without it, those of the folder that the file is in' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at add' -l key -d 'a name of yours for it; only one ongoing upload may have it' -x
 complete -c sluice -n '__sluice_at add' -l context -d 'kept with the upload and shown with it' -x
+complete -c sluice -n '__sluice_at add' -l header -d 'a further header of the requests for this upload, to its destination\'s address alone; its value is never shown' -x
 complete -c sluice -n '__sluice_at add' -l again -d 'even if it was uploaded before'
 complete -c sluice -n '__sluice_at add' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at add' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F

@@ -20,6 +20,10 @@ extension Verb {
                 "a destination; without it, those of the folder that the file is in"),
             Option("key", "KEY", "a name of yours for it; only one ongoing upload may have it"),
             Option("context", "NAME=VALUE", repeats: true, "kept with the upload and shown with it"),
+            Option(
+                "header", "NAME: VALUE", repeats: true,
+                "a further header of the requests for this upload, to its destination's address alone; its value is never shown"
+            ),
             Option(flag: "again", "even if it was uploaded before"),
         ] + Option.client,
         examples: [
@@ -29,6 +33,7 @@ extension Verb {
         ]
     ) { call in
         let context = try readContext(call.arguments.texts("context"), .add)
+        let headers = try readHeaders(call.arguments.texts("header"))
         let paths = call.arguments.operands
         if call.arguments.has("key") && paths.count > 1 {
             throw Arguments.usage("--key names one upload, and there are \(paths.count) files", .add)
@@ -38,7 +43,8 @@ extension Verb {
             for path in paths {
                 let request = AddRequest(
                     path: hexadecimal(try absolute(path).bytes), to: call.arguments.texts("to"),
-                    key: call.arguments.text("key"), context: context, again: call.arguments.has("again"))
+                    key: call.arguments.text("key"), context: context, headers: headers,
+                    again: call.arguments.has("again"))
                 do {
                     let reply = try await client.add(request)
                     let look = try? FileLook(at: FilePath(bytes: bytes(hexadecimal: request.path) ?? []))
@@ -72,6 +78,22 @@ private func told(_ reply: UploadsReply, of path: FilePath, _ call: Invocation) 
         }
     }
     return reply.count > 0
+}
+
+/// What stands in a message names no value: those may be secrets.
+private func readHeaders(_ written: [String]) throws -> [String: String] {
+    var headers: [String: String] = [:]
+    for (number, line) in written.enumerated() {
+        let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty, !parts[0].contains(" ") else {
+            throw Arguments.usage("--header takes 'Name: value'; the \(number + 1). is something else", .add)
+        }
+        let value = String(String(parts[1].drop { $0 == " " }).reversed().drop { $0 == " " }.reversed())
+        guard headers.updateValue(value, forKey: String(parts[0])) == nil else {
+            throw Arguments.usage("--header names `\(printable(String(parts[0])))` twice", .add)
+        }
+    }
+    return headers
 }
 
 func readContext(_ written: [String], _ verb: Verb) throws -> [String: String] {
