@@ -76,6 +76,13 @@ final class ControlService: WebService {
             let headers = [("Content-Type", MetricsText.contentType), ("Cache-Control", "no-store")]
             return WebReply(status: 200, headers: headers, body: .bytes(text))
         case .usage: return WebReply(json: try await operations.usage(try UsageQuery(request.query)))
+        case .quota(let destination?):
+            guard let view = try await operations.allowances(of: destination).first else {
+                throw Refusal(.notFound, "no destination is called `\(printable(destination))`")
+            }
+            return WebReply(json: view)
+        case .quota(nil):
+            return WebReply(json: AllowancesReply(destinations: try await operations.allowances(of: nil)))
         case .reload:
             let view = try await operations.reload()
             // 422: understood, and not possible as it is (RFC 9110, section 15.5.21).

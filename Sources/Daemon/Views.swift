@@ -289,6 +289,8 @@ package protocol Operations: Sendable {
     /// - Parameter reference: As for `show`, or any path.
     func why(_ reference: String) async throws -> WhyView
     func usage(_ query: UsageQuery) async throws -> UsageView
+    /// What may still go to a destination, or to each.
+    func allowances(of destination: String?) async throws -> [AllowanceView]
     /// What goes when.
     func plan(_ query: PlanQuery) async throws -> PlanView
     /// One upload for each destination, of a file, or of every file in a folder that the configuration takes.

@@ -8,7 +8,8 @@ package import Linux
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .runDaemon, .check, .config, .doctor, .rebuild, .receive, .status, .list, .show, .why, .plan, .usage, .metrics,
+        .runDaemon, .check, .config, .doctor, .rebuild, .receive, .status, .list, .show, .why, .plan, .usage, .quota,
+        .metrics,
         .events,
         .add,
         .pause,

@@ -84,6 +84,11 @@ final class FakeDaemon: Operations {
         return UsageView(days: [day], months: [], by: query.by, quotas: [])
     }
 
+    func allowances(of destination: String?) async throws -> [AllowanceView] {
+        _ = try note("quota \(destination ?? "")")
+        return [AllowanceView(destination: destination ?? "archive", space: nil, quotas: [])]
+    }
+
     func plan(_ query: PlanQuery) async throws -> PlanView {
         _ = try note("plan \(query.until?.description ?? "")|\(query.rate.map(String.init) ?? "")")
         return .sample

@@ -32,6 +32,7 @@ _sluice_takes() {
         "why --config" | "why --socket") return 0 ;;
         "plan --until" | "plan --rate" | "plan --config" | "plan --socket") return 0 ;;
         "usage --days" | "usage --months" | "usage --by" | "usage --destination" | "usage --folder" | "usage --config" | "usage --socket") return 0 ;;
+        "quota --config" | "quota --socket") return 0 ;;
         "metrics --config" | "metrics --socket") return 0 ;;
         "events --since" | "events --config" | "events --socket") return 0 ;;
         "add --to" | "add --key" | "add --context" | "add --header" | "add --config" | "add --socket") return 0 ;;
@@ -89,6 +90,7 @@ _sluice_options() {
         why) _sluice_words --json --config --socket --help ;;
         plan) _sluice_words --until --rate --json --config --socket --help ;;
         usage) _sluice_words --days --months --by --destination --folder --json --config --socket --help ;;
+        quota) _sluice_words --json --config --socket --help ;;
         metrics) _sluice_words --config --socket --help ;;
         events) _sluice_words --since --json --config --socket --help ;;
         add) _sluice_words --to --key --context --header --again --json --config --socket --help ;;
@@ -108,9 +110,10 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
+        '') _sluice_words run check config doctor rebuild receive status list show why plan usage quota metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
+        quota) _sluice_ask destinations ;;
         add) compopt -o default ;;
         pause) _sluice_ask uploads ongoing; compopt -o default ;;
         resume) _sluice_ask uploads ongoing; compopt -o default ;;
@@ -119,7 +122,7 @@ _sluice_operands() {
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
+        help) _sluice_words run check config doctor rebuild receive status list show why plan usage quota metrics events add pause resume cancel retry allow limit reload rescan completions version help ;;
     esac
 }
 

@@ -50,6 +50,7 @@ complete -c sluice -n '__sluice_at' -a show -d 'show everything about one upload
 complete -c sluice -n '__sluice_at' -a why -d 'say why an upload waits, or why a file is none'
 complete -c sluice -n '__sluice_at' -a plan -d 'say what goes when, and what will not fit'
 complete -c sluice -n '__sluice_at' -a usage -d 'show what was sent, and what is left of each quota'
+complete -c sluice -n '__sluice_at' -a quota -d 'show what may still go to a destination'
 complete -c sluice -n '__sluice_at' -a metrics -d 'print everything in numbers, as Prometheus reads it'
 complete -c sluice -n '__sluice_at' -a events -d 'follow what happens, one line an event'
 complete -c sluice -n '__sluice_at' -a add -d 'upload files or folders by hand'
@@ -152,6 +153,12 @@ complete -c sluice -n '__sluice_at usage' -l config -d 'the configuration (else 
 complete -c sluice -n '__sluice_at usage' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at usage' -l help -d 'this text'
 
+complete -c sluice -n '__sluice_at quota' -l json -d 'one JSON object (or one a line) for programs'
+complete -c sluice -n '__sluice_at quota' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at quota' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
+complete -c sluice -n '__sluice_at quota' -l help -d 'this text'
+complete -c sluice -n '__sluice_at quota' -a '(__sluice_ask destinations)'
+
 complete -c sluice -n '__sluice_at metrics' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at metrics' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at metrics' -l help -d 'this text'
@@ -252,4 +259,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'the configuration (els
 complete -c sluice -n '__sluice_at version' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'this text'
-complete -c sluice -n '__sluice_at help' -a 'run check config doctor rebuild receive status list show why plan usage metrics events add pause resume cancel retry allow limit reload rescan completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run check config doctor rebuild receive status list show why plan usage quota metrics events add pause resume cancel retry allow limit reload rescan completions version help'
