@@ -5,9 +5,23 @@
 #include <linux/close_range.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+// As we were started; without a number while nothing was changed.
+static struct rlimit given_files = {.rlim_cur = RLIM_INFINITY, .rlim_max = 0};
+
+int sluice_raise_open_files(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+    if (limit.rlim_cur == limit.rlim_max) return 0;
+    struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) != 0) return -1;
+    given_files = limit;
+    return 0;
+}
 
 // Only what is async-signal-safe may run between fork and exec: other threads may hold any lock.
 static void become(
@@ -29,6 +43,8 @@ static void become(
     }
     // Whatever a library left open without a mark. Where the call is not known (before Linux 5.11), what has a mark goes.
     syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+    // A system call and nothing more. Where it is refused the program has more than it was to have.
+    if (given_files.rlim_max) prlimit(0, RLIMIT_NOFILE, &given_files, NULL);
     execvpe(words[0], (char *const *)words, (char *const *)environment);
     int code = errno;
     (void)!write(report, &code, sizeof code);

@@ -43,15 +43,19 @@ package struct ControlClient: Sendable {
         try await get("usage?" + query.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }.joined(separator: "&"))
     }
 
+    /// - Parameter destination: `nil` for each.
+    package func allowances(of destination: String?) async throws -> [AllowanceView] {
+        if let destination { return [try await get("quota/" + percentEncoded(destination))] }
+        let reply: AllowancesReply = try await get("quota")
+        return reply.destinations
+    }
+
     /// A configuration that is wrong is an answer, not an error.
     package func reload() async throws -> ReloadView {
         try await ask(Request("POST", url("reload")), as: ReloadView.self, also: 422)
     }
 
-    package func add(_ request: AddRequest) async throws -> [UploadView] {
-        let reply: UploadsReply = try await post("uploads", request)
-        return reply.uploads
-    }
+    package func add(_ request: AddRequest) async throws -> UploadsReply { try await post("uploads", request) }
     package func pause(_ selection: Selection) async throws -> UploadsReply { try await post("pause", selection) }
     package func resume(_ selection: Selection) async throws -> UploadsReply { try await post("resume", selection) }
     package func cancel(_ selection: Selection) async throws -> UploadsReply { try await post("cancel", selection) }

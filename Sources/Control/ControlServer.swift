@@ -52,23 +52,28 @@ package final class ControlServer: Sendable {
         socket: FilePath, remote: Remote? = nil, operations: any Operations, heartbeat: Duration
     ) async throws -> ControlServer {
         var servers: [(server: WebServer, service: ControlService)] = []
+        let room = Room(openFiles: Machine.openFileLimit.now)
+        let subscribers = Subscribers(limit: room.subscribers)
         if let remote {
             let door = try await TokenDoor(
                 names: remote.hosts, clocks: SystemClocks(), say: remote.say, read: remote.token)
-            let service = ControlService(operations, door: door, heartbeat: heartbeat)
+            let service = ControlService(operations, door: door, subscribers: subscribers, heartbeat: heartbeat)
             let server = try await blocking {
                 try WebServer(
                     .tcp(host: remote.listen.host, port: remote.listen.port), service: service, threads: 1,
-                    identity: remote.identity)
+                    connections: room.connections, memory: 64 << 10, identity: remote.identity)
             }
             servers.append((server, service))
         }
         let port = servers.first?.server.port
-        let service = ControlService(operations, door: Access.ofThisProcess, heartbeat: heartbeat)
+        let service = ControlService(
+            operations, door: Access.ofThisProcess, subscribers: subscribers, heartbeat: heartbeat)
         do {
             let server = try await blocking {
                 try Files.makeFolders(socket.parent)
-                return try WebServer(.unix(socket, mode: 0o660), service: service, threads: 1)
+                return try WebServer(
+                    .unix(socket, mode: 0o660), service: service, threads: 1, connections: room.connections,
+                    memory: 64 << 10)
             }
             servers.append((server, service))
         } catch {
@@ -78,9 +83,21 @@ package final class ControlServer: Sendable {
         return ControlServer(servers, port: port)
     }
 
+    /// How many may be connected, and how many of them may follow the events: fewer, so that a command is always heard.
+    struct Room: Hashable, Sendable {
+        let connections: Int
+        let subscribers: Int
+
+        /// - Parameter openFiles: Descriptors that this process may have; uploads and folders need some, too.
+        init(openFiles: UInt64) {
+            connections = min(1536, max(24, (Int(clamping: openFiles) - 256) / 2))
+            subscribers = connections * 2 / 3
+        }
+    }
+
     /// Ends event streams, lets running answers end, and removes the socket.
     package func stop() async {
-        for entry in servers { entry.service.endStreams() }
+        for entry in servers { entry.service.subscribers.end() }
         for entry in servers { await entry.server.stop() }
     }
 }

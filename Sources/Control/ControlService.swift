@@ -1,7 +1,6 @@
 internal import Core
 internal import Daemon
 internal import Linux
-internal import Synchronization
 internal import WebServer
 
 /// Answers requests by asking the daemon. Knows HTTP and nothing of uploads.
@@ -10,15 +9,16 @@ final class ControlService: WebService {
     private let door: any Door
     private let heartbeat: Duration
     private let writer = EventWriter()
-    /// Open event streams, so that a stop can end them.
-    private let feeds = Mutex<[WeakFeed]>([])
-
-    private struct WeakFeed: Sendable { weak let feed: EventFeed? }
+    let subscribers: Subscribers
 
     /// The largest body that says something: 1000 ids, or a context.
     static let bodyLimit = 256 << 10
 
-    init(_ operations: any Operations, door: any Door, heartbeat: Duration = .seconds(15)) {
+    init(
+        _ operations: any Operations, door: any Door, subscribers: Subscribers = Subscribers(limit: 1024),
+        heartbeat: Duration = .seconds(15)
+    ) {
+        self.subscribers = subscribers
         self.operations = operations
         self.door = door
         self.heartbeat = heartbeat
@@ -76,6 +76,13 @@ final class ControlService: WebService {
             let headers = [("Content-Type", MetricsText.contentType), ("Cache-Control", "no-store")]
             return WebReply(status: 200, headers: headers, body: .bytes(text))
         case .usage: return WebReply(json: try await operations.usage(try UsageQuery(request.query)))
+        case .quota(let destination?):
+            guard let view = try await operations.allowances(of: destination).first else {
+                throw Refusal(.notFound, "no destination is called `\(printable(destination))`")
+            }
+            return WebReply(json: view)
+        case .quota(nil):
+            return WebReply(json: AllowancesReply(destinations: try await operations.allowances(of: nil)))
         case .reload:
             let view = try await operations.reload()
             // 422: understood, and not possible as it is (RFC 9110, section 15.5.21).
@@ -85,8 +92,7 @@ final class ControlService: WebService {
             let reply = try await operations.rescan(request)
             return WebReply(json: reply, status: reply.done ? 200 : 202)
         case .add:
-            let uploads = try await operations.add(try Self.read(AddRequest.self, body))
-            return WebReply(json: UploadsReply(uploads: uploads), status: 202)
+            return WebReply(json: try await operations.add(try Self.read(AddRequest.self, body)), status: 202)
         case .act(let act):
             let selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
             return WebReply(json: try await perform(act, selection), status: 202)
@@ -137,16 +143,17 @@ final class ControlService: WebService {
         let feed = EventFeed(
             try await operations.events(since: since), filter: filter, heartbeat: heartbeat,
             writer: writer)
-        feeds.withLock { feeds in
-            feeds.removeAll { $0.feed == nil }
-            feeds.append(WeakFeed(feed: feed))
+        guard subscribers.enter(feed) else {
+            var reply = WebReply(
+                json: ErrorReply(
+                    code: Refusal.Code.unavailable.rawValue,
+                    message: "\(subscribers.limit) readers follow the events already, and there is room for no more; "
+                        + "ask again when one has left"), status: 503)
+            // So long it takes at most to notice that one has left.
+            reply.headers.append(("Retry-After", String(max(1, heartbeat.components.seconds))))
+            return reply
         }
         return WebReply(status: 200, headers: headers, body: .stream(feed.stream))
-    }
-
-    /// Ends every event stream: a server with open answers cannot stop.
-    func endStreams() {
-        for entry in feeds.withLock({ $0 }) { entry.feed?.end() }
     }
 
     private static func read<T: Decodable>(_ type: T.Type, _ body: [UInt8]) throws -> T {

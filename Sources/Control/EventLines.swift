@@ -15,14 +15,28 @@ final class EventWriter: Sendable {
     private struct State {
         var lines: [Int64: [UInt8]] = [:]
         var order: [Int64] = []
+        /// Of each upload the newest progress: it has no number of its own, and all who have seen as much see the same.
+        var progress: [String: (event: EventView, lines: [UInt8])] = [:]
     }
 
     private let state = Mutex(State())
     private static let capacity = 512
+    /// Uploads of which a progress is kept.
+    private static let running = 64
 
     func lines(_ event: EventView) throws -> [UInt8] {
-        // What the stream says of itself, and progress, have no number of their own.
-        if event.type == "progress" || event.type == "reset" || event.type == "overflow" { return try event.lines() }
+        // What the stream says of itself has no number of its own.
+        if event.type == "reset" || event.type == "overflow" { return try event.lines() }
+        if event.type == "progress", let id = event.op?.id {
+            if let known = state.withLock({ $0.progress[id] }), known.event == event { return known.lines }
+            let lines = try event.lines()
+            state.withLock { state in
+                // Those that have ended are of no use, and who runs comes again at once.
+                if state.progress.count >= Self.running { state.progress = [:] }
+                state.progress[id] = (event, lines)
+            }
+            return lines
+        }
         if let known = state.withLock({ $0.lines[event.seq] }) { return known }
         let lines = try event.lines()
         state.withLock { state in

@@ -23,6 +23,8 @@ enum Route: Hashable, Sendable {
     case status
     case metrics
     case usage
+    /// Of one destination, or of all.
+    case quota(String?)
     case events
     case reload
     case rescan
@@ -35,7 +37,7 @@ enum Route: Hashable, Sendable {
 
     var changes: Bool {
         switch self {
-        case .list, .show, .why, .plan, .status, .metrics, .usage, .events: false
+        case .list, .show, .why, .plan, .status, .metrics, .usage, .quota, .events: false
         case .add, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit: true
         }
     }
@@ -61,11 +63,14 @@ enum Route: Hashable, Sendable {
         case "allow": self = try only("POST", .allow)
         case "limit": self = try only("POST", .limit)
         case "usage": self = try only("GET", .usage)
+        case "quota": self = try only("GET", .quota(nil))
         case "plan": self = try only("GET", .plan)
         case "reload": self = try only("POST", .reload)
         case "rescan": self = try only("POST", .rescan)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("why/") && rest.count > 4: self = try only("GET", .why(String(rest.dropFirst(4))))
+        case _ where rest.hasPrefix("quota/") && rest.count > 6:
+            self = try only("GET", .quota(String(rest.dropFirst(6))))
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))
             guard !reference.isEmpty else { throw .noSuchPath }

@@ -145,6 +145,8 @@ package protocol Destination: Sendable {
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding
     /// Asks, without side effects, whether uploads would work: for `sluice check`.
     func check() async -> CheckResult
+    /// What is against a request header of this name for one upload's requests; `nil` for nothing.
+    func objection(toHeader name: String) -> String?
     /// Whether ``space()`` may have an answer.
     var tellsSpace: Bool { get }
     /// Asks how much room there is, without side effects.
@@ -160,6 +162,7 @@ extension Destination {
         together orders: [UploadOrder], notes: any BundleNotes
     ) async throws -> [String: RemoteObject] { [:] }
     package var tellsSpace: Bool { false }
+    package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func space() async throws(UploadError) -> RemoteSpace? { nil }
 }
 

@@ -31,7 +31,7 @@ private actor EventFeed {
     private let bell: Nudge
     private var after: Int64
     private var mayReset: Bool
-    private var ready: [EventView] = []
+    private var ready: ArraySlice<SharedEvent> = []
     private var throttle = ProgressThrottle()
 
     init(agent: Agent, bell: Nudge, after: Int64, mayReset: Bool) {
@@ -54,7 +54,7 @@ private actor EventFeed {
                     atMost: agent.house.live.isEmpty && agent.house.making.isEmpty ? nil : ProgressThrottle.tick)
             }
         }
-        return ready.removeFirst()
+        return ready.popFirst()?.view
     }
 
     private func refill() async throws {
@@ -66,14 +66,12 @@ private actor EventFeed {
             // Gone from the ring, or of another database: the reader lists again and follows from here.
             if after + 1 < oldest || after > newest {
                 after = newest
-                ready = [EventView(seq: newest, ts: agent.house.clocks.wall().description, type: "reset")]
+                ready = [SharedEvent(EventView(seq: newest, ts: agent.house.clocks.wall().description, type: "reset"))]
                 return
             }
         }
-        for event in try await agent.board.events(after: after, agent) {
-            after = event.seq
-            ready.append(event)
-        }
+        ready = try await agent.board.events(after: after, agent)[...]
+        after = ready.last?.view.seq ?? after
         if ready.isEmpty { try await addProgress() }
     }
 
@@ -88,7 +86,7 @@ private actor EventFeed {
         for id in throttle.due(running, now: agent.house.clocks.monotonic()) {
             guard var event = news.first(where: { $0.op?.id == id }) else { continue }
             event.seq = after
-            ready.append(event)
+            ready.append(SharedEvent(event))
         }
     }
 }

@@ -72,7 +72,44 @@ package struct QuotaView: Codable, Sendable, Hashable {
     package var until: String
 }
 
+/// What may still go to a destination: by its own word, and by what is configured.
+package struct AllowanceView: Codable, Sendable, Hashable {
+    package var destination: String
+    /// What it said of its room when it was asked last; absent where it says nothing, or was not asked yet.
+    package var space: SpaceView?
+    /// Those of the configuration that count what goes there.
+    package var quotas: [QuotaView]
+
+    package init(destination: String, space: SpaceView?, quotas: [QuotaView]) {
+        self.destination = destination
+        self.space = space
+        self.quotas = quotas
+    }
+}
+
+package struct AllowancesReply: Codable, Sendable, Hashable {
+    package var destinations: [AllowanceView]
+    package init(destinations: [AllowanceView]) { self.destinations = destinations }
+}
+
 extension Agent {
+    /// Nobody is asked for it.
+    package func allowances(of destination: String?) async throws -> [AllowanceView] {
+        try requireKnown(folder: nil, destination: destination)
+        let now = house.clocks.wall()
+        var views: [AllowanceView] = []
+        for name in house.settings.destinations.map(\.name) where destination ?? name == name {
+            var query = UsageQuery()
+            query.destination = name
+            let room = await dispatcher.rooms[name]
+            views.append(
+                AllowanceView(
+                    destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) },
+                    quotas: try await quotas(query, now)))
+        }
+        return views
+    }
+
     package func usage(_ query: UsageQuery) async throws -> UsageView {
         guard (0...UsageQuery.mostDays).contains(query.days) else {
             throw Refusal(.badRequest, "days is `\(query.days)`; it must be from 0 to \(UsageQuery.mostDays)")

@@ -87,7 +87,8 @@ extension Agent {
             createdAt: upload.createdAt.description, startedAt: upload.startedAt?.description,
             finishedAt: upload.finishedAt?.description, expiresAt: expiry(upload)?.description,
             staging: upload.state == .staging ? house.making[asset.id].map(StagingRunView.init) : nil,
-            keeping: asset.keeping == .copy ? nil : asset.keeping.rawValue)
+            keeping: asset.keeping == .copy ? nil : asset.keeping.rawValue,
+            headers: upload.headers.isEmpty ? nil : upload.headers.keys.sorted())
     }
 
     private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> String {

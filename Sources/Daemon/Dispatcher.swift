@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Destinations
 internal import Linux
 internal import Store
 
@@ -311,8 +312,11 @@ actor Dispatcher {
         if let interface = lane.interface { lent.insert(interface) }
         lane.onAddressLost = { [weak self] in Task { await self?.addressLost(number) } }
         let task = Task { [lane] in
-            await Lane.$current.withValue(lane) {
-                await self.attempt(claims, isBundle: isBundle, destination, change)
+            // Those that travel together go where no request has headers.
+            await UploadHeaders.$current.withValue(claims.count == 1 ? claims[0].upload.headers : [:]) {
+                await Lane.$current.withValue(lane) {
+                    await self.attempt(claims, isBundle: isBundle, destination, change)
+                }
             }
             self.transfers[number] = nil
             for claim in claims { self.runs[claim.upload.id] = nil }

@@ -3,12 +3,18 @@ internal import Linux
 internal import Store
 internal import Synchronization
 
+/// An event that was made once for all who follow: a thousand of them wait with a number of these each, and a view is large.
+final class SharedEvent: Sendable {
+    let view: EventView
+    init(_ view: EventView) { self.view = view }
+}
+
 /// What happened lately, looked up and made into views once for all who follow: two hundred readers ask no more of the
 /// store than one does, and so cannot slow the uploads down.
 actor EventBoard {
     private let house: House
     /// Contiguous, oldest first: every event with a number above `floor`.
-    private var recent: [EventView] = []
+    private var recent: [SharedEvent] = []
     private var floor: Int64 = 0
     private var filling: Task<Void, any Error>?
     private var progress: (made: MonotonicTime, views: [EventView])?
@@ -58,7 +64,7 @@ actor EventBoard {
     nonisolated func forget(_ reader: Int) { bells.withLock { $0.all[reader] = nil } }
 
     /// Events after `seq`, oldest first, at most 200; empty when there is none yet.
-    func events(after seq: Int64, _ agent: Agent) async throws -> [EventView] {
+    func events(after seq: Int64, _ agent: Agent) async throws -> [SharedEvent] {
         if seq < floor { return try await Self.fetch(after: seq, agent) }
         if seq >= last {
             while let filling { try await filling.value }
@@ -68,11 +74,11 @@ actor EventBoard {
             }
             if seq < floor { return try await Self.fetch(after: seq, agent) }
         }
-        let start = recent.firstIndex { $0.seq > seq } ?? recent.endIndex
+        let start = recent.firstIndex { $0.view.seq > seq } ?? recent.endIndex
         return Array(recent[start...].prefix(200))
     }
 
-    private var last: Int64 { recent.last?.seq ?? floor }
+    private var last: Int64 { recent.last?.view.seq ?? floor }
 
     private func fill(from seq: Int64, _ agent: Agent) async throws {
         // Nobody has followed for a while: what lies between is of no use to this reader.
@@ -90,7 +96,7 @@ actor EventBoard {
             if views.count == 200 { isBehind.store(true, ordering: .releasing) }
             if recent.count > Self.capacity {
                 let surplus = recent.count - Self.capacity / 2
-                floor = recent[surplus - 1].seq
+                floor = recent[surplus - 1].view.seq
                 recent.removeFirst(surplus)
             }
         }
@@ -101,10 +107,10 @@ actor EventBoard {
         }
     }
 
-    private static func fetch(after seq: Int64, _ agent: Agent) async throws -> [EventView] {
-        var views: [EventView] = []
+    private static func fetch(after seq: Int64, _ agent: Agent) async throws -> [SharedEvent] {
+        var views: [SharedEvent] = []
         for event in try await agent.house.store.events(after: seq, limit: 200) {
-            views.append(await view(of: event, agent))
+            views.append(SharedEvent(await view(of: event, agent)))
         }
         return views
     }

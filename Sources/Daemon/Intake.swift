@@ -55,7 +55,8 @@ struct Intake: Sendable {
     /// - Parameter destinations: Names; those that the folder names, unless a person said others.
     func arrival(
         of file: SettledFile, _ folder: FolderSettings, to destinations: [String], key: String? = nil,
-        context: [String: String] = [:], again: Bool = false, facts: MediaFacts = MediaFacts()
+        context: [String: String] = [:], headers: [String: String] = [:], again: Bool = false,
+        facts: MediaFacts = MediaFacts()
     ) -> Arrival {
         var naming = Naming(
             folder: file.folder, relative: file.relative, size: file.look.size, modified: file.look.modified)
@@ -66,11 +67,13 @@ struct Intake: Sendable {
         if let export { sent = Naming(file.identity, as: naming.exported(export)) }
         sent.facts = facts
         let orders = destinations.map { destination in
-            Arrival.Order(
+            var order = Arrival.Order(
                 destination: destination, name: sent.remoteName(folder.name),
                 mediaType: MediaType.of(sent.relative), key: key ?? folder.key.map { naming.text($0) },
                 context: folder.context.mapValues { naming.text($0) }.merging(context) { $1 },
                 metadata: folder.metadata.mapValues { naming.text($0) })
+            order.headers = headers
+            return order
         }
         return Arrival(
             file: file, action: naming.settled(folder.afterUpload), priority: folder.priority, orders: orders,

@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Destinations
 internal import Linux
 internal import Store
 
@@ -44,10 +45,13 @@ actor RemoteRemovals {
             try await end(deletion, "gave_up", "the destination is no longer configured")
             return
         }
+        let headers = try await house.store.upload(deletion.upload)?.headers ?? [:]
         let answer: Result<Bool, any Error>
         do {
             answer = .success(
-                try await Lane.$current.withValue(lane) { try await destination.discard(deletion.checkpoint) })
+                try await UploadHeaders.$current.withValue(headers) {
+                    try await Lane.$current.withValue(lane) { try await destination.discard(deletion.checkpoint) }
+                })
         } catch { answer = .failure(error) }
         if let account = lane.account { try await house.ledger.close(account) }
         do {

@@ -2,7 +2,7 @@
 // "this destination" into "everything".
 
 extension AddRequest {
-    private enum Key: String, CodingKey, CaseIterable { case path, to, key, context, again }
+    private enum Key: String, CodingKey, CaseIterable { case path, to, key, context, headers, again }
 
     package init(from decoder: any Decoder) throws {
         try refuseOtherKeys(than: Key.self, in: decoder)
@@ -12,6 +12,7 @@ extension AddRequest {
             to: try values.decodeIfPresent([String].self, forKey: .to) ?? [],
             key: try values.decodeIfPresent(String.self, forKey: .key),
             context: try values.decodeIfPresent([String: String].self, forKey: .context) ?? [:],
+            headers: try values.decodeIfPresent([String: String].self, forKey: .headers) ?? [:],
             again: try values.decodeIfPresent(Bool.self, forKey: .again) ?? false)
     }
 }

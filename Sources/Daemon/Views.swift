@@ -46,6 +46,8 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var staging: StagingRunView?
     /// `in-place` or `export`, where it is no copy of the source that is uploaded.
     package var keeping: String?
+    /// Names of the further request headers that a person gave for it, until it is complete.
+    package var headers: [String]?
 
     /// Waits because a person said so: no state of its own, but what tables show and `list --state paused` finds.
     package var isPaused: Bool {
@@ -182,18 +184,22 @@ package struct EventView: Codable, Sendable, Hashable {
 }
 
 package struct AddRequest: Codable, Sendable, Hashable {
-    /// Absolute path as text, or as its bytes in hexadecimal: names are not always text.
+    /// Absolute path of a file or a folder as text, or as its bytes in hexadecimal: names are not always text.
     package var path: String
     /// Destinations; empty means those of the folder that the path is in.
     package var to: [String]
     package var key: String?
     package var context: [String: String]
+    /// Further request headers of these uploads, to the destination's own address alone. Their values are never shown.
+    package var headers: [String: String]
     /// Upload although the history says it was.
     package var again: Bool
 
     package init(
-        path: String, to: [String] = [], key: String? = nil, context: [String: String] = [:], again: Bool = false
+        path: String, to: [String] = [], key: String? = nil, context: [String: String] = [:],
+        headers: [String: String] = [:], again: Bool = false
     ) {
+        self.headers = headers
         self.path = path
         self.to = to
         self.key = key
@@ -243,7 +249,8 @@ package struct UploadsReply: Codable, Sendable, Hashable {
     package var uploads: [UploadView]
     /// How many there were.
     package var count: Int
-    /// How many of a whole folder, of a destination or of all could not be retried, and why the first of them.
+    /// How many of a whole folder, of a destination or of all could not be retried, or files of a folder not added, and why the
+    /// first of them.
     package var refused: Int?
     package var refusal: String?
 
@@ -298,10 +305,12 @@ package protocol Operations: Sendable {
     /// - Parameter reference: As for `show`, or any path.
     func why(_ reference: String) async throws -> WhyView
     func usage(_ query: UsageQuery) async throws -> UsageView
+    /// What may still go to a destination, or to each.
+    func allowances(of destination: String?) async throws -> [AllowanceView]
     /// What goes when.
     func plan(_ query: PlanQuery) async throws -> PlanView
-    /// One upload for each destination.
-    func add(_ request: AddRequest) async throws -> [UploadView]
+    /// One upload for each destination, of a file, or of every file in a folder that the configuration takes.
+    func add(_ request: AddRequest) async throws -> UploadsReply
     /// With neither ids, folder nor destination: everything (`global`).
     func pause(_ selection: Selection) async throws -> UploadsReply
     func resume(_ selection: Selection) async throws -> UploadsReply

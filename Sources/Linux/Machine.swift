@@ -34,6 +34,13 @@ package enum Machine {
         return Accounts.name(of: number) ?? "\(number)"
     }
 
+    /// Lets this process have as many descriptors as it may, before it has threads. Programs that it starts have as many as it
+    /// was started with.
+    ///
+    /// - Returns: `false` when the kernel does not let it; then it has as many as before.
+    @discardableResult
+    package static func raiseOpenFileLimit() -> Bool { sluice_raise_open_files() == 0 }
+
     /// How many descriptors a process may have (getrlimit(2), `RLIMIT_NOFILE`), now and when it asks for more.
     package static var openFileLimit: (now: UInt64, most: UInt64) {
         var limit = rlimit()

@@ -36,12 +36,13 @@ enum MachineChecks {
         func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
             Finding(about: "kernel", name: "open files", CheckResult(verdict, text))
         }
-        let shown = limit.now == UInt64.max ? "any number of" : "\(limit.now)"
-        if limit.now < need {
+        // The daemon takes as many as it may.
+        let shown = limit.most == UInt64.max ? "any number of" : "\(limit.most)"
+        if limit.most < need {
             return finding(
                 .warning,
                 "\(shown) open files are allowed, and \(settings.policy.total) transfers may need \(need): raise it with "
-                    + "`ulimit -n \(need)`, under systemd LimitNOFILE=\(need), or set a smaller policy.concurrency.total"
+                    + "`ulimit -Hn \(need)`, under systemd LimitNOFILE=\(need), or set a smaller policy.concurrency.total"
             )
         }
         return finding(.ok, "\(shown) are allowed, \(need) are enough")

@@ -9,6 +9,7 @@ package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
         .runDaemon, .check, .config, .doctor, .hook, .rebuild, .receive, .status, .list, .show, .why, .plan, .usage,
+        .quota,
         .metrics,
         .events,
         .add,
@@ -49,12 +50,14 @@ package enum Shell {
         }
     }
 
-    /// Takes over the signals that the verb answers itself, before any other thread exists.
+    /// Takes over the signals that the verb answers itself, and all descriptors it may have, before any other thread exists.
     ///
     /// - Returns: `nil` for verbs that a signal may simply end.
     private static func holdSignals(for words: [FilePath]) throws(SystemError) -> Signals? {
         Signals.ignoreNuisances()
         guard let verb = split(words).verb, verb == "run" || verb == "receive" else { return nil }
+        // Those two have a descriptor for each of their clients. With fewer than could be had they take fewer clients.
+        Machine.raiseOpenFileLimit()
         return try Signals()
     }
 

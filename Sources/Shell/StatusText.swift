@@ -108,7 +108,7 @@ private func classLines(
 }
 
 /// `1.2 GB free, 8.8 GB of 10 GB used, it said at 14:02`
-private func spaceText(_ space: SpaceView, _ now: WallTime) -> String {
+func spaceText(_ space: SpaceView, _ now: WallTime) -> String {
     printable(space.text) + (space.askedAt.map { ", it said at \(Units.moment($0, now: now))" } ?? "")
         + (space.resetsAt.map { "; all free again at \(Units.moment($0, now: now))" } ?? "")
 }

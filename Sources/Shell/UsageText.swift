@@ -94,7 +94,7 @@ private func plain(_ text: String) -> String {
 
 // MARK: Quotas
 
-private func quotaLines(_ quota: QuotaView, _ console: Console, _ now: WallTime) -> [String] {
+func quotaLines(_ quota: QuotaView, _ console: Console, _ now: WallTime) -> [String] {
     func amount(_ count: Int64) -> String { quota.counts == "files" ? "\(count)" : Units.bytes(count) }
     let fraction = quota.limit > 0 ? min(1, Double(quota.sent) / Double(quota.limit)) : 1
     let style: Console.Style = quota.left == 0 ? .red : fraction >= 0.8 ? .yellow : .green

@@ -12,6 +12,8 @@ package struct Arrival: Sendable, Hashable {
         package var key: String?
         package var context: [String: String]
         package var metadata: [String: String]
+        /// Further request headers, which may be secrets.
+        package var headers: [String: String] = [:]
 
         package init(
             destination: String, name: FilePath, mediaType: String, key: String?, context: [String: String],
@@ -130,6 +132,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var key: String?
     package var context: [String: String]
     package var metadata: [String: String]
+    /// Further request headers, which may be secrets: their values are never shown. None of what is complete.
+    package var headers: [String: String]
     package var size: Int64
     package var modified: Int64
     package var priority: Int
@@ -150,12 +154,13 @@ package struct UploadRecord: Sendable, Hashable {
     /// ``Store/ran`` when it was over.
     package var ranAt: Int64?
 
-    /// How it ended, wherever it is shown; `nil` while it is not over.
-    package var ending: UploadState? { state.isTerminal ? ended ?? state : nil }
     /// `before_upload` has let it go, in this generation.
     package var isApproved = false
     /// `before_upload` did not want it, in this generation.
     package var isSkipped = false
+
+    /// How it ended, wherever it is shown; `nil` while it is not over.
+    package var ending: UploadState? { state.isTerminal ? ended ?? state : nil }
 
     /// Bytes that the server has not confirmed.
     package var missing: Int64 { max(0, size - acked) }

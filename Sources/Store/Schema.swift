@@ -109,6 +109,7 @@ enum Schema {
             key TEXT,
             context TEXT NOT NULL,                 -- JSON object of texts
             metadata TEXT NOT NULL,                -- JSON object of texts
+            headers TEXT NOT NULL,                 -- JSON object of texts: further request headers, until it is complete
             size INTEGER NOT NULL,
             modified INTEGER NOT NULL,
             rank INTEGER NOT NULL,                 -- -priority: lower goes first

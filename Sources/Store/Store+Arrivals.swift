@@ -107,7 +107,9 @@ extension Store {
         }
         let stone = try tombstone(identity.folder, identity.relative)
         let isSameVersion = stone.map { $0.identity.isSameVersion(as: identity) } ?? false
-        if isSameVersion && !arrival.again { return .known }
+        // What was only left alone, for standing there before or for being empty, a person may hand in: nothing of it was sent.
+        let isOnlySkipped = stone?.wasRecorded == false && arrival.file.settledBy == .added
+        if isSameVersion && !arrival.again && !isOnlySkipped { return .known }
         for order in arrival.orders {
             guard let key = order.key else { continue }
             let holder = try connection.first(
@@ -166,8 +168,8 @@ extension Store {
         try connection.run(
             """
             INSERT INTO upload (id, asset, folder, destination, name, media_type, key, context, metadata, size,
-                modified, rank, sort, state, generation, attempt, backoff_until, acked, created_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'staging', 1, 0, 0, 0, ?14)
+                modified, rank, sort, state, generation, attempt, backoff_until, acked, created_at, headers)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'staging', 1, 0, 0, 0, ?14, ?15)
             """,
             [
                 .text(id), .integer(asset), .text(identity.folder), .text(order.destination), .blob(order.name.bytes),
@@ -176,7 +178,7 @@ extension Store {
                 .integer(Int64(-arrival.priority)),
                 .integer(
                     place(identity.folder, order.destination, size: identity.size, modified: identity.modified)),
-                .integer(clocks.wall().milliseconds),
+                .integer(clocks.wall().milliseconds), .text(TextMap.text(order.headers)),
             ])
         try note("added", id)
         return id

@@ -335,6 +335,8 @@ extension Store {
         try connection.run(
             """
             UPDATE upload SET state = ?2, finished_at = ?3, ran_at = ?4, ended = NULL,
+            headers = CASE WHEN ?2 = 'completed' AND NOT EXISTS (SELECT 1 FROM remote_delete WHERE upload = ?1)
+                THEN '{}' ELSE headers END,
             lease_owner = CASE WHEN ?2 = 'uploading' THEN lease_owner END,
             leased_at = CASE WHEN ?2 = 'uploading' THEN leased_at END WHERE id = ?1
             """,

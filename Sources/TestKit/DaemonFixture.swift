@@ -46,6 +46,10 @@ package final class DaemonFixture {
     /// More of `control`, each behind a comma.
     package var controlKeys = ""
 
+    /// More folders and destinations, as YAML, each on one line: `{name: exported, path: …}`; `other: {type: …}`.
+    package var moreFolders: [String] = []
+    package var moreDestinations: [String] = []
+
     /// More keys at the top, as YAML, a line each: `metrics: {textfile: /x.prom}`.
     package var topKeys: [String] = []
 
@@ -199,9 +203,9 @@ package final class DaemonFixture {
                 settle: {quiet_for: 200ms\(settleKeys)}
                 remote_name: "{relative}"
                 upload_to: [\(uploadTo.joined(separator: ", "))]
-                after_upload: \(after)\(folderKeys.map { "\n    " + $0 }.joined())
+                after_upload: \(after)\(folderKeys.map { "\n    " + $0 }.joined())\(moreFolders.map { "\n  - " + $0 }.joined())
             destinations:
-            \(uploadTo.compactMap { lines[$0] }.joined(separator: "\n"))
+            \((uploadTo.compactMap { lines[$0] } + moreDestinations.map { "  " + $0 }).joined(separator: "\n"))
             policy:
               concurrency: {total: 4, per_destination: 4}
               retry: {first: 100ms, max: 1s}\(policyKeys.map { "\n  " + $0 }.joined())

@@ -32,6 +32,28 @@ package struct FolderSurvey: Sendable {
         waiting = roots.reversed().map { ($0, FilePath("")) }
     }
 
+    /// Walks `folder` alone, with all that is below it: what of it lies in configured folders, taken as these say. What ignore
+    /// files above it say counts as well, but for `folder` itself. Waits for the disk.
+    package init(rules: [WatchRule], below folder: FilePath, clocks: any Clocks) {
+        self.init(rules: rules, clocks: clocks)
+        waiting = waiting.compactMap { root, _ in
+            // A configured folder below it is walked whole.
+            if root == folder || root.relative(to: folder) != nil { return (root, FilePath("")) }
+            return folder.relative(to: root).map { (root, $0) }
+        }
+        for (root, relative) in waiting where !relative.isEmpty {
+            var above = relative
+            while !above.isEmpty {
+                above = above.parent
+                let directory = root.appending(above)
+                // One that cannot be read is told of when the daemon looks there.
+                guard let stream = try? FolderStream(directory, followsLink: above.isEmpty) else { continue }
+                let (ignore, _) = Ignore.read(in: stream, named: directory)
+                if ignore != .nothing { ignores[directory] = ignore }
+            }
+        }
+    }
+
     /// Reads the next directory. Waits for the disk.
     ///
     /// - Returns: `nil` when all are read.

@@ -26,8 +26,9 @@ final class StreamFeed: @unchecked Sendable {
     /// A response that reads from here, and keeps this alive while it does.
     func response() -> OpaquePointer? {
         let context = Unmanaged.passRetained(self).toOpaque()
+        // libmicrohttpd has a buffer of this size for each, and none for those that are sent in chunks, as HTTP/1.1 does.
         let response = sluice_mhd_stream(
-            32 << 10,
+            1 << 10,
             { context, _, buffer, room in
                 guard let context, let buffer else { return sluice_mhd_end }
                 return Unmanaged<StreamFeed>.fromOpaque(context).takeUnretainedValue()

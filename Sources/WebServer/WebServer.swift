@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// libmicrohttpd's threads read and write; a service answers in tasks of its own while its connection is suspended, so
 /// that a slow answer delays nobody else. A connection on which nothing moves for 60 s is closed, unless an answer is
-/// being made or streamed. Headers may have 16 KiB; 512 connections may be open.
+/// being made or streamed. Headers may have 16 KiB. More connections than are allowed wait in the kernel's queue.
 ///
 /// A server must be stopped; it does not end by being forgotten.
 package final class WebServer: Sendable {
@@ -29,17 +29,21 @@ package final class WebServer: Sendable {
     ///
     /// - Parameters:
     ///   - threads: How many threads read and write. A sink that writes to a disk occupies one while it writes.
+    ///   - connections: How many may be open at once.
+    ///   - memory: Bytes that a connection may have for what it reads and writes, at least 64 KiB. Pieces of half of that
+    ///     reach a sink; what was never used costs nothing.
     ///   - identity: For TLS; `nil`: plain HTTP.
     package init(
-        _ address: WebAddress, service: any WebService, threads: Int, identity: TLSIdentity? = nil
+        _ address: WebAddress, service: any WebService, threads: Int, connections: Int = 512, memory: Int = 128 << 10,
+        identity: TLSIdentity? = nil
     ) throws(WebServerError) {
         let kept = identity.map { KeptIdentity($0) }
         socket = try ListeningSocket(address)
         desk = Desk(service: service)
         port = socket.port
-        // 128 KiB a connection: pieces of about 64 KiB reach a sink, which keeps a fast upload out of the kernel's way.
         let started = sluice_mhd_start(
-            socket.number, UInt32(max(1, threads)), 512, 60, 128 << 10, kept?.certificate, kept?.key,
+            socket.number, UInt32(max(1, threads)), UInt32(max(1, connections)), 60, max(memory, 64 << 10),
+            kept?.certificate, kept?.key,
             Unmanaged.passUnretained(desk).toOpaque(),
             handleRequest, noteTarget, forgetRequest)
         guard let started else {

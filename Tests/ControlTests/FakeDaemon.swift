@@ -84,14 +84,21 @@ final class FakeDaemon: Operations {
         return UsageView(days: [day], months: [], by: query.by, quotas: [])
     }
 
+    func allowances(of destination: String?) async throws -> [AllowanceView] {
+        _ = try note("quota \(destination ?? "")")
+        return [AllowanceView(destination: destination ?? "archive", space: nil, quotas: [])]
+    }
+
     func plan(_ query: PlanQuery) async throws -> PlanView {
         _ = try note("plan \(query.until?.description ?? "")|\(query.rate.map(String.init) ?? "")")
         return .sample
     }
 
-    func add(_ request: AddRequest) async throws -> [UploadView] {
+    func add(_ request: AddRequest) async throws -> UploadsReply {
         let path = FilePath(bytes: bytes(hexadecimal: request.path) ?? []).display
-        return try note("add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)")
+        return UploadsReply(
+            uploads: try note(
+                "add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)"))
     }
 
     func pause(_ selection: Selection) async throws -> UploadsReply {

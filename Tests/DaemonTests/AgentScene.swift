@@ -78,7 +78,7 @@ struct AgentScene {
     }
 
     func add(_ path: FilePath) async throws -> String {
-        guard let made = try await agent.add(AddRequest(path: path.display)).first else { throw NotAdded() }
+        guard let made = try await agent.add(AddRequest(path: path.display)).uploads.first else { throw NotAdded() }
         return made.id
     }
 

@@ -41,7 +41,8 @@ private struct Scene {
     ) async throws -> [UploadView] {
         let bytes = try #require(FilePath(display: path)).bytes
         return try await agent.add(
-            AddRequest(path: hexadecimal(bytes), to: to, key: key, context: context, again: false))
+            AddRequest(path: hexadecimal(bytes), to: to, key: key, context: context, again: false)
+        ).uploads
     }
 
     /// Lends it while it runs.

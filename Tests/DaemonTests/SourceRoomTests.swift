@@ -68,7 +68,7 @@ struct SourceRoomTests {
         let other = try #require(
             await scene.agent.add(
                 AddRequest(path: scene.folder.path.appending("cam/a.mp4").display, again: true)
-            ).first)
+            ).uploads.first)
         _ = other
         try await scene.reach(.completed, [other.id])
         clocks.advance(by: .seconds(3601))

@@ -39,7 +39,7 @@ struct VerbTests {
             (["show", "cam1/0001"], ["show cam1/0001"]),
             (["status"], ["status"]),
             (["metrics"], ["metrics"]),
-            (["usage"], ["usage 7|3|||"]),
+            (["usage"], ["usage 7|3|||"]), (["quota"], ["quota "]), (["quota", "nas"], ["quota nas"]),
             (["usage", "--days", "2", "--by", "network"], ["usage 2|0|network||"]),
             (["usage", "--months", "1", "--days", "3", "--folder", "f", "--destination", "d"], ["usage 3|1||d|f"]),
             (["plan", "--rate", "2 MB/s"], ["plan |2000000"]),

@@ -33,9 +33,10 @@ _sluice_takes() {
         "why --config" | "why --socket") return 0 ;;
         "plan --until" | "plan --rate" | "plan --config" | "plan --socket") return 0 ;;
         "usage --days" | "usage --months" | "usage --by" | "usage --destination" | "usage --folder" | "usage --config" | "usage --socket") return 0 ;;
+        "quota --config" | "quota --socket") return 0 ;;
         "metrics --config" | "metrics --socket") return 0 ;;
         "events --since" | "events --config" | "events --socket") return 0 ;;
-        "add --to" | "add --key" | "add --context" | "add --config" | "add --socket") return 0 ;;
+        "add --to" | "add --key" | "add --context" | "add --header" | "add --config" | "add --socket") return 0 ;;
         "pause --folder" | "pause --destination" | "pause --for" | "pause --config" | "pause --socket") return 0 ;;
         "resume --folder" | "resume --destination" | "resume --config" | "resume --socket") return 0 ;;
         "cancel --folder" | "cancel --destination" | "cancel --config" | "cancel --socket") return 0 ;;
@@ -95,9 +96,10 @@ _sluice_options() {
         why) _sluice_words --json --config --socket --help ;;
         plan) _sluice_words --until --rate --json --config --socket --help ;;
         usage) _sluice_words --days --months --by --destination --folder --json --config --socket --help ;;
+        quota) _sluice_words --json --config --socket --help ;;
         metrics) _sluice_words --config --socket --help ;;
         events) _sluice_words --since --json --config --socket --help ;;
-        add) _sluice_words --to --key --context --again --json --config --socket --help ;;
+        add) _sluice_words --to --key --context --header --again --json --config --socket --help ;;
         pause) _sluice_words --all --folder --destination --for --json --config --socket --help ;;
         resume) _sluice_words --all --folder --destination --json --config --socket --help ;;
         cancel) _sluice_words --all --folder --destination --json --config --socket --help ;;
@@ -119,6 +121,7 @@ _sluice_operands() {
         '') _sluice_words run check config doctor hook rebuild receive status list show why plan usage metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
+        quota) _sluice_ask destinations ;;
         add) compopt -o default ;;
         pause) _sluice_ask uploads ongoing; compopt -o default ;;
         resume) _sluice_ask uploads ongoing; compopt -o default ;;

@@ -149,6 +149,9 @@ int sluice_spawn(
     int errors);
 /// A file in memory (memfd_create(2)) with these bytes, to be read from its start; closed by exec.
 int sluice_input(const void *bytes, size_t count);
+/// Lets this process open as many files as it may (RLIMIT_NOFILE). What sluice_spawn starts has what we were started with:
+/// a program that goes through all descriptors it could have would take its time.
+int sluice_raise_open_files(void);
 /// A pipe whose reading end never waits. Both ends are closed by exec.
 int sluice_pipe(int *ends);
 

@@ -52,6 +52,7 @@ struct Asking: Sendable {
                 let current = try await headers()
                 reading = current.reading
                 request.headers += current.headers
+                further(&request)
             }
             let response = try await once(request, sent)
             guard response.status == 401 || response.status == 403, isOurs else {
@@ -64,6 +65,15 @@ struct Asking: Sendable {
                 return Answer(response: response, url: request.url)
             }
             isSecondTry = true
+        }
+    }
+
+    /// What a person gave for this upload takes the place of what the destination has under the same name.
+    private func further(_ request: inout Request) {
+        for (name, value) in UploadHeaders.current.sorted(by: { $0.key < $1.key }) {
+            told.remember(value)
+            request.headers.removeAll { $0.0.lowercased() == name.lowercased() }
+            request.headers.append((name, value))
         }
     }
 

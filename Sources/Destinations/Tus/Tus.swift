@@ -187,6 +187,10 @@ extension Tus {
         engine = OffsetEngine(dialect: dialect, chunks: ChunkSize(chunk), gone: gone)
     }
 
+    func objection(toHeader name: String) -> String? {
+        Self.reserved.contains(name.lowercased()) ? "`\(name)` belongs to the protocol" : nil
+    }
+
     /// Lower-case. Set twice, they would break the protocol or the framing.
     private static let reserved: Set<String> = [
         "tus-resumable", "upload-offset", "upload-length", "upload-metadata", "upload-checksum", "upload-concat",

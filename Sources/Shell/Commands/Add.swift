@@ -2,14 +2,17 @@ internal import Control
 internal import Core
 internal import Daemon
 internal import Glibc
+internal import Linux
 
 extension Verb {
     static let add: Verb = Verb(
-        "add", "upload files by hand", operands: "PATH...", takes: .file, count: 1...10_000,
+        "add", "upload files or folders by hand", operands: "PATH...", takes: .file, count: 1...10_000,
         details: [
             "The file must lie below one of the configured folders, whatever its name. It is uploaded as that folder says, "
                 + "and its source treated so too. A file that was uploaded before is refused (status 65) unless --again "
-                + "is given."
+                + "is given.",
+            "Of a folder, with all folders in it, every file is added that its configured folder takes: by name, ignore files, size "
+                + "and age; also those that were there before it was watched.",
         ],
         options: [
             Option(
@@ -17,14 +20,20 @@ extension Verb {
                 "a destination; without it, those of the folder that the file is in"),
             Option("key", "KEY", "a name of yours for it; only one ongoing upload may have it"),
             Option("context", "NAME=VALUE", repeats: true, "kept with the upload and shown with it"),
+            Option(
+                "header", "NAME: VALUE", repeats: true,
+                "a further header of the requests for this upload, to its destination's address alone; its value is never shown"
+            ),
             Option(flag: "again", "even if it was uploaded before"),
         ] + Option.client,
         examples: [
             ("sluice add /srv/camera/clip.mp4 --to archive", "One file to one destination."),
             ("sluice add *.mp4 --to archive --context trip=alps", "Many, with a word to find them by."),
+            ("sluice add /srv/camera/2025 --to archive", "All that is in a folder."),
         ]
     ) { call in
         let context = try readContext(call.arguments.texts("context"), .add)
+        let headers = try readHeaders(call.arguments.texts("header"))
         let paths = call.arguments.operands
         if call.arguments.has("key") && paths.count > 1 {
             throw Arguments.usage("--key names one upload, and there are \(paths.count) files", .add)
@@ -34,9 +43,16 @@ extension Verb {
             for path in paths {
                 let request = AddRequest(
                     path: hexadecimal(try absolute(path).bytes), to: call.arguments.texts("to"),
-                    key: call.arguments.text("key"), context: context, again: call.arguments.has("again"))
+                    key: call.arguments.text("key"), context: context, headers: headers,
+                    again: call.arguments.has("again"))
                 do {
-                    try report("added", UploadsReply(uploads: try await client.add(request)), call)
+                    let reply = try await client.add(request)
+                    let look = try? FileLook(at: FilePath(bytes: bytes(hexadecimal: request.path) ?? []))
+                    if look?.isDirectory == true {
+                        if try !told(reply, of: path, call), status == .ok { status = .conflict }
+                    } else {
+                        try report("added", reply, call)
+                    }
                 } catch let refusal as Refusal {
                     // One file that is refused keeps nobody else waiting; the first one's status is told.
                     let about = refusal.message.contains(path.display) ? "" : "\(path.display): "
@@ -47,6 +63,37 @@ extension Verb {
             return status
         }
     }
+}
+
+/// What became of a folder: numbers, for there may be very many.
+///
+/// - Returns: Whether anything was added.
+private func told(_ reply: UploadsReply, of path: FilePath, _ call: Invocation) throws -> Bool {
+    if call.json {
+        try call.printJSON(reply)
+    } else {
+        try call.console.line("added \(reply.count) upload\(reply.count == 1 ? "" : "s") of \(path.display)")
+        if let refused = reply.refused, let refusal = reply.refusal {
+            try call.console.line("\(refused) could not be added, the first because \(refusal)")
+        }
+    }
+    return reply.count > 0
+}
+
+/// What stands in a message names no value: those may be secrets.
+private func readHeaders(_ written: [String]) throws -> [String: String] {
+    var headers: [String: String] = [:]
+    for (number, line) in written.enumerated() {
+        let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty, !parts[0].contains(" ") else {
+            throw Arguments.usage("--header takes 'Name: value'; the \(number + 1). is something else", .add)
+        }
+        let value = String(String(parts[1].drop { $0 == " " }).reversed().drop { $0 == " " }.reversed())
+        guard headers.updateValue(value, forKey: String(parts[0])) == nil else {
+            throw Arguments.usage("--header names `\(printable(String(parts[0])))` twice", .add)
+        }
+    }
+    return headers
 }
 
 func readContext(_ written: [String], _ verb: Verb) throws -> [String: String] {

@@ -1,0 +1,129 @@
+import Core
+import Dispatch
+import Glibc
+import Linux
+import Synchronization
+
+/// Many who follow the events at once, over one thread: each with a connection of its own, that it reads or leaves lying.
+///
+/// It must be told to ``leave()``.
+///
+/// `@unchecked Sendable`, proof: what the reading thread changes is in `found`, behind a lock; the descriptors are made in `init` and
+/// closed in `leave`, behind the thread's end.
+final class Crowd: @unchecked Sendable {
+    /// What one of them was told.
+    struct Reader: Sendable {
+        /// The first line of the answer.
+        var status = ""
+        /// Numbers of the events, by their type, in the order in which they came.
+        var seen: [String: [Int64]] = [:]
+        fileprivate var number: Int64 = -1
+        fileprivate var rest: [UInt8] = []
+        /// Where the next search for the end of an event begins.
+        fileprivate var searched = 0
+    }
+
+    private var sockets: [CInt] = []
+    private let found: Mutex<[Reader]>
+    private let isOver = Atomic(false)
+    private let done = DispatchSemaphore(value: 0)
+    private let readsAll: Bool
+
+    /// Connects `count` times and asks for `target`; reads from then on if `reads`.
+    init(_ count: Int, at path: FilePath, target: String, reads: Bool) throws {
+        found = Mutex(Array(repeating: Reader(), count: count))
+        readsAll = reads
+        let request = Array("GET \(target) HTTP/1.1\r\nHost: sluice\r\n\r\n".utf8)
+        for _ in 0..<count {
+            let socket = try Self.connected(path)
+            sockets.append(socket)
+            try systemCall("send", on: "a subscriber") { send(socket, request, request.count, CInt(MSG_NOSIGNAL)) }
+        }
+        guard reads else { return }
+        try startThread("crowd") { [self] in
+            while !isOver.load(ordering: .relaxed) { read() }
+            done.signal()
+        }
+    }
+
+    /// Closes every connection.
+    func leave() {
+        guard !sockets.isEmpty else { return }
+        isOver.store(true, ordering: .relaxed)
+        if readsAll { done.wait() }
+        for socket in sockets { close(socket) }
+        sockets = []
+    }
+
+    var readers: [Reader] { found.withLock { $0 } }
+
+    /// How many of those that read nothing have an answer lying there.
+    var answered: Int {
+        sockets.count { socket in
+            var byte: UInt8 = 0
+            return recv(socket, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) == 1
+        }
+    }
+
+    /// Whether each has been told of so many events of these types.
+    func haveAll(_ count: Int, of types: Set<String>) -> Bool {
+        found.withLock { readers in
+            readers.allSatisfy { reader in types.reduce(0) { $0 + (reader.seen[$1]?.count ?? 0) } >= count }
+        }
+    }
+
+    private func read() {
+        var entries = sockets.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        guard poll(&entries, nfds_t(entries.count), 50) > 0 else { return }
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        for (index, entry) in entries.enumerated() where entry.revents != 0 {
+            let got = recv(entry.fd, &buffer, buffer.count, CInt(MSG_DONTWAIT))
+            guard got > 0 else {
+                // At its end a descriptor is readable for ever: it is only looked at again with the others.
+                if got == 0 { usleep(1000) }
+                continue
+            }
+            found.withLock { $0[index].take(buffer[..<got]) }
+        }
+    }
+
+    private static func connected(_ path: FilePath) throws -> CInt {
+        let number = try systemCall("socket", on: "a subscriber") {
+            socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.bytes) }
+        let result = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard result == 0 else {
+            let code = errno
+            close(number)
+            throw SystemError(call: "connect", subject: path.display, code: code)
+        }
+        return number
+    }
+}
+
+extension Crowd.Reader {
+    /// Chunks of the encoding do not cut events, and their lines look like none of an event: they are passed over.
+    fileprivate mutating func take(_ piece: ArraySlice<UInt8>) {
+        rest += piece
+        let newline = UInt8(ascii: "\n")
+        while let end = rest[searched...].firstIndex(of: newline) {
+            let line = String(decoding: rest[..<end].prefix(64), as: UTF8.self)
+            rest.removeFirst(end + 1)
+            searched = 0
+            if status.isEmpty { status = String(line.prefix { $0 != "\r" && $0 != "\r\n" }) }
+            if line.hasPrefix("id: ") {
+                number = Int64(line.dropFirst(4)) ?? -1
+            } else if line.hasPrefix("event: ") {
+                seen[String(line.dropFirst(7)), default: []].append(number)
+            }
+        }
+        searched = rest.count
+    }
+}
