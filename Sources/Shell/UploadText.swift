@@ -82,6 +82,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
             upload.keeping.map { $0 == "export" ? "what export.command makes of it" : "the source, in place" }
         ),
         ("destination", upload.destination),
+        ("headers", upload.headers.map { "\($0.joined(separator: ", ")); their values are not shown" }),
         ("state", console.styled(stateWord(upload), style(ofState: upload.state))),
     ]
     lines += upload.holds.map { ("held", "\(holdText($0, now)), since \(Units.moment($0.since, now: now))") }

@@ -166,6 +166,8 @@ struct AddingTests {
 
         let shown = try await run(fixture, ["show", "b.mp4", "--json"]).1
         #expect(shown.contains(#""headers":["X-Elsewhere","X-Secret","x-both"]"#), "\(shown)")
+        let screen = try await run(fixture, ["show", "b.mp4"]).1
+        #expect(screen.contains("headers") && screen.contains("X-Elsewhere, X-Secret, x-both"), "\(screen)")
         var all = shown + (try fixture.daemon?.complained() ?? "")
         for words in [
             ["show", "b.mp4"], ["show", "a.mp4"], ["list", "--json"], ["status", "--json"], ["why", "b.mp4"],
