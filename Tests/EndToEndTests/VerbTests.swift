@@ -43,7 +43,10 @@ struct VerbTests {
     @Test("every verb does in every state what the manual says")
     func all() async throws {
         let cells = try Self.table()
-        #expect(Set(cells.map(\.verb)).isSuperset(of: ["show", "why", "pause", "resume", "cancel", "retry", "remove", "allow"]))
+        #expect(
+            Set(cells.map(\.verb)).isSuperset(of: [
+                "show", "why", "pause", "resume", "cancel", "retry", "remove", "allow",
+            ]))
         #expect(Set(cells.map(\.state)).count == 9)
         let scene = try await Scene()
         for cell in cells { try await scene.play(cell) }

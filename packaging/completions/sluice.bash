@@ -118,7 +118,7 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run check config doctor hook rebuild receive status list show why plan usage metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
+        '') _sluice_words run check config doctor hook rebuild receive status list show why plan usage quota metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
         quota) _sluice_ask destinations ;;
@@ -131,7 +131,7 @@ _sluice_operands() {
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run check config doctor hook rebuild receive status list show why plan usage metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
+        help) _sluice_words run check config doctor hook rebuild receive status list show why plan usage quota metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
     esac
 }
 

@@ -280,4 +280,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'the configuration (els
 complete -c sluice -n '__sluice_at version' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'this text'
-complete -c sluice -n '__sluice_at help' -a 'run check config doctor hook rebuild receive status list show why plan usage metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run check config doctor hook rebuild receive status list show why plan usage quota metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help'
