@@ -157,4 +157,6 @@ void sluice_reset_on_close(int socket) {
     struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
     struct sock_fprog program = {.len = 1, .filter = &nothing};
     setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+    unsigned slowest = 1;
+    setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &slowest, sizeof slowest);
 }

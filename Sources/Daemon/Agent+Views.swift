@@ -113,8 +113,14 @@ extension Agent {
             case .removed: lists.history
             }
         guard let time, let since = upload.ranAt else { return nil }
-        let left = time - .milliseconds(max(0, house.store.ran - since))
-        return left > .zero ? house.clocks.wall().advanced(by: left) : nil
+        let (now, ran) = (house.clocks.wall(), Duration.milliseconds(max(0, house.store.ran - since)))
+        guard ran < time else { return nil }
+        // Where it has run ever since and nobody set the clock, the same whenever it is asked.
+        if let end = upload.finishedAt {
+            let elapsed = Duration.milliseconds(now.milliseconds - end.milliseconds)
+            if (.seconds(-2) ... .seconds(2)).contains(elapsed - ran) { return end.advanced(by: time) }
+        }
+        return now.advanced(by: time - ran)
     }
 
     private func holds(_ row: UploadRow, _ classHolds: [Hold]) -> [Hold] {

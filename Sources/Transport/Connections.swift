@@ -121,14 +121,17 @@ extension SocketCounts {
     ///
     /// - Parameter end: Orderly: what waits in it still leaves. By a reset that is thrown away; but the kernel answers with
     ///   another reset, without options, to whatever still comes for a connection that is gone (RFC 9293, 3.5.2): an
-    ///   acknowledgement of each segment at the most, and two more where the peer's window moves.
+    ///   acknowledgement of each segment at the most, and two more where the peer's window moves. Between the count and
+    ///   the close timers of the kernel may send some that wait, or one again: three at the most at the slowest pace.
     func onWire(isSecure: Bool, at end: End? = nil) -> Int64 {
         let farewell = 20 + 3 * header + (isSecure ? header + 64 : 0)
         let total = sent + segments * header + farewell
         switch end {
         case .orderly where unsent > 0:
             return total + unsent + (unsent + largest - 1) / max(1, largest) * header
-        case .reset: return total + (unanswered + 2) * header
+        case .reset:
+            let late = unsent + unanswered > 0 ? 3 * (largest + header) : 0
+            return total + (unanswered + 2) * header + late
         default: return total
         }
     }

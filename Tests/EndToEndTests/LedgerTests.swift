@@ -103,7 +103,7 @@ struct LedgerEndToEndTests {
                 return try await all(roads) == one ? (told, one) : nil
             }
             #expect(told >= left, "\(told - left)")
-            #expect(told <= left + left / 50 + stop * 1000, "\(told - left) of \(left)")
+            #expect(told <= left + left / 50 + stop * 6000, "\(told - left) of \(left)")
             _ = try await eventually("it goes on") { try await fixture.ask("resume") }
         }
     }

@@ -65,7 +65,8 @@ struct VerbTests {
         var isPaused: Bool { holds.contains { $0.kind == "operator" } }
         /// The states in which an attempt is.
         var stored: String {
-            switch list == "history" ? list : state {
+            switch state {
+            case _ where list == "history": list
             case "waiting": isPaused ? "paused" : "queued"
             case "opening", "finishing": "uploading"
             default: state

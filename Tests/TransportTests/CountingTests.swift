@@ -166,7 +166,7 @@ struct CountingTests {
         #expect(counts.onWire(isSecure: false) == plain)
         #expect(counts.onWire(isSecure: true) == plain + 116)
         #expect(counts.onWire(isSecure: false, at: .orderly) == plain + 3000 + 156)
-        #expect(counts.onWire(isSecure: false, at: .reset) == plain + 6 * 52)
+        #expect(counts.onWire(isSecure: false, at: .reset) == plain + 6 * 52 + 3 * 1452)
     }
 }
 
