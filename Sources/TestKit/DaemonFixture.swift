@@ -155,8 +155,19 @@ package final class DaemonFixture {
         }
         let child = try Child(
             binary, [verb, "--config", config.display] + arguments, output: output, errors: errors)
-        guard try await child.end(within: .seconds(20)) == .status(0) else { return nil }
-        return try child.printed()
+        do {
+            guard try await child.end(within: .seconds(20)) == .status(0) else { return nil }
+            return try child.printed()
+        } catch let overdue as Overdue {
+            throw Silent(words: [verb] + arguments, overdue: overdue, lastWords: lastWords())
+        }
+    }
+
+    /// A verb that has not ended.
+    package struct Silent: Error {
+        package let words: [String]
+        package let overdue: Overdue
+        package let lastWords: String
     }
 
     /// The last words of both processes, for the report of a failure.
