@@ -1,6 +1,6 @@
 package import Core
 package import Daemon
-internal import Linux
+package import Linux
 package import WebServer
 
 /// The daemon's HTTP API: on a Unix socket, over which the command line speaks, and on an address where one is configured.
@@ -41,15 +41,17 @@ package final class ControlServer: Sendable {
     ///
     /// The socket's folder is made when it is missing (mode 0750).
     ///
+    /// - Parameter log: Is told what a person has changed.
     /// - Throws: ``WebServerError`` for an address that is taken, and what reading the token throws: then nothing listens.
     package static func start(
-        socket: FilePath, remote: Remote? = nil, operations: any Operations
+        socket: FilePath, remote: Remote? = nil, operations: any Operations, log: Log = .silent
     ) async throws -> ControlServer {
-        try await start(socket: socket, remote: remote, operations: operations, heartbeat: .seconds(15))
+        try await start(socket: socket, remote: remote, operations: operations, heartbeat: .seconds(15), log: log)
     }
 
     static func start(
-        socket: FilePath, remote: Remote? = nil, operations: any Operations, heartbeat: Duration
+        socket: FilePath, remote: Remote? = nil, operations: any Operations, heartbeat: Duration = .seconds(15),
+        log: Log = .silent
     ) async throws -> ControlServer {
         var servers: [(server: WebServer, service: ControlService)] = []
         let room = Room(openFiles: Machine.openFileLimit.now)
@@ -57,7 +59,8 @@ package final class ControlServer: Sendable {
         if let remote {
             let door = try await TokenDoor(
                 names: remote.hosts, clocks: SystemClocks(), say: remote.say, read: remote.token)
-            let service = ControlService(operations, door: door, subscribers: subscribers, heartbeat: heartbeat)
+            let service = ControlService(
+                operations, door: door, subscribers: subscribers, heartbeat: heartbeat, log: log)
             let server = try await blocking {
                 try WebServer(
                     .tcp(host: remote.listen.host, port: remote.listen.port), service: service, threads: 1,
@@ -67,7 +70,7 @@ package final class ControlServer: Sendable {
         }
         let port = servers.first?.server.port
         let service = ControlService(
-            operations, door: Access.ofThisProcess, subscribers: subscribers, heartbeat: heartbeat)
+            operations, door: Access.ofThisProcess, subscribers: subscribers, heartbeat: heartbeat, log: log)
         do {
             let server = try await blocking {
                 try Files.makeFolders(socket.parent)

@@ -8,6 +8,7 @@ final class ControlService: WebService {
     private let operations: any Operations
     private let door: any Door
     private let heartbeat: Duration
+    private let log: Log
     private let writer = EventWriter()
     let subscribers: Subscribers
 
@@ -16,8 +17,9 @@ final class ControlService: WebService {
 
     init(
         _ operations: any Operations, door: any Door, subscribers: Subscribers = Subscribers(limit: 1024),
-        heartbeat: Duration = .seconds(15)
+        heartbeat: Duration = .seconds(15), log: Log = .silent
     ) {
+        self.log = log
         self.subscribers = subscribers
         self.operations = operations
         self.door = door
@@ -41,7 +43,13 @@ final class ControlService: WebService {
             }
             var content: [UInt8] = []
             if case .collected(let bytes) = body { content = bytes }
-            return try await answer(route, request, content)
+            let reply = try await answer(route, request, content)
+            if let saying = Saying(route, body: content) {
+                log.notice(
+                    "a person has said so",
+                    ["verb": saying.verb, "what": saying.what, "by": Self.name(of: request.peer)])
+            }
+            return reply
         } catch let refusal as Refusal {
             return WebReply(json: ErrorReply(refusal), status: refusal.code.status)
         } catch Route.Mistake.noSuchPath {

@@ -54,7 +54,7 @@ extension Verb {
         do {
             let control = loaded.settings.control
             server = try await ControlServer.start(
-                socket: control.socket, remote: try await remote(control, log), operations: agent)
+                socket: control.socket, remote: try await remote(control, log), operations: agent, log: log)
             if let remote = control.remote, let port = server?.port {
                 log.notice(
                     "listening",
