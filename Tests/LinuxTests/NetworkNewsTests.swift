@@ -121,8 +121,10 @@ struct NetworkNewsTests {
         let news = try news()
         try network.run { try news.follow([router: found]) }
         // Whatever was to come is behind a change of something else.
+        var mtu = 1300
         func end(_ what: String) async throws {
-            try network.ip("link", "set", "left0", "mtu", "\(1300 + told.all.count)")
+            mtu += 1
+            try network.ip("link", "set", "left0", "mtu", "\(mtu)")
             try await eventually(what) { told.all.last == .other }
         }
         try answers(known)
@@ -131,7 +133,8 @@ struct NetworkNewsTests {
         #expect(!told.all.contains(.mayForbid))
         told.forget()
         try answers(other)
-        try await eventually("it is told") { told.all == [.mayForbid] }
+        // A change may be told in several pieces, the last of them only now.
+        try await eventually("it is told") { told.all.contains(.mayForbid) }
         told.forget()
         try network.run { try news.follow([:]) }
         try answers(known)
@@ -140,7 +143,7 @@ struct NetworkNewsTests {
         told.forget()
         try answers(other)
         try network.run { try news.follow([router: found]) }
-        try await eventually("it has changed already") { told.all == [.mayForbid] }
+        try await eventually("it has changed already") { told.all.contains(.mayForbid) }
         news.stop()
     }
 
