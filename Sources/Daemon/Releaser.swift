@@ -147,7 +147,8 @@ actor Releaser {
     /// Keeps the copy of what was sent nowhere when it may be all that is left of the file: its source is gone, is another file
     /// now, or cannot be asked.
     ///
-    /// - Returns: Whether there was such a copy, and the release is over.
+    /// - Returns: Whether there was such a copy, and the release is over, or waits: a copy that cannot be moved stays, and keeps
+    ///   nobody else waiting.
     private func rescue(_ asset: AssetRecord) async throws -> Bool {
         guard asset.state == .staged, asset.keeping != .inPlace else { return false }
         // One destination has it.
@@ -158,12 +159,18 @@ actor Releaser {
                 id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
                 inode: asset.identity.inode, changed: asset.changed, sha256: sha256)
         }
-        let place = try await blocking { () throws -> FilePath? in
-            // What cannot be read is not known to be there.
-            if let identity, case .same = try? identity.standing(trusting: asset.changed) { return nil }
-            return try staging.rescue(name, leaf: leaf)
+        let found: FilePath?
+        do {
+            found = try await blocking { () throws -> FilePath? in
+                // What cannot be read is not known to be there.
+                if let identity, case .same = try? identity.standing(trusting: asset.changed) { return nil }
+                return try staging.rescue(name, leaf: leaf)
+            }
+        } catch let error as SystemError {
+            try await putOff(asset, "its copy is the only one left, and cannot be moved to a safe place: \(error)")
+            return true
         }
-        guard let place else { return false }
+        guard let place = found else { return false }
         CrashPoint.reached("copy-rescued")
         let note = "it was sent nowhere, and its source is not there as it was: its copy is \(place.display)"
         try await house.store.finishRelease(asset.id, .kept, note: note)

@@ -95,6 +95,26 @@ struct RetentionTests {
         try await scene.stop()
     }
 
+    @Test("an only copy that cannot be moved stays, says why, and keeps no other file from being released")
+    func stuck() async throws {
+        let scene = try await AgentScene { $0.folders[0].afterUpload = .delete }
+        let id = try await fail(scene, "clip.mp4")
+        let shelf = try scene.folder.write("staging/rescued", [])
+        try Files.remove(scene.folder.path.appending("cam/clip.mp4"))
+        _ = try await scene.agent.remove(Selection(ids: [id]))
+        try await eventually("it is said") {
+            try await scene.agent.show(id).upload.sourceState.contains("cannot be moved to a safe place")
+        }
+        let other = try await scene.add("other.mp4")
+        try await scene.reach(.completed, [other])
+        try await eventually("the other is released") {
+            try FileLook.ifPresent(at: scene.folder.path.appending("cam/other.mp4")) == nil
+        }
+        try await eventually("its copy alone is left") { try scene.copies.filter { $0 != "rescued" }.count == 1 }
+        try Files.remove(shelf)
+        try await scene.stop()
+    }
+
     @Test("what was dismissed is begun again from the history, under its own name, and may not be dismissed meanwhile")
     func again() async throws {
         let scene = try await AgentScene()
