@@ -40,9 +40,9 @@ extension SettingsReading {
                 "limits nothing; add `bytes`, like `bytes: 20 GB`, or `files`, like `files: 500`", at: fields.start,
                 key: fields.path)
         }
-        if let bytes, bytes.value > 0, bytes.value < Quota.least {
+        if let bytes, bytes.value > 0, bytes.value < Quota.leastConfigured {
             fields.error(
-                "is too little for any file to begin; the least is \(Quota.least >> 10) KiB, and 0 lets nothing go",
+                "is too little for any file to begin; the least is \(Quota.leastConfigured >> 10) KiB, and 0 lets nothing go",
                 "bytes")
         }
         guard let period, bytes != nil || files != nil else { return nil }

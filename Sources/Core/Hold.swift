@@ -30,9 +30,12 @@ package struct Hold: Hashable, Sendable {
     package var until: WallTime?
     /// One sentence for a person.
     package var text: String
+    /// Holds only what is not begun yet.
+    package var sparesBegun = false
 
-    package init(_ kind: Kind, since: WallTime, until: WallTime? = nil, text: String) {
+    package init(_ kind: Kind, since: WallTime, until: WallTime? = nil, sparesBegun: Bool = false, text: String) {
         self.kind = kind
+        self.sparesBegun = sparesBegun
         self.since = since
         self.until = until
         self.text = text

@@ -21,9 +21,12 @@ package struct Quota: Hashable, Sendable {
     }
 
     /// What is left of one that is less than this is too little for anything, and counts as used up: a transfer that began with
-    /// it would only ask how far it is, and stop, again and again. More than what has to be there for a body to begin
-    /// (`Account.margin` and a request).
-    package static let least: Int64 = 288 << 10
+    /// it would only ask how far it is, and stop, again and again. It pays for a connection, a question, and a piece of a
+    /// file worth its request.
+    package static let least: Int64 = 96 << 10
+
+    /// The least that a configuration may allow, so that most of it can be used.
+    package static let leastConfigured = 3 * least
 
     /// Whether it is about what goes over such a network.
     package func counts(isMetered: Bool) -> Bool { network == .any || isMetered }

@@ -205,10 +205,11 @@ package struct QuotaBook: Hashable, Sendable {
 
     /// The quotas that are used up, as of the last look at the clock.
     ///
-    /// - Parameter isStarting: Whether a file may be begun. What is under way goes on with what it has reserved, and past a
-    ///   quota of files.
+    /// - Parameter isStarting: Whether anything may begin. What is under way goes on with what it has reserved.
     package func holds(for kind: Class, isStarting: Bool = true) -> [Hold] {
-        lines.filter { $0.counts(kind) }.flatMap { $0.holds(isStarting: isStarting) }
+        let holds = lines.filter { $0.counts(kind) }.flatMap { $0.holds(isStarting: isStarting) }
+        // What is for no file is no file to be begun.
+        return kind.folder == nil ? holds.filter { !$0.sparesBegun } : holds
     }
 
     /// What may be reserved now: as much as the tightest of the quotas leaves.
@@ -290,7 +291,9 @@ extension QuotaBook.Line {
                     left: unspent.flatMap { $0 > 0 ? shownBytes($0) : nil }))
         }
         if isStarting, let limit = quota.files, let words = quota.fileWords, filesLeft == 0, let since = filesUsedUp {
-            holds.append(hold(since, limit, words, "\(spent.files)", reserved.files > 0 ? "\(reserved.files)" : nil))
+            var hold = hold(since, limit, words, "\(spent.files)", reserved.files > 0 ? "\(reserved.files)" : nil)
+            hold.sparesBegun = true
+            holds.append(hold)
         }
         return holds
     }

@@ -17,10 +17,16 @@ final class Account: Sendable {
         var next: Task<Void, Never>?
         /// No more is to be had.
         var isLast = false
+        /// What the requests that run now may still cost.
+        var needed: Int64 = 0
+        var requests = 0
+        var hasBegun = false
         var onEnd: (@Sendable ((any Error)?) -> Void)?
 
         /// What may still be sent of what is reserved.
         var left: Int64 { (step?.spending.bytes ?? 0) - sent }
+        /// What may already be on its way is not to be had any more; but no more is on its way than there is to send.
+        var isLow: Bool { left < min(Account.margin, needed) }
     }
 
     let key: SpendingAccount
@@ -44,6 +50,8 @@ final class Account: Sendable {
     static let margin: Int64 = 256 << 10
     /// Without a body: header lines, the handshake, and what the server's answer costs.
     static let request: Int64 = 16 << 10
+    /// Of a body that a quota cuts: less is not worth its request.
+    private static let leastPiece: Int64 = 32 << 10
 
     /// - Parameter size: Of what is to be sent; 0 for mere questions.
     init(
@@ -63,7 +71,10 @@ final class Account: Sendable {
     }
 
     /// What a file of this size takes, with all that carries it.
-    static func expected(_ size: Int64) -> Int64 { size + size / 16 + 4 * request }
+    static func expected(_ size: Int64) -> Int64 { cost(ofBody: size) + 3 * request }
+
+    /// What a request with so long a body takes.
+    private static func cost(ofBody count: Int64) -> Int64 { count.addingClamped(count / 16 + request) }
 
     /// Bytes that it has sent in all.
     var total: Int64 { state.withLock { $0.total } }
@@ -78,25 +89,42 @@ final class Account: Sendable {
             state.sent += bytes
             state.total += bytes
             if isFree { return false }
-            let isLow = state.left < Self.margin
-            if isLow { gate.rate = 0 }
+            state.needed = max(0, state.needed - bytes)
+            if state.isLow { gate.rate = 0 }
             // The whole of a small file is reserved at first.
-            if isLow || state.left < min(Ledger.step / 4, expected - state.total) { askForMore(&state) }
-            return isLow && state.isLast
+            if state.isLow || state.left < min(Ledger.step / 4, expected - state.total) { askForMore(&state) }
+            return state.isLow && state.isLast
         }
         if isOver { end(nil) }
     }
 
-    /// Returns when there is enough for a request.
+    /// How much of a body may go in one request: all of it, or, where a quota leaves less than that, what it leaves. So its
+    /// last bytes are used as well, where a body that is only stopped at its end would lose what was on its way.
+    func allowance(for body: Int64) -> Int64 {
+        guard !isFree, let room = ledger.room(for: self) else { return body }
+        let available = state.withLock { max(0, $0.left) }.addingClamped(room)
+        if Self.cost(ofBody: body) <= available { return body }
+        let piece = (available - Self.request) / 17 * 16
+        return piece < Self.leastPiece ? body : piece
+    }
+
+    /// Returns when there is enough for a request, or for the first of its body. To be followed by ``ended()``.
     ///
     /// - Throws: `CancellationError` when there is nothing more to be had, after the work was told to stop.
     func prepare(for body: Int64) async throws {
         if isFree { return }
-        let wanted = Self.request + (body > 0 ? Self.margin : 0)
+        let cost = Self.cost(ofBody: body)
+        let wanted = min(cost, Self.request + Self.margin)
         while true {
             let (isEnough, isLast, next) = state.withLock { state in
                 let isEnough = state.left >= wanted
-                if !isEnough { askForMore(&state) }
+                if isEnough {
+                    state.needed += cost
+                    state.requests += 1
+                    gate.rate = nil
+                } else {
+                    askForMore(&state)
+                }
                 return (isEnough, state.isLast, state.next)
             }
             if isEnough { return }
@@ -105,6 +133,15 @@ final class Account: Sendable {
                 throw CancellationError()
             }
             await next?.value
+        }
+    }
+
+    /// A request is over that ``prepare(for:)`` let go.
+    func ended() {
+        if isFree { return }
+        state.withLock { state in
+            state.requests -= 1
+            if state.requests == 0 { state.needed = 0 }
         }
     }
 
@@ -129,23 +166,28 @@ final class Account: Sendable {
             if let more {
                 state.step = more
                 state.sent -= sent
-                if state.left >= Self.margin { gate.rate = nil } else { askForMore(&state) }
+                if state.isLow { askForMore(&state) } else { gate.rate = nil }
                 return false
             }
             state.isLast = true
-            return failure != nil || state.left < Self.margin
+            return failure != nil || state.isLow
         }
         if isOver { end(failure) }
     }
 
+    /// The file that it is about is begun: its place in the quotas of files is taken, whatever becomes of it.
+    func began() { state.withLock { $0.hasBegun = true } }
+
     /// What is to be entered when the work is over. To be called once, when nothing is sent any more.
     ///
-    /// - Parameter files: That have arrived.
-    func closing(files: Int64) async -> Payment? {
+    /// - Parameter hasArrived: Its file, whether it is known to have begun or not.
+    func closing(hasArrived: Bool = false) async -> Payment? {
         await state.withLock { $0.next }?.value
-        let (step, sent) = state.withLock { state in
+        let (step, sent, files) = state.withLock { state in
             defer { state.step = nil }
-            return (state.step, state.sent)
+            // Nothing is reserved for what stays on this machine; of what was begun before, no file.
+            let files = state.step?.spending.files ?? 1
+            return (state.step, state.sent, hasArrived || state.hasBegun ? files : 0)
         }
         if let step { return Payment(settling: step, Spending(bytes: sent, files: files)) }
         return sent > 0 || files > 0 ? Payment(key, Spending(bytes: sent, files: files)) : nil

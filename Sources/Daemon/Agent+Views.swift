@@ -42,8 +42,8 @@ extension Agent {
             let hold = await dispatcher.roomHold(
                 of: upload.destination, missing: upload.missing,
                 name: row.asset.path.name.display),
-            // What was begun there is not held for it. Only an explanation, which the next look may have.
-            (try? await house.store.checkpoint(upload.id)) == nil
+            // What was begun there is not held for it.
+            !upload.isBegun
         else { return [] }
         return [hold]
     }
@@ -129,7 +129,7 @@ extension Agent {
         var holds: [Hold] = []
         if let since = upload.pausedAt { holds.append(Hold(.operator, since: since, text: "paused")) }
         if upload.state == .queued {
-            holds += classHolds
+            holds += upload.isBegun ? classHolds.filter { !$0.sparesBegun } : classHolds
             if let hold = house.stagingHolds["\(upload.asset)"] { holds.append(hold) }
             // A held destination says it better than the wait of one of its uploads.
             if let until = nextAttempt(upload), !holds.contains(where: { $0.kind != .global && $0.kind != .operator }) {

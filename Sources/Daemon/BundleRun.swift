@@ -62,6 +62,7 @@ private final class BundleRunNotes: BundleNotes {
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
         CrashPoint.reached("opening")
         let held = try await house.store.record(checkpoints)
+        for id in held { accounts[id]?.began() }
         pages.withLock { $0.merge(checkpoints) { $1 } }
         CrashPoint.reached("opened")
         return held

@@ -84,7 +84,7 @@ extension Dispatcher {
     /// With what is to be paid for it.
     private func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> Store.Ending {
         let hasArrived = if case .verified = outcome { true } else { false }
-        let payment = await Lane.current?.accounts[upload.id]?.closing(files: hasArrived ? 1 : 0)
+        let payment = await Lane.current?.accounts[upload.id]?.closing(hasArrived: hasArrived)
         return Store.Ending(upload.id, outcome, payments: payment.map { [$0] } ?? [])
     }
 

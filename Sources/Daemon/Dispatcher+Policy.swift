@@ -3,6 +3,13 @@ internal import Core
 internal import Linux
 internal import Store
 
+/// Folders from which something may go to a destination.
+struct OpenFolders {
+    var all: Set<String> = []
+    /// Those of which only what is begun may.
+    var begunOnly: Set<String> = []
+}
+
 // What may go now, and when that changes: the world as `Core.Admission` wants it, and what follows from its verdicts.
 
 extension Dispatcher {
@@ -38,20 +45,23 @@ extension Dispatcher {
             excused: excuses(.folder, name))
     }
 
-    /// Folders from which something may go now, by destination: policy is asked once for each class that waits, however many
+    /// From which folders something may go now, by destination: policy is asked once for each class that waits, however many
     /// uploads it has.
-    func openFolders() async throws -> [String: Set<String>] {
+    func openFolders() async throws -> [String: OpenFolders] {
         let classes = try await house.store.waitingClasses()
         let (admission, world) = (admission, world)
         var remotes: [String: Admission.Remote] = [:]
-        var open: [String: Set<String>] = [:]
+        var open: [String: OpenFolders] = [:]
         var holds: [UploadClass: Hold?] = [:]
         for (one, _) in classes where house.destinations[one.destination] != nil {
             let remote = remotes[one.destination] ?? remote(one.destination)
             remotes[one.destination] = remote
             evaluations += 1
             let bans = admission.bans(on: remote, from: origin(one.folder), in: world)
-            if bans.isEmpty { open[one.destination, default: []].insert(one.folder) }
+            if bans.allSatisfy(\.sparesBegun) {
+                open[one.destination, default: OpenFolders()].all.insert(one.folder)
+                if !bans.isEmpty { open[one.destination]?.begunOnly.insert(one.folder) }
+            }
             // A clock in doubt is told once for all of them.
             holds[one] = .some(bans.filter { $0.kind != .clock }.binding)
         }

@@ -170,7 +170,7 @@ actor Dispatcher {
         while !open.isEmpty {
             var stillOpen: [String] = []
             for name in open {
-                if try await startNext(to: name, from: folders[name] ?? [], sharing: open.count) {
+                if try await startNext(to: name, from: folders[name] ?? OpenFolders(), sharing: open.count) {
                     stillOpen.append(name)
                 }
             }
@@ -182,11 +182,11 @@ actor Dispatcher {
     ///   - folders: Those from which something may go there.
     ///   - count: Destinations that share what is free.
     /// - Returns: Whether anything was started, so that more may follow.
-    private func startNext(to name: String, from folders: Set<String>, sharing count: Int) async throws -> Bool {
+    private func startNext(to name: String, from folders: OpenFolders, sharing count: Int) async throws -> Bool {
         guard let destination = house.destinations[name],
             case .go(let free) = admission.room(at: remote(name), in: world)
         else { return false }
-        let open = folders.subtracting(fullFolders())
+        let open = folders.all.subtracting(fullFolders())
         if asksForRoom(name, destination) { return false }
         let left = rooms[name]?.left
         let before = stops
@@ -201,18 +201,18 @@ actor Dispatcher {
         do {
             defer { purse.took(claims) }
             claims = try await house.store.claim(
-                filling: room, name, from: { open.contains($0) }, within: left, skippingDuplicatesOf: alike,
-                reserving: { purse.reserve($0) }, onRepeat: { self.tellRepeat($0) })
+                filling: room, name, from: { open.contains($0) }, begunOnly: folders.begunOnly, within: left,
+                skippingDuplicatesOf: alike, reserving: { purse.reserve($0) }, onRepeat: { self.tellRepeat($0) })
         }
         if claims.isEmpty {
-            try await noteWhatWaitsForRoom(name, from: open)
+            try await noteWhatWaitsForRoom(name, from: open.subtracting(folders.begunOnly))
             // What it says of its room tells more than its last refusal, and nothing would probe it.
             if rooms[name]?.waiting != nil, health[name]?.trouble?.kind == .quota { health[name]?.succeeded() }
             return false
         }
         let going = try await fit(claims, purse, before)
         rooms[name]?.begun(missing: going.map(\.upload.missing))
-        try await noteWhatWaitsForRoom(name, from: open)
+        try await noteWhatWaitsForRoom(name, from: open.subtracting(folders.begunOnly))
         let isSmall: (Claim) -> Bool = {
             let goesAlone = $0.checkpoint != nil || $0.asset.keeping == .inPlace
             return room.isBundled(size: $0.asset.stagedSize, isBegun: goesAlone, of: $0.upload.folder)

@@ -45,6 +45,7 @@ struct LaneTransport: Transporting {
         do { try await account.prepare(for: request.body.count) } catch {
             throw TransportError(kind: .cancelled, detail: "a quota is used up", url: request.url)
         }
+        defer { account.ended() }
         request.throttles.append(account.gate)
         let tell = request.onWire
         request.onWire = { bytes in
@@ -53,6 +54,8 @@ struct LaneTransport: Transporting {
         }
         return try await transport.send(request)
     }
+
+    func allowance(for count: Int64) -> Int64 { Lane.current?.account?.allowance(for: count) ?? count }
 }
 
 /// The limits in bytes a second: one for all transfers, one for each destination and each folder.

@@ -55,13 +55,20 @@ final class Ledger: Sendable {
 
     /// What a file may send first, as a reservation for the store's own transaction; counted at once. `nil`: there is no room.
     ///
-    /// - Parameter isExcused: A person lets it off its quotas.
+    /// - Parameters:
+    ///   - isBegun: It has its place in the quotas of files.
+    ///   - isExcused: A person lets it off its quotas.
     func first(
-        _ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64, isExcused: Bool
+        _ key: SpendingAccount, _ kind: QuotaBook.Class, size: Int64, isBegun: Bool, isExcused: Bool
     ) -> (number: Int64, Reservation)? {
         // Enough for the whole of a small file, so that none asks twice.
         let wanted = min(Self.step, Account.expected(size) + Account.margin)
-        return reserve(key, kind, wanted, files: 1, isExcused: isExcused)
+        return reserve(key, kind, wanted, files: isBegun ? 0 : 1, isExcused: isExcused)
+    }
+
+    /// Bytes that may be reserved beyond what is; `nil` for any number.
+    func room(for account: Account) -> Int64? {
+        account.isExcused ? nil : current.withLock { $0.book.room(for: account.kind).bytes }
     }
 
     private func reserve(
@@ -136,7 +143,7 @@ final class Ledger: Sendable {
 
     /// Ends work that belongs to no file.
     func close(_ account: Account) async throws {
-        guard let payment = await account.closing(files: 0) else { return }
+        guard let payment = await account.closing() else { return }
         try await store.pay([payment])
         entered(payment, for: account)
     }

@@ -53,7 +53,8 @@ final class Purse: Sendable {
         let left = max(0, claim.asset.stagedSize - claim.upload.acked)
         guard
             let (number, reservation) = ledger.first(
-                key(folder, passage), kind, size: left, isExcused: origin(folder).excused.contains(.quota))
+                key(folder, passage), kind, size: left, isBegun: claim.checkpoint != nil,
+                isExcused: origin(folder).excused.contains(.quota))
         else { return nil }
         pending.withLock { $0[claim.upload.id] = (number, kind) }
         return reservation

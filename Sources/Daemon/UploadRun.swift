@@ -148,6 +148,7 @@ final class RunNotes: UploadNotes {
         CrashPoint.reached("opening")
         try await source?.insist()
         try await house.store.record(checkpoint, for: id)
+        account?.began()
         CrashPoint.reached("opened")
     }
 

@@ -158,6 +158,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var isApproved = false
     /// `before_upload` did not want it, in this generation.
     package var isSkipped = false
+    /// The remote may know of it: there is a checkpoint.
+    package var isBegun = false
 
     /// How it ended, wherever it is shown; `nil` while it is not over.
     package var ending: UploadState? { state.isTerminal ? ended ?? state : nil }

@@ -11,6 +11,8 @@ extension Store {
         let alike: Set<String>
         /// Bytes that the destination has room for; `nil` when nobody knows.
         fileprivate var left: Int64?
+        /// Folders of which only what is begun may go.
+        fileprivate let begunOnly: Set<String>
         /// Boot-time ns.
         let now: Int64
         /// By folder.
@@ -38,12 +40,15 @@ extension Store {
 
     /// - Parameters:
     ///   - isOpen: Whether uploads of a folder may be taken.
+    ///   - begunOnly: Those of which only what is begun may be taken.
     ///   - left: Bytes that the destination has room for; `nil` when nobody knows.
     ///   - alike: Folders that skip duplicates.
     func line(
-        to destination: String, from isOpen: (String) -> Bool, within left: Int64?, alike: [String], _ now: Int64
+        to destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String> = [], within left: Int64?,
+        alike: [String], _ now: Int64
     ) throws -> Line {
-        var line = Line(destination: destination, alike: Set(alike), left: left, now: now)
+        var line = Line(
+            destination: destination, alike: Set(alike), left: left, begunOnly: begunOnly, now: now)
         let folders = try connection.all(
             "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
         ) { $0.text(0) }
@@ -70,8 +75,10 @@ extension Store {
     }
 
     private func offer(of folder: String, in line: Line) throws -> FolderTurns.Offer<String>? {
+        // Few are begun, however many wait.
+        let isBegunOnly = line.begunOnly.contains(folder)
         let isNext = """
-            FROM upload INDEXED BY upload_next
+            FROM \(isBegunOnly ? "checkpoint CROSS JOIN upload ON id = checkpoint.upload" : "upload INDEXED BY upload_next")
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
             AND backoff_until <= ?3 \(line.alike.contains(folder) ? Self.isAlone : "")
             ORDER BY rank, sort, id

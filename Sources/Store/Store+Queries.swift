@@ -192,9 +192,10 @@ extension UploadRecord {
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
     ]
-    static let columns = names.joined(separator: ", ")
-    static let qualified = names.map { "upload." + $0 }.joined(separator: ", ")
-    static let count = names.count
+    private static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
+    static let columns = (names + [isBegun]).joined(separator: ", ")
+    static let qualified = (names.map { "upload." + $0 } + [isBegun]).joined(separator: ", ")
+    static let count = names.count + 1
 
     init(_ row: Connection.Row, _ at: Int32) {
         func time(_ column: Int32) -> WallTime? { row.optionalInteger(at + column).map { WallTime(milliseconds: $0) } }
@@ -219,6 +220,7 @@ extension UploadRecord {
             ended: row.optionalText(at + 23).flatMap { UploadState(rawValue: $0) }, ranAt: row.optionalInteger(at + 24),
             isApproved: row.optionalInteger(at + 25) == row.integer(at + 13),
             // Not the minus of what is stored, which a damaged number may not have.
-            isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false)
+            isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false,
+            isBegun: row.integer(at + 27) == 1)
     }
 }

@@ -28,20 +28,24 @@ extension Store {
     ///
     /// - Parameters:
     ///   - isOpen: Whether uploads of a folder may be taken.
+    ///   - begunOnly: Folders of which only what is begun may be taken.
     ///   - left: The bytes that the destination has room for: what lacks more there is passed over; `nil` when nobody knows.
     ///   - reserving: What each of them may send first, in the same transaction; `nil` for nothing.
     package func claim(
         filling room: TransferRoom, _ destination: String, from isOpen: @Sendable (String) -> Bool,
-        within left: Int64? = nil,
+        begunOnly: Set<String> = [], within left: Int64? = nil,
         skippingDuplicatesOf alike: [String] = [], reserving: @Sendable (Claim) -> Reservation? = { _ in nil },
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> [Claim] {
         let now = clocks.monotonic().nanoseconds
         // Asked outside a transaction first, so that an idle dispatcher writes nothing.
-        guard try !line(to: destination, from: isOpen, within: left, alike: alike, now).isEmpty else { return [] }
+        guard
+            try !line(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike, now).isEmpty
+        else { return [] }
         let (claims, repeats, turns) = try await change { connection -> ([Claim], [AssetRecord], FolderTurns) in
             var (room, turns) = (room, self.turns[destination] ?? FolderTurns())
-            var line = try self.line(to: destination, from: isOpen, within: left, alike: alike, now)
+            var line = try self.line(
+                to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike, now)
             var claims: [Claim] = []
             var repeats: [AssetRecord] = []
             while let next = try self.next(in: line, turns, room) {

@@ -159,4 +159,11 @@ package struct Response: Sendable {
 package protocol Transporting: Sendable {
     /// - Throws: ``TransportError`` where no answer came; `.cancelled` at once when the task is cancelled.
     func send(_ request: Request) async throws(TransportError) -> Response
+
+    /// How many of the `count` bytes that are left of a file one request may carry: all of them, but where a quota ends first.
+    func allowance(for count: Int64) -> Int64
+}
+
+extension Transporting {
+    package func allowance(for count: Int64) -> Int64 { count }
 }

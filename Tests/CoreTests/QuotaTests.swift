@@ -49,10 +49,10 @@ struct QuotaTests {
         let quota = Quota(period: .hour, bytes: 1_000_000)
         var book = QuotaBook(policy: PolicyRules(quotas: [quota]), destinations: [], least: Quota.least)
         Self.go(&book, to: Self.now)
-        book.spend(Spending(bytes: 800_000), for: Self.nas, at: Self.now)
+        book.spend(Spending(bytes: 950_000), for: Self.nas, at: Self.now)
         #expect(
             book.holds(for: Self.nas).first?.text
-                == "the quota of policy is used up: 1 MB an hour, 800 kB sent; the 200 kB that are left are too little to begin with"
+                == "the quota of policy is used up: 1 MB an hour, 950 kB sent; the 50.0 kB that are left are too little to begin with"
         )
     }
 

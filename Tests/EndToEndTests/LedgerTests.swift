@@ -85,6 +85,27 @@ struct LedgerEndToEndTests {
     }
 
     @Test(
+        "a small quota is used to nearly its end and never beyond it, by large files and by small ones",
+        arguments: [(288, false), (288, true), (512, false), (1024, true)])
+    func small(_ kibibytes: Int64, isOfSmallFiles: Bool) async throws {
+        let limit = kibibytes << 10
+        let (roads, fixture, camera) = try await scene(["quotas: [{per: month, bytes: \(kibibytes) KiB}]"])
+        try fixture.startDaemon()
+        for number in 0..<(isOfSmallFiles ? 40 : 2) {
+            let size = isOfSmallFiles ? 40_000 : 3_000_000
+            try camera.drop(Clip(number: number, size: size, relative: FilePath("\(number).mp4")))
+        }
+        let used: Int64 = try await eventually("it is used up", within: .seconds(30)) {
+            guard let text = try await fixture.ask("status"), text.contains("is used up"), !text.contains("under way")
+            else { return nil }
+            return try await sent(fixture)
+        }
+        #expect(used <= limit && used >= limit - Quota.least, "\(used) of \(limit)")
+        let left = try await bytes(roads)
+        #expect(left <= used, "\(left) \(used)")
+    }
+
+    @Test(
         "what is broken off is counted with all that the kernel sends for it afterwards",
         arguments: [false, true])
     func breaks(_ isFar: Bool) async throws {

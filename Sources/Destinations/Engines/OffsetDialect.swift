@@ -16,6 +16,9 @@ protocol OffsetDialect: Sendable {
     /// Asks how far the remote got. Follows a permanent redirect and keeps the new address in the checkpoint.
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position
 
+    /// How many of the `count` bytes that are left one request may carry.
+    func allowance(for count: Int64) -> Int64
+
     /// Sends bytes `range.lowerBound..<range.upperBound` of the file.
     func send(
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,

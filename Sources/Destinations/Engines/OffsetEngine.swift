@@ -133,7 +133,7 @@ final class OffsetRun {
     ///
     /// - Returns: The offset from there on.
     func send(from offset: Int64) async throws -> Int64 {
-        let end = offset + min(size - offset, engine.chunks.cap)
+        let end = offset + dialect.allowance(for: min(size - offset, engine.chunks.cap))
         if end == size, checkpoint["final_bytes_sent"] == nil {
             // Durable before the bytes leave: whoever finds the upload gone later has to know that it may be whole.
             checkpoint["final_bytes_sent"] = "1"

@@ -91,6 +91,8 @@ struct TusDialect: OffsetDialect {
         }
     }
 
+    func allowance(for count: Int64) -> Int64 { asking.transport.allowance(for: count) }
+
     func isThere() async throws -> Bool { try await options(endpoint) != nil }
 
     /// - Returns: `nil` when the server says nothing of it, as tus has no words for it: `sluice receive` has.

@@ -1,0 +1,98 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// A quota of files, at the program as a user has it.
+@Suite("a quota of files", .timeLimit(.minutes(Patience.minutes(2))))
+struct FileQuotaTests {
+    private struct Page: Decodable {
+        struct Upload: Decodable {
+            struct Hold: Decodable { let kind, text: String }
+            struct Progress: Decodable { let acked: Int64 }
+            let id, state: String
+            let progress: Progress
+            let holds: [Hold]
+        }
+        let uploads: [Upload]
+    }
+
+    private struct Usage: Decodable {
+        struct Quota: Decodable { let sent, reserved: Int64 }
+        let quotas: [Quota]
+    }
+
+    private func uploads(_ fixture: DaemonFixture) async throws -> [Page.Upload]? {
+        guard let text = try await fixture.ask("list", ["--json"]) else { return nil }
+        return try JSONDecoder().decode(Page.self, from: Data(text.utf8)).uploads
+    }
+
+    /// Those that count for the quota.
+    private func counted(_ fixture: DaemonFixture) async throws -> Int64 {
+        try await eventually("it says what was used") {
+            guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
+            return try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).quotas.first.map {
+                $0.sent + $0.reserved
+            }
+        }
+    }
+
+    private func begun(_ all: [Page.Upload]?) -> [Page.Upload] { all?.filter { $0.progress.acked > 0 } ?? [] }
+
+    private func scene() async throws -> (DaemonFixture, Camera) {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["bandwidth: 2 MB/s", "quotas: [{per: month, files: 1}]"]
+        fixture.destinationKeys = ", chunk_size: 256 KiB"
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        for number in 0..<3 {
+            try camera.drop(Clip(number: number, size: 12_000_000, relative: FilePath("\(number).mp4")))
+        }
+        return (fixture, camera)
+    }
+
+    @Test("what is begun keeps its place through a pause, and nothing else is begun in its stead")
+    func paused() async throws {
+        let (fixture, _) = try await scene()
+        let first = try await eventually("one is begun") { begun(try await uploads(fixture)).first }
+        _ = try await eventually("it pauses") { try await fixture.ask("pause", [first.id]) }
+        try await eventually("it waits") {
+            try await uploads(fixture)?.first { $0.id == first.id }.map { $0.state == "paused" }
+        }
+        #expect(try await counted(fixture) == 1)
+        try await eventually("the others wait for the quota") {
+            try await uploads(fixture)?.filter { $0.id != first.id }.allSatisfy { upload in
+                upload.holds.contains { $0.kind == "quota" && $0.text.contains("1 file a month") }
+            }
+        }
+        #expect(begun(try await uploads(fixture)).map(\.id) == [first.id])
+        _ = try await eventually("it goes on") { try await fixture.ask("resume", [first.id]) }
+        try await eventually("it is complete", within: .seconds(30), every: .milliseconds(100)) {
+            try await fixture.status()?.counts.completed == 1
+        }
+        #expect(try await counted(fixture) == 1)
+        #expect(begun(try await uploads(fixture)).map(\.id) == [first.id])
+    }
+
+    @Test("what is begun counts once through kills, and goes on though the quota is used up")
+    func killed() async throws {
+        let (fixture, _) = try await scene()
+        var reached: Int64 = 0
+        for _ in 0..<3 {
+            reached = try await eventually("more of it has arrived") {
+                begun(try await uploads(fixture)).first.flatMap {
+                    $0.progress.acked > reached ? $0.progress.acked : nil
+                }
+            }
+            fixture.killDaemon()
+            try fixture.startDaemon()
+        }
+        try await eventually("it is complete", within: .seconds(30), every: .milliseconds(100)) {
+            try await fixture.status()?.counts.completed == 1
+        }
+        #expect(try await counted(fixture) == 1)
+        #expect(begun(try await uploads(fixture)).count == 1)
+    }
+}
