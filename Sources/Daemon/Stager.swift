@@ -136,11 +136,11 @@ actor Stager {
         var obstacle: (text: String, news: String)?
         // The other workers ran while this one waited for the answer, which may or may not count their copies.
         // Something before the obstacle is another worker's to look at, who tells of it if it has to wait.
-        var isBehind = false
+        var ahead: Set<Int64> = []
         var isLess = false
         for asset in candidates {
             if underWay.contains(asset.id) {
-                if considered.contains(asset.id), obstacle == nil { isBehind = true }
+                if considered.contains(asset.id), obstacle == nil { ahead.insert(asset.id) }
                 continue
             }
             let isSmall = asset.size <= Self.smallFile && !exports
@@ -178,8 +178,11 @@ actor Stager {
             if !isSmall { break }
         }
         if let obstacle {
-            if isBehind {
+            if !ahead.isDisjoint(with: considered) {
                 isPassedOver = true
+            } else if !ahead.isEmpty {
+                // That worker has its answer meanwhile, and did not know that somebody waits for it.
+                house.stagerBell.ring()
             } else {
                 noteShortage(true, exports)
                 wait(obstacle.text, news: obstacle.news)
