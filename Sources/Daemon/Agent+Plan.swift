@@ -27,9 +27,9 @@ extension Agent {
                 rest: waiting.rest + waiting.unstaged)
             queue.leaves = leaves.folders[waiting.folder] ?? []
             for upload in waiting.first {
-                let acked = max(upload.acked, live[upload.id]?.acked ?? 0)
+                let sent = live[upload.id]?.sent ?? upload.sent
                 let planned = Plan.Upload(
-                    left: max(0, upload.size - acked), priority: upload.priority, isUnderWay: upload.isRunning)
+                    left: max(0, upload.size - sent), priority: upload.priority, isUnderWay: upload.isRunning)
                 guard let own = leaves.uploads[upload.id] else {
                     queue.uploads.append(planned)
                     continue
@@ -63,15 +63,25 @@ extension Agent {
     private func rates(_ query: PlanQuery, _ destinations: Set<String>) async throws -> [PlanRateView] {
         if let rate = query.rate { return [PlanRateView(rate: rate, source: "given")] }
         let best = try await bestHours()
-        return destinations.sorted().map { name in
-            let (measured, used) = (house.live.speed(to: name), best[name])
-            // What was measured a moment ago may have been under a limit that ends; what was reached once can be reached.
-            if let measured, measured >= used ?? 0 {
-                return PlanRateView(destination: name, rate: measured, source: "measured")
-            }
-            return PlanRateView(destination: name, rate: used, source: used == nil ? "unknown" : "usage")
+        var views: [PlanRateView] = []
+        for name in destinations.sorted() {
+            var measured = house.live.speed(to: name)
+            if measured == nil { measured = try await house.store.speed(to: name) }
+            views.append(rate(to: name, measured: measured, used: best[name]))
         }
+        return views
     }
+
+    private func rate(to name: String, measured: Int64?, used: Int64?) -> PlanRateView {
+        // What was measured a moment ago may have been under a limit that ends; what was reached once can be reached.
+        if let measured, measured >= used ?? 0 {
+            return PlanRateView(destination: name, rate: measured, source: "measured")
+        }
+        return PlanRateView(destination: name, rate: used, source: used == nil ? "unknown" : "usage")
+    }
+
+    /// In an hour in which less was sent, most of it nothing went, whatever the line: it says nothing of how fast that is.
+    private static let tellingHour: Int64 = 64 << 20
 
     /// Bytes of files a second in the hour of the last week in which most went to a destination. Too little, where nothing
     /// went for a part of that hour.
@@ -82,8 +92,8 @@ extension Agent {
             hours[row.account.destination, default: [:]][row.at, default: 0] += row.spending.bytes
         }
         return hours.compactMapValues { hours in
-            let most = (hours.values.max() ?? 0) / (100 + Plan.overhead) * 100 / 3600
-            return most > 0 ? most : nil
+            guard let most = hours.values.max(), most >= Self.tellingHour else { return nil }
+            return most / (100 + Plan.overhead) * 100 / 3600
         }
     }
 
@@ -92,7 +102,7 @@ extension Agent {
         let unknown = rates.filter { $0.rate == nil }.compactMap(\.destination)
         if !unknown.isEmpty {
             notes.append(
-                "no rate is known of \(unknown.joined(separator: ", ")), to which nothing was sent for a week: give one, like "
+                "no rate is known of \(unknown.joined(separator: ", ")), to which little or nothing was sent for a week: give one, like "
                     + "`sluice plan --rate '2 MB/s'`")
         }
         notes.append(

@@ -161,7 +161,7 @@ extension Agent {
     private func progress(_ row: UploadRow, _ live: LiveUploads.Run?) -> ProgressView {
         let total = row.asset.stagedSize
         let acked = max(row.upload.acked, live?.acked ?? 0)
-        let sent = max(acked, live?.sent ?? 0)
+        let sent = max(acked, live?.sent ?? row.upload.sent)
         let isDone = row.upload.ending == .completed
         // 1 only when every byte is confirmed; an empty file counts as 1 when it is done.
         let fraction = isDone ? 1 : total == 0 ? 0 : min(0.999, Double(sent) / Double(total))
@@ -220,7 +220,7 @@ extension Agent {
             ongoing: ongoing.reduce(0) { $0 + $1.uploads }, ongoingBytes: ongoing.reduce(0) { $0 + $1.bytes },
             // Since the start: what has left the list was done all the same.
             completed: done.reduce(0) { $0 + Int($1.uploads) }, completedBytes: done.reduce(0) { $0 + $1.bytes })
-        let sent = figures.bytesDone + live.reduce(0) { $0 + $1.sent }
+        let sent = figures.bytesDone + live.reduce(0) { $0 + $1.sent } + (try await house.store.bytesBegun())
         let staging = house.staging
         let files = watcher.settlingFiles()
         return StatusView(

@@ -77,7 +77,23 @@ extension Dispatcher {
             for ((end, verdict), state) in zip(zip(ends, verdicts), states) { ended(end.claim, verdict, state) }
         } catch {
             for index in endings.indices { endings[index].outcome = .yielded }
-            await unrecorded(endings, error)
+            return await unrecorded(endings, error)
+        }
+        for name in Set(ends.map(\.claim.upload.destination)) { await keepSpeed(to: name) }
+    }
+
+    /// For the plans of a run to come; once a minute at most.
+    private func keepSpeed(to destination: String) async {
+        guard let speed = house.live.speed(to: destination) else { return }
+        let now = house.clocks.monotonic()
+        if let kept = keptSpeeds[destination] {
+            guard now.since(kept.at) > .seconds(60), abs(kept.speed - speed) > kept.speed / 10 else { return }
+        }
+        keptSpeeds[destination] = (speed, now)
+        do { try await house.store.keep(speed: speed, to: destination) } catch let error as StoreError {
+            house.stateFailed(error)
+        } catch {
+            house.log.debug("the speed is not kept", ["destination": destination, "reason": "\(error)"])
         }
     }
 
@@ -85,7 +101,8 @@ extension Dispatcher {
     private func ending(_ upload: UploadRecord, _ outcome: AttemptOutcome) async -> Store.Ending {
         let hasArrived = if case .verified = outcome { true } else { false }
         let payment = await Lane.current?.accounts[upload.id]?.closing(hasArrived: hasArrived)
-        return Store.Ending(upload.id, outcome, payments: payment.map { [$0] } ?? [])
+        return Store.Ending(
+            upload.id, outcome, payments: payment.map { [$0] } ?? [], sent: house.live.takeLeft(upload.id))
     }
 
     /// What they cost is on disk.

@@ -68,6 +68,8 @@ actor Dispatcher {
     var refusedForRoom: [String: Int] = [:]
     /// What is known of the room at each destination.
     var rooms: [String: RemoteRoom] = [:]
+    /// How fast it is, as the store has it for the next run, and since when.
+    var keptSpeeds: [String: (speed: Int64, at: MonotonicTime)] = [:]
     /// Those that are being asked.
     var roomLooks: [String: Task<Void, Never>] = [:]
 

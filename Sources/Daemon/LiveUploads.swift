@@ -19,6 +19,8 @@ final class LiveUploads: Sendable {
     }
 
     private let runs = Mutex<[String: Run]>([:])
+    /// How far attempts had sent that are over and not written down yet.
+    private let left = Mutex<[String: Int64]>([:])
     /// By destination; stays when nothing runs any more.
     private let speeds = Mutex<[String: Speed]>([:])
     private let clocks: any Clocks
@@ -33,7 +35,13 @@ final class LiveUploads: Sendable {
         }
     }
 
-    func end(_ id: String) { runs.withLock { _ = $0.removeValue(forKey: id) } }
+    func end(_ id: String) {
+        let run = runs.withLock { $0.removeValue(forKey: id) }
+        if let run { left.withLock { $0[id] = run.sent } }
+    }
+
+    /// How far the attempt had sent that has just ended; to be asked once. 0: nobody knows.
+    func takeLeft(_ id: String) -> Int64 { left.withLock { $0.removeValue(forKey: id) ?? 0 } }
 
     func enter(_ id: String, _ phase: UploadPhase) {
         let body = runs.withLock { runs in
@@ -77,8 +85,14 @@ final class LiveUploads: Sendable {
 
     func acked(_ id: String, _ offset: Int64) {
         runs.withLock { runs in
-            runs[id]?.acked = offset
-            if let sent = runs[id]?.sent, sent < offset { runs[id]?.sent = offset }
+            guard var run = runs[id] else { return }
+            run.acked = offset
+            if run.sent < offset {
+                // The remote had it before: it did not go now, and is no speed.
+                run.window.sent += offset - run.sent
+                run.sent = offset
+            }
+            runs[id] = run
         }
     }
 
@@ -90,7 +104,8 @@ final class LiveUploads: Sendable {
             let quiet = now.since(run.window.at).inSeconds
             if quiet > 3 { run.rate = Int64(Double(max(0, run.sent - run.window.sent)) / quiet) }
             if run.rate == 0, now.since(run.startedAt).inSeconds > 0.05 {
-                run.rate = Int64(Double(max(0, run.sent - run.window.sent)) / max(quiet, 0.05))
+                // Under a limit the first bytes go at once, which is no speed yet.
+                run.rate = Int64(Double(max(0, run.sent - run.window.sent)) / max(quiet, 0.5))
             }
             return run
         }

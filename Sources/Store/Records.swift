@@ -158,6 +158,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var isApproved = false
     /// `before_upload` did not want it, in this generation.
     package var isSkipped = false
+    /// Bytes up to which it was sent when its last attempt ended: what the remote has of them is known when it was asked.
+    package var sent: Int64 = 0
     /// The remote may know of it: there is a checkpoint.
     package var isBegun = false
 

@@ -122,6 +122,7 @@ enum Schema {
             lease_owner TEXT,
             leased_at INTEGER,
             acked INTEGER NOT NULL,                -- bytes that the server confirmed
+            sent INTEGER NOT NULL DEFAULT 0,       -- bytes up to which it was sent when its last attempt ended
             remote TEXT,                           -- JSON, RemoteObject
             remote_delete TEXT,                    -- none | pending | done | unsupported
             approved INTEGER,                      -- the generation that `before_upload` has let go; negative, skipped

@@ -8,7 +8,8 @@ extension Store {
         package struct Upload: Sendable, Hashable {
             package var id: String
             package var size: Int64
-            package var acked: Int64
+            /// Bytes that the remote has, as far as one can tell without asking it.
+            package var sent: Int64
             package var priority: Int
             package var isRunning: Bool
         }
@@ -81,7 +82,7 @@ extension Store {
     private func running(_ folder: String, _ destination: String) throws -> [Backlog.Upload] {
         try connection.all(
             """
-            SELECT id, size, acked, rank FROM upload INDEXED BY upload_class
+            SELECT id, size, max(acked, sent), rank FROM upload INDEXED BY upload_class
             WHERE destination = ?1 AND folder = ?2 AND state = 'uploading' ORDER BY id
             """, [.text(destination), .text(folder)]
         ) { Backlog.Upload($0, isRunning: true) }
@@ -90,7 +91,7 @@ extension Store {
     private func queued(_ folder: String, _ destination: String, _ limit: Int) throws -> [Backlog.Upload] {
         try connection.all(
             """
-            SELECT id, size, acked, rank FROM upload INDEXED BY upload_next
+            SELECT id, size, max(acked, sent), rank FROM upload INDEXED BY upload_next
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
             ORDER BY rank, sort, id LIMIT ?3
             """, [.text(destination), .text(folder), .integer(Int64(limit))]
@@ -110,7 +111,7 @@ extension Store {
 extension Store.Backlog.Upload {
     fileprivate init(_ row: Connection.Row, isRunning: Bool) {
         self.init(
-            id: row.text(0), size: max(0, row.integer(1)), acked: max(0, row.integer(2)),
+            id: row.text(0), size: max(0, row.integer(1)), sent: max(0, row.integer(2)),
             // A damaged number must not trap.
             priority: Int(-max(row.integer(3), -.max)), isRunning: isRunning)
     }

@@ -27,6 +27,6 @@ extension Store {
     /// An upload begins at its first byte, whatever the remote has of the version before.
     func forgetProgress(of upload: UploadRecord) throws {
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
-        try connection.run("UPDATE upload SET acked = 0 WHERE id = ?1", [.text(upload.id)])
+        try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(upload.id)])
     }
 }

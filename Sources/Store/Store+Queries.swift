@@ -191,6 +191,7 @@ extension UploadRecord {
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
+        "sent",
     ]
     private static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
     static let columns = (names + [isBegun]).joined(separator: ", ")
@@ -221,6 +222,6 @@ extension UploadRecord {
             isApproved: row.optionalInteger(at + 25) == row.integer(at + 13),
             // Not the minus of what is stored, which a damaged number may not have.
             isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false,
-            isBegun: row.integer(at + 27) == 1)
+            sent: max(0, row.integer(at + 27)), isBegun: row.integer(at + 28) == 1)
     }
 }

@@ -113,7 +113,7 @@ extension Store {
             if let acked {
                 // Any acknowledged byte resets the budget of attempts.
                 try connection.run(
-                    "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2 WHERE id = ?1",
+                    "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2, sent = ?2 WHERE id = ?1",
                     [.text(id), .integer(acked)])
             }
             return true
@@ -179,11 +179,14 @@ extension Store {
         package var outcome: AttemptOutcome
         /// Entered in the same transaction.
         package var payments: [Payment]
+        /// Bytes of the file up to which it was sent, whether the remote has confirmed them or not.
+        package var sent: Int64
 
-        package init(_ id: String, _ outcome: AttemptOutcome, payments: [Payment] = []) {
+        package init(_ id: String, _ outcome: AttemptOutcome, payments: [Payment] = [], sent: Int64 = 0) {
             self.id = id
             self.outcome = outcome
             self.payments = payments
+            self.sent = sent
         }
     }
 
@@ -214,6 +217,7 @@ extension Store {
             if case .verified = ending.outcome { try noteFinished(upload) }
             return nil
         }
+        if upload.isBegun, ending.sent > upload.sent { try keep(sent: ending.sent, of: id) }
         switch ending.outcome {
         case .yielded:
             try move(upload, by: .yielded)

@@ -84,7 +84,8 @@ extension Store {
                 """
                 UPDATE upload SET generation = generation + 1, attempt = 0, backoff_until = 0, finished_at = NULL,
                 remote_delete = NULL, acked = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN acked
-                ELSE 0 END WHERE id = ?1
+                ELSE 0 END, sent = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN sent ELSE 0 END
+                WHERE id = ?1
                 """, [.text(id)])
             // It is no longer verified.
             try connection.run("UPDATE asset SET kept_at = NULL WHERE id = ?1", [.integer(upload.asset)])

@@ -33,10 +33,12 @@ package func eventually<Found>(
     }
 }
 
-/// Waits until `condition` holds.
+/// Waits until `condition` is known and holds: `false` is an answer, and not the one that is waited for.
 package func eventually(
     _ what: String, within limit: Duration = .seconds(20), every pause: Duration = .milliseconds(5),
-    isolation: isolated (any Actor)? = #isolation, holds condition: () async throws -> Bool
+    isolation: isolated (any Actor)? = #isolation, holds condition: () async throws -> Bool?
 ) async throws {
-    try await eventually(what, within: limit, every: pause, isolation: isolation) { try await condition() ? true : nil }
+    let _: Void = try await eventually(what, within: limit, every: pause, isolation: isolation) {
+        try await condition() == true ? () : nil
+    }
 }

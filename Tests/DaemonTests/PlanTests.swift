@@ -38,12 +38,22 @@ struct PlanTests {
         #expect(unknown.rates == [PlanRateView(destination: "nas", source: "unknown")])
         #expect(unknown.notes.first?.contains("--rate '2 MB/s'") == true)
         #expect(unknown.queues.first?.waits.contains { $0.text == "nobody knows how fast bytes go to nas" } == true)
-        try await scene.agent.house.store.pay([
-            Payment(SpendingAccount(destination: "nas", folder: "cam", network: .any), Spending(bytes: 1_040 * 3600))
-        ])
+        let (store, account) = (
+            scene.agent.house.store, SpendingAccount(destination: "nas", folder: "cam", network: .any)
+        )
+        try await store.pay([Payment(account, Spending(bytes: 1_040 * 3600))])
+        // Next to nothing in an hour says nothing of how fast it went.
+        #expect(try await scene.agent.plan(PlanQuery()).rates == unknown.rates)
+        try await store.pay([Payment(account, Spending(bytes: 103_999 * 1_040 / 1_000 * 3600))])
         let known = try await scene.agent.plan(PlanQuery())
-        #expect(known.rates == [PlanRateView(destination: "nas", rate: 1000, source: "usage")])
+        #expect(known.rates.map(\.source) == ["usage"])
+        #expect(known.rates.first?.rate.map { (100_000...105_000).contains($0) } == true)
         #expect(known.steps.first?.bytes == 3000)
+        // What a run before has measured.
+        try await store.keep(speed: 500_000, to: "nas")
+        #expect(
+            try await scene.agent.plan(PlanQuery()).rates
+                == [PlanRateView(destination: "nas", rate: 500_000, source: "measured")])
         try await scene.stop()
     }
 
@@ -72,5 +82,21 @@ struct PlanTests {
         live.end("a")
         #expect(live.speed(to: "nas") == 1000)
         #expect(live.speed(to: "cloud") == nil)
+    }
+
+    @Test("what the destination had before is no speed")
+    func kept() {
+        let clocks = ManualClocks()
+        let live = LiveUploads(clocks: clocks)
+        live.begin("a", to: "nas", acked: 0, size: 100_000_000)
+        clocks.advance(by: .milliseconds(500))
+        live.acked("a", 50_000_000)
+        clocks.advance(by: .milliseconds(1000))
+        live.sent("a", 50_001_000)
+        #expect(live["a"]?.rate ?? 0 <= 1000)
+        #expect(live["a"]?.sent == 50_001_000)
+        live.end("a")
+        #expect(live.takeLeft("a") == 50_001_000)
+        #expect(live.takeLeft("a") == 0)
     }
 }

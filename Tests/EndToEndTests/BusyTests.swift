@@ -68,11 +68,11 @@ struct BusyEndToEndTests {
             for number in first..<(first + 50) {
                 let name = FilePath("\(number).mp4")
                 try camera.drop(Clip(number: number, size: 1000, relative: name))
-                let isHeld = try await eventually("\(name) waits or is gone") { () -> Bool? in
-                    if try FileLook.ifPresent(at: fixture.drop.appending(name)) == nil { return false }
-                    return try await hold(name).map { $0.kind == "busy" }
+                let fate = try await eventually("\(name) waits or is gone") { () -> String? in
+                    if try FileLook.ifPresent(at: fixture.drop.appending(name)) == nil { return "gone" }
+                    return try await hold(name)?.kind
                 }
-                if isHeld { return }
+                if fate == "busy" { return }
             }
             throw NothingWaits()
         }

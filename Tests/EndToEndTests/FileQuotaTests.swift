@@ -59,7 +59,7 @@ struct FileQuotaTests {
         let first = try await eventually("one is begun") { begun(try await uploads(fixture)).first }
         _ = try await eventually("it pauses") { try await fixture.ask("pause", [first.id]) }
         try await eventually("it waits") {
-            try await uploads(fixture)?.first { $0.id == first.id }.map { $0.state == "paused" }
+            try await uploads(fixture)?.first { $0.id == first.id }.map { $0.state == "waiting" }
         }
         #expect(try await counted(fixture) == 1)
         try await eventually("the others wait for the quota") {

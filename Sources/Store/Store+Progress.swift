@@ -1,0 +1,35 @@
+internal import Core
+
+// How far what waits has come, and how fast it went: for people and plans, and for nothing that must be right.
+
+extension Store {
+    /// Inside a transaction.
+    func keep(sent: Int64, of id: String) throws {
+        try connection.run("UPDATE upload SET sent = ?2 WHERE id = ?1", [.text(id), .integer(sent)])
+    }
+
+    /// Bytes of what is begun and does not run, as far as was sent. By what is begun, which is little.
+    package func bytesBegun() throws -> Int64 {
+        try connection.first(
+            """
+            SELECT CAST(total(min(size, max(acked, sent, 0))) AS INTEGER)
+            FROM checkpoint CROSS JOIN upload ON id = checkpoint.upload WHERE state = 'queued'
+            """
+        ) { $0.integer(0) } ?? 0
+    }
+
+    /// How fast bytes went to a destination, for a start to come. Bytes a second.
+    package func keep(speed: Int64, to destination: String) async throws {
+        try await change { connection in
+            try connection.run(
+                "INSERT OR REPLACE INTO setting VALUES (?1, ?2)", [.text("speed \(destination)"), .text("\(speed)")])
+        }
+    }
+
+    /// As ``keep(speed:to:)`` was told last; `nil` when nothing is known.
+    package func speed(to destination: String) throws -> Int64? {
+        try connection.first("SELECT value FROM setting WHERE name = ?1", [.text("speed \(destination)")]) {
+            Int64($0.text(0))
+        }.flatMap { $0 }.flatMap { $0 > 0 ? $0 : nil }
+    }
+}

@@ -1,0 +1,68 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// How far what is held has come, as people see it.
+@Suite("the progress of what is held", .timeLimit(.minutes(Patience.minutes(2))))
+struct HeldProgressTests {
+    private struct Page: Decodable {
+        struct Upload: Decodable {
+            struct Progress: Decodable { let sent, acked, total: Int64 }
+            let id, state: String
+            let progress: Progress
+        }
+        let uploads: [Upload]
+    }
+
+    private struct Status: Decodable {
+        let bytes_done: Int64
+        let rate: Int64
+    }
+
+    private func read<Value: Decodable>(
+        _ type: Value.Type, _ verb: String, _ words: [String] = [], of fixture: DaemonFixture
+    ) async throws -> Value? {
+        guard let text = try await fixture.ask(verb, words + ["--json"]) else { return nil }
+        return try JSONDecoder().decode(type, from: Data(text.utf8))
+    }
+
+    @Test(
+        "it stays where it stood when it was paused, in every view, also after a restart, and goes on at its own speed")
+    func paused() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        // One request for all of it: no offset is acknowledged before its end.
+        fixture.policyKeys = ["bandwidth: 2 MB/s"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
+        func upload() async throws -> Page.Upload? { try await read(Page.self, "list", of: fixture)?.uploads.first }
+        try await eventually("some of it is sent") { try await upload().map { $0.progress.sent > 3_000_000 } }
+        _ = try await eventually("it pauses") { try await fixture.ask("pause") }
+        let held = try await eventually("it is paused") {
+            try await upload().flatMap { $0.state == "waiting" ? $0 : nil }
+        }
+        #expect(held.progress.sent > 3_000_000)
+        func check() async throws {
+            #expect(try await upload()?.progress.sent == held.progress.sent)
+            #expect(try await read(Status.self, "status", of: fixture)?.bytes_done == held.progress.sent)
+        }
+        try await check()
+        _ = try await fixture.stopDaemon()
+        try fixture.startDaemon()
+        _ = try await eventually("it is back") { try await upload() }
+        try await check()
+        _ = try await eventually("it goes on for a while") { try await fixture.ask("resume") }
+        var most: Int64 = 0
+        try await eventually("it is complete", within: .seconds(30), every: .milliseconds(20)) {
+            most = max(most, try await read(Status.self, "status", of: fixture)?.rate ?? 0)
+            return try await fixture.status()?.counts.completed == 1
+        }
+        #expect(most > 0 && most < 3_000_000, "\(most)")
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait()
+        try await outcome.check()
+    }
+}
