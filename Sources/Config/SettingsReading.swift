@@ -32,6 +32,9 @@ struct SettingsReading {
                 destination: destination.settings, besides: staging.path, and: statePath, at: destination.place)
         }
         overlaps.checkFolders()
+        var meetings = WindowMeetings(
+            findings: findings, policy: policy, destinations: destinations.map(\.settings))
+        for folder in folders { meetings.check(folder) }
         for (key, path) in [("textfile", metrics.textfile), ("status_file", metrics.statusFile)] {
             guard let path else { continue }
             let place = main.node("metrics")?.entries.place(of: key) ?? main.start

@@ -28,6 +28,21 @@ extension PolicyRules {
     }
 }
 
+extension PolicyRules {
+    /// Which of a destination's own rules have no effect there, and why, for people.
+    package func withoutEffect(at site: DestinationSite, _ reach: Reach) -> [String] {
+        guard site.isFolder else { return [] }
+        var words: [String] = []
+        if !quotas.isEmpty, reach == .local {
+            words.append("its quotas count nothing: what is copied to a disk of this machine is not sent anywhere")
+        }
+        if bandwidth.contains(where: { $0.limit.map { $0 > 0 } ?? false }) {
+            words.append("its bandwidth slows nothing down: what is copied to a folder has no limit but 0")
+        }
+        return words
+    }
+}
+
 /// Where a destination is, as far as the network matters.
 package enum DestinationSite: Hashable, Sendable {
     /// On this machine, whatever its address says.

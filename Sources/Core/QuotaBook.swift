@@ -159,6 +159,47 @@ package struct QuotaBook: Hashable, Sendable {
         lines[recount.line].note(at: now)
     }
 
+    /// Since when quotas are used up, each in a stretch of its own: for whoever remembers it over a restart.
+    package var usedUp: [UsedUp: WallTime] {
+        var all: [UsedUp: WallTime] = [:]
+        // What is reserved may come back in a moment.
+        for line in lines where line.spent != nil && line.reserved == .none {
+            guard let stretch = line.stretch?.lowerBound else { continue }
+            for (words, since) in [(line.quota.byteWords, line.bytesUsedUp), (line.quota.fileWords, line.filesUsedUp)] {
+                guard let words, let since else { continue }
+                all[UsedUp(quota: "\(line.place.words): \(words)", stretch: stretch)] = since
+            }
+        }
+        return all
+    }
+
+    /// A quota that is used up.
+    package struct UsedUp: Hashable, Sendable {
+        /// Its place and what it allows, for people.
+        package var quota: String
+        /// When the stretch begins in which it is.
+        package var stretch: WallTime
+
+        package init(quota: String, stretch: WallTime) {
+            self.quota = quota
+            self.stretch = stretch
+        }
+    }
+
+    /// Takes over since when quotas are used up that were so before this book knew of them.
+    package mutating func remember(_ known: [UsedUp: WallTime]) {
+        for number in lines.indices {
+            guard let stretch = lines[number].stretch?.lowerBound else { continue }
+            func earlier(_ words: String?, _ since: WallTime?) -> WallTime? {
+                guard let words, let since else { return since }
+                let before = known[UsedUp(quota: "\(lines[number].place.words): \(words)", stretch: stretch)]
+                return before.map { min($0, since) } ?? since
+            }
+            lines[number].bytesUsedUp = earlier(lines[number].quota.byteWords, lines[number].bytesUsedUp)
+            lines[number].filesUsedUp = earlier(lines[number].quota.fileWords, lines[number].filesUsedUp)
+        }
+    }
+
     /// When the first hold ends by itself.
     package var nextChange: WallTime? {
         lines.flatMap { $0.holds(isStarting: true) }.compactMap(\.until).min()

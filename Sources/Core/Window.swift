@@ -38,6 +38,29 @@ package struct Window: Hashable, Sendable {
 
 }
 
+extension Window {
+    /// Whether there is a minute of the week in which one of each list is open; dates left out. A list without windows is
+    /// always open.
+    package static func meet(_ places: [[Window]]) -> Bool {
+        var week = Array(repeating: true, count: 7 * 1440)
+        for windows in places where !windows.isEmpty {
+            var open = Array(repeating: false, count: week.count)
+            for window in windows { window.mark(&open) }
+            for minute in week.indices where !open[minute] { week[minute] = false }
+        }
+        return week.contains(true)
+    }
+
+    private func mark(_ week: inout [Bool]) {
+        for (number, day) in Weekday.allCases.enumerated() where days.contains(day) {
+            let start = number * 1440 + from
+            for minute in start..<start + (to > from ? to - from : 1440 - from + to) {
+                week[minute % week.count] = true
+            }
+        }
+    }
+}
+
 private let minute: Int64 = 60_000
 
 /// Something that depends on what the clock on the wall shows, and on nothing else.

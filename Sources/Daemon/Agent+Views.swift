@@ -129,7 +129,11 @@ extension Agent {
         var holds: [Hold] = []
         if let since = upload.pausedAt { holds.append(Hold(.operator, since: since, text: "paused")) }
         if upload.state == .queued {
-            holds += upload.isBegun ? classHolds.filter { !$0.sparesBegun } : classHolds
+            for var hold in classHolds where !upload.isBegun || !hold.sparesBegun {
+                // A window was closed before this file came, which it has held only since.
+                hold.since = max(hold.since, upload.createdAt)
+                holds.append(hold)
+            }
             if let hold = house.stagingHolds["\(upload.asset)"] { holds.append(hold) }
             // A held destination says it better than the wait of one of its uploads.
             if let until = nextAttempt(upload), !holds.contains(where: { $0.kind != .global && $0.kind != .operator }) {
@@ -240,11 +244,25 @@ extension Agent {
                 cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init),
                 running: house.making.isEmpty ? nil : house.making.all.map(StagingRunView.init)),
             warnings: house.troubles.all.map(\.text) + house.reportTroubles.all.map(\.text) + blind() + orphans(ongoing)
-                + overdue(files),
+                + overdue(files) + (await withoutEffect()),
             seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
             limit: house.lanes.rate, exceptions: await dispatcher.exceptions.map { ExceptionView($0) },
             classes: try await classViews(), hooks: await hookViews())
+    }
+
+    /// Rules that somebody may rely on.
+    private func withoutEffect() async -> [String] {
+        var words: [String] = []
+        for destination in house.settings.destinations {
+            guard let site = house.sites[destination.name],
+                let reach = await dispatcher.reached[destination.name]?.reach
+            else { continue }
+            words += destination.policy.rules.withoutEffect(at: site, reach).map {
+                "destinations.\(destination.name): \($0)"
+            }
+        }
+        return words
     }
 
     private func hookViews() async -> [HookView]? {

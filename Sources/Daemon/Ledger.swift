@@ -19,6 +19,8 @@ final class Ledger: Sendable {
         var book: QuotaBook
         /// Numbers of what is being reserved and has none of the store's yet.
         var provisional: Int64 = -1
+        /// Since when quotas are used up, as the store has it; `nil` before it was read.
+        var usedUp: [QuotaBook.UsedUp: WallTime]?
     }
 
     init(store: Store, clocks: any Clocks, log: Log, settings: Settings, counters: Counters = Counters()) {
@@ -49,6 +51,22 @@ final class Ledger: Sendable {
                 networks: recount.isMetered ? [.metered] : NetworkClass.counting)
             current.withLock { $0.book.recount(recount, spent: spent, at: clocks.wall()) }
         }
+        try await rememberUsedUp()
+    }
+
+    /// That a quota is used up since the morning is so after a restart as well.
+    private func rememberUsedUp() async throws {
+        if current.withLock({ $0.usedUp }) == nil {
+            let known = try await store.quotasUsedUp()
+            current.withLock { current in
+                current.usedUp = known
+                current.book.remember(known)
+            }
+        }
+        let (now, kept) = current.withLock { ($0.book.usedUp, $0.usedUp) }
+        if now == kept { return }
+        try await store.keep(quotasUsedUp: now)
+        current.withLock { $0.usedUp = now }
     }
 
     // MARK: Reserving

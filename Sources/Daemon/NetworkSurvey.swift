@@ -21,6 +21,8 @@ package struct NetworkSurvey: Sendable {
     package var interfaces: [Interface] = []
     /// What would hold all that goes to a destination now, by its name.
     package var holds: [(destination: String, hold: Hold)] = []
+    /// Rules of destinations that have no effect there, and why.
+    package var withoutEffect: [(destination: String, words: String)] = []
     /// What could not be found out.
     package var troubles: [String] = []
 
@@ -53,7 +55,7 @@ package struct NetworkSurvey: Sendable {
                 }
                 return (look.metering, reaches)
             }
-            survey.judge(metering, reaches, settings)
+            survey.judge(metering, sites, reaches, settings)
         } catch { survey.troubles.append("the networks cannot be looked at: \(error)") }
         return survey
     }
@@ -76,7 +78,9 @@ package struct NetworkSurvey: Sendable {
         return first
     }
 
-    private mutating func judge(_ metering: Metering, _ reaches: [String: Reach], _ settings: Settings) {
+    private mutating func judge(
+        _ metering: Metering, _ sites: [String: DestinationSite], _ reaches: [String: Reach], _ settings: Settings
+    ) {
         var metering = metering
         let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
         var world = Admission.World(
@@ -84,7 +88,8 @@ package struct NetworkSurvey: Sendable {
         world.network = metering
         var carries: [Int32: [String]] = [:]
         for destination in settings.destinations {
-            guard let reach = reaches[destination.name] else { continue }
+            guard let reach = reaches[destination.name], let site = sites[destination.name] else { continue }
+            withoutEffect += destination.policy.rules.withoutEffect(at: site, reach).map { (destination.name, $0) }
             let remote = Admission.Remote(
                 name: destination.name, slots: 1, running: 0, pause: nil, health: DestinationHealth(),
                 rules: destination.policy.rules, reach: reach, reachSince: world.now)

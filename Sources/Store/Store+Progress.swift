@@ -1,6 +1,7 @@
-internal import Core
+package import Core
 
-// How far what waits has come, and how fast it went: for people and plans, and for nothing that must be right.
+// How far what waits has come, how fast it went, and since when a quota holds it: for people and plans, and for nothing that
+// must be right.
 
 extension Store {
     /// Inside a transaction.
@@ -24,6 +25,36 @@ extension Store {
             try connection.run(
                 "INSERT OR REPLACE INTO setting VALUES (?1, ?2)", [.text("speed \(destination)"), .text("\(speed)")])
         }
+    }
+
+    /// Since when quotas are used up: these, and no others.
+    package func keep(quotasUsedUp all: [QuotaBook.UsedUp: WallTime]) async throws {
+        try await change { connection in
+            try connection.run("DELETE FROM setting WHERE name >= 'used up ' AND name < 'used up!'")
+            for (one, since) in all {
+                try connection.run(
+                    "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
+                    [
+                        .text("used up \(one.stretch.milliseconds) \(one.quota)"),
+                        .text("\(since.milliseconds)"),
+                    ])
+            }
+        }
+    }
+
+    /// As ``keep(quotasUsedUp:)`` was told last.
+    package func quotasUsedUp() throws -> [QuotaBook.UsedUp: WallTime] {
+        let rows = try connection.all(
+            "SELECT substr(name, 9), value FROM setting WHERE name >= 'used up ' AND name < 'used up!'"
+        ) { (name: $0.text(0), since: $0.text(1)) }
+        var all: [QuotaBook.UsedUp: WallTime] = [:]
+        for row in rows {
+            let parts = row.name.split(separator: " ", maxSplits: 1)
+            guard parts.count == 2, let stretch = Int64(parts[0]), let since = Int64(row.since) else { continue }
+            all[QuotaBook.UsedUp(quota: String(parts[1]), stretch: WallTime(milliseconds: stretch))] =
+                WallTime(milliseconds: since)
+        }
+        return all
     }
 
     /// As ``keep(speed:to:)`` was told last; `nil` when nothing is known.

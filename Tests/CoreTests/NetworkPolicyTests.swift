@@ -64,6 +64,20 @@ struct WayTests {
         #expect(way([], policy: pause, reach: .local).passage == .local)
     }
 
+    @Test("rules that have no effect at a folder are named, and those that have some are not")
+    func withoutEffect() {
+        let folder = DestinationSite.folder("/srv", cost: nil)
+        var rules = PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 1000)], quotas: [Quota(period: .day, files: 0)])
+        let words = rules.withoutEffect(at: folder, .local)
+        #expect(words.count == 2 && words[0].contains("quotas count nothing") && words[1].contains("slows nothing"))
+        // Another machine's folder is counted, and no folder is slowed.
+        #expect(rules.withoutEffect(at: folder, .mount(.unknown, text: "nfs")) == [words[1]])
+        #expect(rules.withoutEffect(at: .server(host: "nas", port: 80), .local).isEmpty)
+        // A limit of 0 holds.
+        rules = PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 0)])
+        #expect(rules.withoutEffect(at: folder, .local).isEmpty)
+    }
+
     @Test("what is unknown counts as metered, unless some place allows it and none says otherwise")
     func unknown() {
         #expect(way([3], policy: pause).hold?.text.contains("what is unknown counts as metered") == true)

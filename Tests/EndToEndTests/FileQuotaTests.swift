@@ -9,13 +9,21 @@ import Testing
 struct FileQuotaTests {
     private struct Page: Decodable {
         struct Upload: Decodable {
-            struct Hold: Decodable { let kind, text: String }
+            struct Hold: Decodable { let kind, text, since: String }
             struct Progress: Decodable { let acked: Int64 }
-            let id, state: String
+            let id, state, path: String
             let progress: Progress
             let holds: [Hold]
         }
         let uploads: [Upload]
+    }
+
+    private struct Status: Decodable {
+        struct Class: Decodable {
+            struct Hold: Decodable { let since: String }
+            let hold: Hold
+        }
+        let classes: [Class]
     }
 
     private struct Usage: Decodable {
@@ -74,6 +82,42 @@ struct FileQuotaTests {
         }
         #expect(try await counted(fixture) == 1)
         #expect(begun(try await uploads(fixture)).map(\.id) == [first.id])
+    }
+
+    @Test("a quota that is used up is so since the same moment after a restart, and holds a file since that came")
+    func since() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["quotas: [{per: month, files: 1}]"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        func held(_ number: Int) async throws -> String {
+            try camera.drop(Clip(number: number, size: 1000, relative: FilePath("\(number).mp4")))
+            return try await again(number)
+        }
+        func again(_ number: Int) async throws -> String {
+            try await eventually("it waits for the quota") {
+                try await uploads(fixture)?.first { $0.path.hasSuffix("/\(number).mp4") }?.holds.first {
+                    $0.kind == "quota"
+                }?.since
+            }
+        }
+        func begins() async throws -> String {
+            try await eventually("the class waits") {
+                guard let text = try await fixture.ask("status", ["--json"]) else { return nil }
+                return try JSONDecoder().decode(Status.self, from: Data(text.utf8)).classes.first?.hold.since
+            }
+        }
+        try camera.drop(Clip(number: 0, size: 1000, relative: "0.mp4"))
+        try await eventually("one is complete") { try await fixture.status()?.counts.completed == 1 }
+        let first = try await held(1)
+        let since = try await begins()
+        #expect(first >= since)
+        fixture.killDaemon()
+        try fixture.startDaemon()
+        #expect(try await begins() == since)
+        #expect(try await again(1) == first)
+        #expect(try await held(2) > first)
     }
 
     @Test("what is begun counts once through kills, and goes on though the quota is used up")

@@ -95,10 +95,10 @@ struct WindowEndToEndTests {
         func opens() async throws -> String? {
             try await why(fixture, fixture.drop.appending("clip.mp4"))?.holds.first { $0.kind == "schedule" }?.until
         }
-        try await eventually("it waits for midnight") { try await opens()?.hasSuffix("T00:00:00Z") }
+        try await eventually("it waits for midnight") { try await opens()?.hasSuffix("T00:00:00.000Z") }
         let change = try Child("/bin/sh", ["-ec", link("Asia/Tokyo")], output: "/dev/null", errors: "/dev/null")
         #expect(try await change.end(within: .seconds(20)) == .status(0))
-        try await eventually("it waits for midnight there") { try await opens()?.hasSuffix("T15:00:00Z") }
+        try await eventually("it waits for midnight there") { try await opens()?.hasSuffix("T15:00:00.000Z") }
         let usage = try await fixture.ask("usage", ["--json"])
         #expect(usage?.contains("T15:00:00.000Z") == true && usage?.contains("T00:00:00") == false, "\(usage ?? "")")
     }

@@ -131,6 +131,9 @@ private func networkFindings(_ settings: Settings, _ sites: [String: Destination
         if let remedy = interface.remedy { words += "; `\(remedy)` under `policy.networks` would change that" }
         findings.append(Finding(about: "network", name: interface.name, CheckResult(.ok, words)))
     }
+    findings += survey.withoutEffect.map { destination, words in
+        Finding(about: "network", name: destination, CheckResult(.warning, words))
+    }
     return findings
         + survey.holds.map { destination, hold in
             Finding(about: "network", name: destination, CheckResult(.warning, "uploads wait now: \(hold.text)"))
