@@ -92,16 +92,25 @@ package final class TwoRoads: Sendable {
         guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
     }
 
+    /// Of what leaves by `wan`, so many of a hundred packets do not arrive, by chance.
+    package func lose(_ percent: Int) throws {
+        try nft(in: site, "add", "table", "inet", "loss")
+        try nft(in: site, "add", "chain", "inet", "loss", "in", "{ type filter hook prerouting priority -300 ; }")
+        try nft(
+            in: site, "add", "rule", "inet", "loss", "in", "iifname", "wan1", "numgen", "random", "mod", "100", "<",
+            "\(percent)", "drop")
+    }
+
     package struct Unread: Error, Sendable { package let text: String }
 
     @discardableResult
-    private func nft(_ words: String...) throws -> String {
+    private func nft(in network: NetworkNamespace? = nil, _ words: String...) throws -> String {
         let output = folder.path.appending(FilePath("nft-\(hexadecimal(Chance.bytes(6)))"))
         let errors = FilePath(bytes: output.bytes + Array(".err".utf8))
         let libraries = [
             "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib/aarch64-linux-gnu",
         ]
-        let child = try box.start(
+        let child = try (network ?? box).start(
             tools.appending("usr/sbin/nft"), words,
             environment: [
                 "LD_LIBRARY_PATH": libraries.map { tools.appending(FilePath($0)).display }.joined(separator: ":")

@@ -49,6 +49,24 @@ struct LedgerEndToEndTests {
         #expect(told <= left + left / 50 + 31 * 1000, "\(told) \(left)")
     }
 
+    @Test("what the kernel sends again on a bad line is counted as well")
+    func loses() async throws {
+        let (roads, fixture, camera) = try await scene()
+        try await blocking { try roads.lose(3) }
+        try fixture.startDaemon()
+        for number in 0..<5 {
+            try camera.drop(Clip(number: number, size: 3_000_000, relative: FilePath("\(number).mp4")))
+        }
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait(within: .seconds(60))
+        try await outcome.check()
+        let (told, left) = (try await sent(fixture), try await bytes(roads))
+        // Headers alone are 4.6 %.
+        #expect(left > 15_000_000 * 106 / 100, "\(left)")
+        #expect(told >= left, "\(told) \(left)")
+        #expect(told <= left + left / 50 + 5 * 1000, "\(told) \(left)")
+    }
+
     @Test(
         "a transfer stops at its quota, keeps what it sent, says until when it waits, and goes on when more is allowed")
     func stops() async throws {
