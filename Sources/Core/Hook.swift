@@ -59,6 +59,9 @@ package struct Hook: Hashable, Sendable {
         self.giveUpAfter = giveUpAfter
     }
 
+    /// What is sent to it waits for `policy`.
+    package var obeysPolicy: Bool { if case .web(let web) = target { web.network == .policy } else { false } }
+
     /// - Parameters:
     ///   - folder: That the event is about; `nil` for an event that is about none.
     ///   - destination: The same.
@@ -73,7 +76,7 @@ package struct WebHook: Hashable, Sendable {
     package enum Network: String, Hashable, Sendable, CaseIterable {
         /// Each byte obeys `policy`, as those of uploads do.
         case policy
-        /// At any time over any network that is not forbidden, whatever it costs.
+        /// At any time over any network that is not forbidden, whatever it costs and however slow uploads are to be.
         case any
     }
 

@@ -180,13 +180,16 @@ extension Dispatcher {
         return lane(to: destination, by: passage)
     }
 
-    /// - Parameter isExcused: Its quotas do not hold it.
+    /// - Parameter isExcused: Neither its quotas nor a limit of speed hold it. It counts all the same.
     func lane(to destination: String, by passage: Admission.Passage, isExcused: Bool = false) -> Lane {
         let account = Account(
             SpendingAccount(destination: destination, folder: nil, network: passage.ledger),
             QuotaBook.Class(destination, from: nil, isMetered: passage.countsAsMetered), step: nil,
             isExcused: isExcused, isFree: passage.ledger == .local, in: house.ledger)
-        var lane = house.lanes.lane(to: destination, from: nil, passage)
+        var lane =
+            isExcused
+            ? Lane(throttles: [], interface: passage.interface)
+            : house.lanes.lane(to: destination, from: nil, passage)
         lane.account = account
         if let interface = lane.interface { lent.insert(interface) }
         return lane

@@ -46,6 +46,8 @@ actor Dispatcher {
     var clockTrouble: Hold?
     /// Destinations to which no byte may go, and where something is to be removed.
     var closedToRemovals: Set<String> = []
+    /// Notices under way that obey policy, by the name of the hook: what stops them.
+    var notices: [String: @Sendable () -> Void] = [:]
     /// How often it has looked what may go, and how often policy was asked about a class for that, since the start.
     private(set) var looks = 0
     var evaluations = 0
