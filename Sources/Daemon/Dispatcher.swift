@@ -192,7 +192,8 @@ actor Dispatcher {
         if asksForRoom(name, destination) { return false }
         let left = rooms[name]?.left
         let before = stops
-        let isAsked = house.settings(ofDestination: name)?.policy.beforeUpload != nil
+        let isAsked =
+            house.settings.policy.beforeUpload != nil || house.settings(ofDestination: name)?.policy.beforeUpload != nil
         let goesTogether = health[name]?.trouble == nil && !isAsked
         // All that may go share a transaction. What tries whether a destination is back is one file.
         let room = TransferRoom(
