@@ -367,6 +367,8 @@ actor Dispatcher {
             house.live.whenOpened(id) { transfer.task.cancel() }
         }
     }
+        // What was allowed to them is over.
+        if exceptions.contains(where: { $0.scope == .upload && ids.contains($0.name) }) { house.dispatchBell.ring() }
 
     /// Stops a transfer and returns when it has let go, so that a new generation does not meet the old one.
     func end(_ id: String) async {
