@@ -59,9 +59,6 @@ package struct Hook: Hashable, Sendable {
         self.giveUpAfter = giveUpAfter
     }
 
-    /// What is sent to it waits for `policy`.
-    package var obeysPolicy: Bool { if case .web(let web) = target { web.network == .policy } else { false } }
-
     /// - Parameters:
     ///   - folder: That the event is about; `nil` for an event that is about none.
     ///   - destination: The same.

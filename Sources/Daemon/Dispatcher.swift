@@ -46,8 +46,9 @@ actor Dispatcher {
     var clockTrouble: Hold?
     /// Destinations to which no byte may go, and where something is to be removed.
     var closedToRemovals: Set<String> = []
-    /// Notices under way that obey policy, by the name of the hook: what stops them.
-    var notices: [String: @Sendable () -> Void] = [:]
+    /// What is under way besides transfers and obeys policy.
+    var errands: [Int: Errand] = [:]
+    var lastErrand = 0
     /// How often it has looked what may go, and how often policy was asked about a class for that, since the start.
     private(set) var looks = 0
     var evaluations = 0
@@ -366,9 +367,9 @@ actor Dispatcher {
             guard let transfer = runs[id].flatMap({ transfers[$0] }) else { continue }
             house.live.whenOpened(id) { transfer.task.cancel() }
         }
-    }
         // What was allowed to them is over.
         if exceptions.contains(where: { $0.scope == .upload && ids.contains($0.name) }) { house.dispatchBell.ring() }
+    }
 
     /// Stops a transfer and returns when it has let go, so that a new generation does not meet the old one.
     func end(_ id: String) async {

@@ -248,11 +248,12 @@ actor Hooks {
             lastServed = name
             lines[name]?.begin(next.seq)
             tasks[name] = Task { [lane] in
-                if line.hook.obeysPolicy, let own = self.tasks[name] {
-                    await self.dispatcher.noticeBegins(to: name) { own.cancel() }
+                var errand: Int?
+                if case .web(let web) = line.hook.target, let own = self.tasks[name] {
+                    errand = await self.dispatcher.watchOver(Hook.account(name), web.network) { own.cancel() }
                 }
                 await Lane.$current.withValue(lane) { await self.tell(next, line.hook) }
-                if line.hook.obeysPolicy { await self.dispatcher.noticeEnded(to: name) }
+                await self.dispatcher.isOver(errand)
                 await self.close(lane)
                 self.house.hookSlots.give()
                 self.tasks[name] = nil
@@ -331,6 +332,22 @@ actor Hooks {
         // What policy holds is rung for.
         return lines.values.filter { $0.hold == nil }.compactMap(\.nextTry).filter { $0 > now }.map { $0.since(now) }
             .min()
+    }
+
+    // MARK: By hand
+
+    /// Tells it of a made-up event.
+    ///
+    /// - Throws: `Refusal` when there is no place for that.
+    func `try`(_ hook: Hook) async throws -> HookTrial {
+        guard house.hookSlots.take(leaving: 0) else {
+            throw Refusal(
+                .unavailable, "as many hooks and programs are at work as may be at once; ask again in a moment")
+        }
+        defer { house.hookSlots.give() }
+        return try await HookTrial.run(
+            hook, courier, DaemonGate(house: house, dispatcher: dispatcher), at: house.clocks.wall(), isCounted: true,
+            encode: encode)
     }
 
     // MARK: For views

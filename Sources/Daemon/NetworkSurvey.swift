@@ -23,6 +23,9 @@ package struct NetworkSurvey: Sendable {
     package var holds: [(destination: String, hold: Hold)] = []
     /// What could not be found out.
     package var troubles: [String] = []
+    /// What is known of the networks; `nil` when they could not be looked at.
+    private(set) var metering: Metering?
+    private var reaches: [String: Reach] = [:]
 
     /// - Parameter sites: Where each destination is, as far as it could be made.
     package static func look(_ settings: Settings, _ sites: [String: DestinationSite]) async -> NetworkSurvey {
@@ -53,7 +56,8 @@ package struct NetworkSurvey: Sendable {
                 }
                 return (look.metering, reaches)
             }
-            survey.judge(metering, reaches, settings)
+            (survey.metering, survey.reaches) = (metering, reaches)
+            survey.judge(metering, settings)
         } catch { survey.troubles.append("the networks cannot be looked at: \(error)") }
         return survey
     }
@@ -76,7 +80,15 @@ package struct NetworkSurvey: Sendable {
         return first
     }
 
-    private mutating func judge(_ metering: Metering, _ reaches: [String: Reach], _ settings: Settings) {
+    /// A destination, or a hook's account, as far as it shows without a daemon.
+    func remote(_ name: String, _ settings: Settings, at now: WallTime) -> Admission.Remote {
+        let rules = settings.destinations.first { $0.name == name }?.policy.rules ?? PolicyRules()
+        return Admission.Remote(
+            name: name, slots: 1, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
+            reach: reaches[name] ?? .unseen(troubles.last ?? "the networks were not looked at"), reachSince: now)
+    }
+
+    private mutating func judge(_ metering: Metering, _ settings: Settings) {
         var metering = metering
         let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
         var world = Admission.World(
@@ -85,10 +97,7 @@ package struct NetworkSurvey: Sendable {
         var carries: [Int32: [String]] = [:]
         for destination in settings.destinations {
             guard let reach = reaches[destination.name] else { continue }
-            let remote = Admission.Remote(
-                name: destination.name, slots: 1, running: 0, pause: nil, health: DestinationHealth(),
-                rules: destination.policy.rules, reach: reach, reachSince: world.now)
-            switch admission.way(to: remote, in: world) {
+            switch admission.way(to: remote(destination.name, settings, at: world.now), in: world) {
             case .closed(let found): if let hold = found.first { holds.append((destination.name, hold)) }
             case .open(let passage):
                 guard case .over(let paths) = reach else { continue }

@@ -127,7 +127,7 @@ struct HookPolicyTests {
         silent.withLock { $0 = false }
         #expect(try await scene.fixture.ask("resume") != nil)
         try await eventually("it is told") { try await scene.hooks().first?.told == 1 }
-        #expect(try scene.log().contains("notice stopped, told later hook=slow"))
+        #expect(try scene.log().contains("stopped before its end to=\"hook slow\" hold=global"))
         #expect(try scene.log().contains("hook failed") == false)
     }
 }
