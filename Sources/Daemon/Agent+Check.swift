@@ -2,6 +2,7 @@ internal import Config
 internal import Core
 internal import Linux
 internal import Synchronization
+internal import Watch
 
 // What a person asks the daemon to try: with its rights, through the gate and the ledger of its uploads.
 
@@ -18,9 +19,13 @@ extension Agent {
         defer { isChecking.store(false, ordering: .releasing) }
         let setup = house.setup
         let destinations = DestinationChecks(setup)
-        let survey = await NetworkSurvey.look(setup.settings, destinations.sites)
+        // Which way each goes is known, and no name is looked up for it once more.
+        var survey = await NetworkSurvey.look(setup.settings, [:])
+        survey.note(await dispatcher.interfaces)
+        // Whoever asks a disk that does not answer waits for it for ever, and another one with each check.
+        let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))
         return CheckReport(
-            await Checks.local(setup.settings, request, survey)
+            await Checks.local(setup.settings, request, survey, silent: silent)
                 + (await destinations.findings(
                     DaemonGate(house: house, dispatcher: dispatcher), .policy, request)))
     }

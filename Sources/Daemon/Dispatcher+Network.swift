@@ -174,6 +174,15 @@ extension Dispatcher {
         admission.way(to: remote(destination), from: folder.map { origin($0) }, in: world)
     }
 
+    /// By which interface each destination is reached, where that is known and held to.
+    var interfaces: [String: String] {
+        house.destinations.keys.reduce(into: [:]) { found, name in
+            if case .open(let passage)? = reached[name]?.way, let interface = passage.interface {
+                found[name] = interface
+            }
+        }
+    }
+
     /// How the requests of work go that belongs to no file; `nil` where no way is open. Its account is to be closed.
     func lane(to destination: String) -> Lane? {
         guard case .open(let passage) = way(to: destination, from: nil) else { return nil }

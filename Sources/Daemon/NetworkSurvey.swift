@@ -62,6 +62,14 @@ package struct NetworkSurvey: Sendable {
         return survey
     }
 
+    /// Enters which interface each destination is known to leave by.
+    mutating func note(_ interfaces: [String: String]) {
+        for index in self.interfaces.indices {
+            let name = self.interfaces[index].name
+            self.interfaces[index].carries = interfaces.filter { $0.value == name }.map(\.key).sorted()
+        }
+    }
+
     /// What NetworkManager and ModemManager say; nothing where they are not there.
     ///
     /// - Throws: When there is no thread or descriptor to ask with.

@@ -2,6 +2,7 @@ import Core
 import Linux
 import TestKit
 import Testing
+import Watch
 
 @testable import Config
 @testable import Daemon
@@ -20,6 +21,27 @@ struct WhyTests {
         let answer = try #require(try await scene.agent.why(path).answers.first)
         #expect(answer.state == "unknown")
         #expect(answer.text == "its disk does not answer")
+        dead.release()
+        try await scene.stop()
+    }
+
+    @Test("a check waits for no disk that is known not to answer", .enabled(if: DeadDisk.isPossible))
+    func silentCheck() async throws {
+        let folder = TemporaryFolder()
+        let dead = try DeadDisk(at: folder.path.appending("nas"))
+        let scene = try await AgentScene {
+            $0.folders[0].watch.path = folder.path.appending("nas/cam")
+        }
+        try await eventually("it is known", within: .seconds(50)) {
+            scene.agent.watcher.states().contains { $0.folder == "cam" && $0.isStuck }
+        }
+        let clock = ContinuousClock()
+        let start = clock.now
+        let report = try await scene.agent.check(CheckRequest(folder: "cam"))
+        #expect(start.duration(to: clock.now) < .seconds(4 * Patience.factor))
+        let found = report.checks.filter { $0.about == "folder" }
+        #expect(found.map(\.verdict) == [.warning])
+        #expect(found.first?.detail.contains("has not answered") == true)
         dead.release()
         try await scene.stop()
     }

@@ -23,9 +23,11 @@ package enum Checks {
 
     /// All but the destinations.
     ///
-    /// - Parameter survey: Of the networks; `nil` where nobody has looked.
-    static func local(_ settings: Settings, _ request: CheckRequest, _ survey: NetworkSurvey) async -> [CheckFinding] {
-        let local = await LocalChecks.all(settings, request)
+    /// - Parameter silent: Folders whose disk is known not to answer.
+    static func local(
+        _ settings: Settings, _ request: CheckRequest, _ survey: NetworkSurvey, silent: Set<String> = []
+    ) async -> [CheckFinding] {
+        let local = await LocalChecks.all(settings, request, silent: silent)
         var findings = local.findings
         for folder in settings.folders
         where folder.retention.isLimited && request.means(folder: folder.watch.name)

@@ -7,13 +7,13 @@ internal import Watch
 /// What `check` looks at on this machine. Changes nothing: rights are asked for, not tried out.
 enum LocalChecks {
     /// - Returns: Also the names of the folders whose disk does not answer: nothing more is to be asked of them.
-    static func all(_ settings: Settings, _ request: CheckRequest) async -> (
+    static func all(_ settings: Settings, _ request: CheckRequest, silent known: Set<String>) async -> (
         findings: [CheckFinding], silent: Set<String>
     ) {
         var findings: [CheckFinding] = []
-        var silent: Set<String> = []
+        var silent = known
         for each in settings.folders where request.means(folder: each.watch.name) {
-            let result = await answered { folder(each) }
+            let result = known.contains(each.watch.name) ? nil : await answered { folder(each) }
             if result == nil { silent.insert(each.watch.name) }
             findings.append(
                 CheckFinding(
