@@ -102,7 +102,7 @@ let package = Package(
         tests("StoreTests", ["Core", "Store"]),
         // What many rows cost, in steps and plans.
         tests("ScaleTests", ["Benchmarks", "Core", "Linux", "Store"]),
-        tests("DaemonTests", ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store"]),
+        tests("DaemonTests", ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store", "Watch"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("NoticesTests", ["Core", "Credentials", "Digests", "Linux", "Notices", "Transport"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),

@@ -42,7 +42,7 @@ struct EffectivePieces {
                                     ])
                             ), ("order", .value(.plain(policy.order.rawValue))),
                             ("retry", retry(policy.retry, otherwise: "default")),
-                        ] + values(rules(policy.rules)), known: Section.policy.keys)
+                        ] + question(policy.beforeUpload) + values(rules(policy.rules)), known: Section.policy.keys)
                 ), ("control", control(settings.control)),
             ] + metrics(settings.metrics) + [("retention", lists(settings.lists))] + hooks(settings.hooks),
             known: Section.root.keys)
@@ -271,13 +271,13 @@ struct EffectivePieces {
             ("order", policy.order.map { .plain($0.rawValue) }),
         ])
         if let own = policy.retry { fields.append(("retry", retry(own, otherwise: "as policy.retry"))) }
-        if let before = policy.beforeUpload {
-            let keys: Fields = [
-                ("command", command(before.command)), ("timeout", .value(.time(before.timeout))),
-            ]
-            fields.append(("before_upload", .mapping(keys, known: Section.beforeUpload.keys)))
-        }
-        return fields + values(rules(policy.rules))
+        return fields + question(policy.beforeUpload) + values(rules(policy.rules))
+    }
+
+    private func question(_ before: BeforeUpload?) -> Fields {
+        guard let before else { return [] }
+        let keys: Fields = [("command", command(before.command)), ("timeout", .value(.time(before.timeout)))]
+        return [("before_upload", .mapping(keys, known: Section.beforeUpload.keys))]
     }
 
     private func hooks(_ hooks: [Hook]) -> Fields {

@@ -58,8 +58,7 @@ struct Section: Sendable {
     private static let ownRules =
         "rules of its own stand beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
     static let policy = Section(
-        path: "policy", keys: ["concurrency", "order", "retry"] + rules, later: laterPolicy,
-        elsewhere: ["before_upload": "`before_upload` stands in a folder or a destination"])
+        path: "policy", keys: ["concurrency", "order", "retry", "before_upload"] + rules, later: laterPolicy)
     /// An item of any `windows`.
     static let window = Section(path: "windows[]", keys: ["between", "except"])
     /// An item of any `bandwidth`.

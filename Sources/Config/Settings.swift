@@ -108,6 +108,8 @@ package struct PolicySettings: Hashable, Sendable {
     package var perDestination: Int
     package var order: UploadOrdering
     package var retry: Backoff
+    /// Asked before every upload, behind those of its folder and its destination.
+    package var beforeUpload: BeforeUpload?
     package var rules = PolicyRules()
 }
 
@@ -163,8 +165,14 @@ extension Settings {
     package var hasQuotas: Bool { allRules.contains { !$0.quotas.isEmpty } }
 
     /// Some program is asked before uploads.
-    package var asksBeforeUploads: Bool {
-        destinations.contains { $0.policy.beforeUpload != nil } || folders.contains { $0.policy.beforeUpload != nil }
+    package var asksBeforeUploads: Bool { !beforeUploads.isEmpty }
+
+    /// Each `before_upload`, with its place.
+    package var beforeUploads: [(place: String, rule: BeforeUpload)] {
+        let places =
+            [("policy", policy.beforeUpload)] + folders.map { ("folder \($0.watch.name)", $0.policy.beforeUpload) }
+            + destinations.map { ("destinations.\($0.name)", $0.policy.beforeUpload) }
+        return places.compactMap { place, rule in rule.map { (place, $0) } }
     }
 
     /// Of `policy`, of every destination and of every folder.

@@ -57,6 +57,7 @@ package struct SettingsChanges: Hashable, Sendable {
                         "concurrency",
                         old.policy.total != new.policy.total || old.policy.perDestination != new.policy.perDestination
                     ), ("order", old.policy.order != new.policy.order), ("retry", old.policy.retry != new.policy.retry),
+                    ("before_upload", old.policy.beforeUpload != new.policy.beforeUpload),
                 ] + Self.rules(old.policy.rules, new.policy.rules)
             ),
             (

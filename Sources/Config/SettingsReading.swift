@@ -98,7 +98,8 @@ struct SettingsReading {
             total: total,
             perDestination: concurrency.take("per_destination", as: .whole(1...64))?.value ?? min(2, total),
             order: fields.take("order", as: .choice)?.value ?? .newestFirst,
-            retry: retry(fields.fields("retry", .retry), otherwise: Backoff()), rules: rules(fields))
+            retry: retry(fields.fields("retry", .retry), otherwise: Backoff()),
+            beforeUpload: beforeUpload(fields), rules: rules(fields))
     }
 
     /// What stands under the same names in `policy`, a destination and a folder.

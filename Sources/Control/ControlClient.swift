@@ -63,6 +63,12 @@ package struct ControlClient: Sendable {
     package func remove(_ selection: Selection) async throws -> UploadsReply { try await post("remove", selection) }
     package func flush(_ request: FlushRequest) async throws -> UploadsReply { try await post("flush", request) }
     package func rescan(_ request: RescanRequest) async throws -> RescanReply { try await post("rescan", request) }
+    package func check(_ request: CheckRequest) async throws -> CheckReport { try await post("check", request) }
+    package func tryHook(_ name: String) async throws -> HookTrial {
+        // A program may take as long as its time-out, which is 10 minutes at most.
+        try await ask(
+            Request("POST", url("hooks/\(percentEncoded(name))/test")), as: HookTrial.self, within: .seconds(660))
+    }
     package func allow(_ request: AllowRequest) async throws -> ExceptionsReply { try await post("allow", request) }
     package func limit(_ request: LimitRequest) async throws -> ExceptionsReply { try await post("limit", request) }
 

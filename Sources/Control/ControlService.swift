@@ -99,6 +99,10 @@ final class ControlService: WebService {
             let request = body.isEmpty ? RescanRequest() : try Self.read(RescanRequest.self, body)
             let reply = try await operations.rescan(request)
             return WebReply(json: reply, status: reply.done ? 200 : 202)
+        case .check:
+            let request = body.isEmpty ? CheckRequest() : try Self.read(CheckRequest.self, body)
+            return WebReply(json: try await operations.check(request))
+        case .tryHook(let name): return WebReply(json: try await operations.tryHook(name))
         case .add:
             return WebReply(json: try await operations.add(try Self.read(AddRequest.self, body)), status: 202)
         case .act(let act):

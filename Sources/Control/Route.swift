@@ -28,6 +28,9 @@ enum Route: Hashable, Sendable {
     case events
     case reload
     case rescan
+    case check
+    /// A hook, by its name.
+    case tryHook(String)
 
     /// No such path, or a path that does not know the method.
     enum Mistake: Error, Hashable, Sendable {
@@ -38,7 +41,7 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .plan, .status, .metrics, .usage, .quota, .events: false
-        case .add, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit: true
+        case .add, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit, .check, .tryHook: true
         }
     }
 
@@ -66,11 +69,14 @@ enum Route: Hashable, Sendable {
         case "quota": self = try only("GET", .quota(nil))
         case "plan": self = try only("GET", .plan)
         case "reload": self = try only("POST", .reload)
+        case "check": self = try only("POST", .check)
         case "rescan": self = try only("POST", .rescan)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("why/") && rest.count > 4: self = try only("GET", .why(String(rest.dropFirst(4))))
         case _ where rest.hasPrefix("quota/") && rest.count > 6:
             self = try only("GET", .quota(String(rest.dropFirst(6))))
+        case _ where rest.hasPrefix("hooks/") && rest.hasSuffix("/test") && rest.count > 11:
+            self = try only("POST", .tryHook(String(rest.dropFirst(6).dropLast(5))))
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))
             guard !reference.isEmpty else { throw .noSuchPath }

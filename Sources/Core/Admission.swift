@@ -143,7 +143,9 @@ package struct Admission: Hashable, Sendable {
         if let folder { holds += bans(on: folder, in: world) }
         switch way(to: remote, from: folder, in: world) {
         case .closed(let more): holds += more
-        case .open(let passage) where passage.ledger != .local && !excused.contains(.quota):
+        // With a clock that is not believed nobody knows what counts, nor until when: its own hold says that.
+        case .open(let passage)
+        where passage.ledger != .local && !excused.contains(.quota) && world.clockTrouble == nil:
             let kind = QuotaBook.Class(remote.name, from: folder?.name, isMetered: passage.countsAsMetered)
             holds += world.quotas.holds(for: kind, isStarting: !isUnderWay)
         case .open: break

@@ -73,7 +73,7 @@ package struct WebHook: Hashable, Sendable {
     package enum Network: String, Hashable, Sendable, CaseIterable {
         /// Each byte obeys `policy`, as those of uploads do.
         case policy
-        /// At any time over any network that is not forbidden, whatever it costs.
+        /// At any time over any network that is not forbidden, whatever it costs and however slow uploads are to be.
         case any
     }
 

@@ -110,6 +110,9 @@ extension Agent {
         try requireReady()
         let now = house.clocks.wall()
         guard let rate = request.rate else {
+            if request.duration != nil {
+                throw Refusal(.badRequest, "a limit is taken back at once: give `duration` with a `rate`, or neither")
+            }
             return try await put(
                 [ExceptionRecord(scope: .all, name: "", kind: .rate(0), since: now, until: now, who: who)], isOver: true
             )

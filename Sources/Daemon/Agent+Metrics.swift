@@ -35,6 +35,8 @@ extension Agent {
         for (name, line) in await hooks?.lines ?? [:] {
             view.set(.hookWaiting, [name], line.waiting.count)
             if let oldest = line.oldest { view.set(.hookOldest, [name], oldest) }
+            guard !line.waiting.isEmpty, let hold = await hooks?.hold(of: line.hook) else { continue }
+            view.set(.hookHeld, [name, hold.kind.rawValue], line.waiting.count)
         }
         try await enterQueue(&view, destinations)
         await enterDestinations(&view, destinations)

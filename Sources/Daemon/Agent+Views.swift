@@ -33,6 +33,9 @@ extension Agent {
         return view(row, classHolds: holds + (await ownHolds(row)))
     }
 
+    /// For what happened some time ago: what holds it now did not hold it then.
+    func viewWithoutHolds(_ row: UploadRow) -> UploadView { view(row, holds: []) }
+
     private func ownHolds(_ row: UploadRow) async -> [Hold] { await roomHold(row) + (await twinHold(row)) }
 
     /// That its destination has no room for it.
@@ -66,9 +69,12 @@ extension Agent {
     }
 
     private func view(_ row: UploadRow, classHolds: [Hold]) -> UploadView {
+        view(row, holds: holds(row, classHolds))
+    }
+
+    private func view(_ row: UploadRow, holds: [Hold]) -> UploadView {
         let (upload, asset) = (row.upload, row.asset)
         let live = house.live[upload.id]
-        let holds = holds(row, classHolds)
         // A failure that was overcome is history, shown by the attempts.
         let showsFailure =
             upload.ending == .failed || (!upload.state.isTerminal && upload.state != .uploading)

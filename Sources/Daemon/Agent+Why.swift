@@ -16,7 +16,7 @@ package struct WhyAnswer: Codable, Sendable, Hashable {
     package var folder: String?
     package var path: String
     /// As ``UploadView/state``; for a file that is no upload `settling`, `gathering`, `expected`, `left_alone`, `known`,
-    /// `outside`, `unknown`.
+    /// `outside`, `unknown`; for a folder that is watched `folder`.
     package var state: String
     /// One sentence.
     package var text: String
@@ -38,7 +38,8 @@ extension Agent {
         guard let path = paths(reference).first, path.isAbsolute else {
             throw Refusal(.notFound, "no upload is called `\(reference)`; a file is asked for by its path")
         }
-        return WhyView(answers: [try await answer(path)])
+        let folders = await folderAnswers { $0.path.normalised == path.normalised }
+        return WhyView(answers: folders.isEmpty ? try await answers(path) : folders)
     }
 
     // MARK: Uploads
@@ -76,18 +77,66 @@ extension Agent {
         }
     }
 
+    // MARK: Folders that are watched
+
+    private func folderAnswers(_ isMeant: (WatchState) -> Bool) async -> [WhyAnswer] {
+        var answers: [WhyAnswer] = []
+        for state in watcher.states().filter(isMeant) {
+            guard let folder = house.folder(state.folder) else { continue }
+            let condition =
+                switch state.condition {
+                case .watching: "it is watched"
+                case .scanning: "it is being looked through"
+                case .absent(let reason): "it is absent: \(reason)"
+                case .failed(let reason): "it cannot be watched: \(reason)"
+                }
+            let files = state.settling == 0 ? "" : "; \(state.settling) of its files settle"
+            var holds: [Hold] = []
+            for destination in folder.uploadTo {
+                let more = await dispatcher.holds(folder: state.folder, destination: destination)
+                holds += more.filter { !holds.contains($0) }
+            }
+            answers.append(
+                WhyAnswer(
+                    folder: state.folder, path: state.path.display, state: "folder",
+                    text:
+                        "it is the folder \(state.folder), whose files go to \(folder.uploadTo.joined(separator: ", ")): "
+                        + condition + files,
+                    holds: holds.map(HoldView.init), exceptions: await exceptions(id: "", folder: state.folder)))
+        }
+        return answers
+    }
+
+    /// Why nothing in a folder is looked at; `nil` when it is there.
+    private func absence(of folder: String) -> String? {
+        guard case .absent(let reason)? = watcher.states().first(where: { $0.folder == folder })?.condition else {
+            return nil
+        }
+        return "its folder \(folder) is absent: \(reason)"
+    }
+
     // MARK: Files that are no uploads
+
+    private func answers(_ path: FilePath) async throws -> [WhyAnswer] {
+        let answer = try await answer(path)
+        // By a link, or behind one.
+        guard answer.state == "folder" else { return [answer] }
+        return await folderAnswers { $0.folder == answer.folder }
+    }
 
     private func answer(_ path: FilePath) async throws -> WhyAnswer {
         func told(_ state: String, _ folder: String?, _ text: String) -> WhyAnswer {
             WhyAnswer(folder: folder, path: path.display, state: state, text: text, holds: [])
         }
         if let file = watcher.settlingFiles().first(where: { $0.path == path }) {
+            if let absence = absence(of: file.folder) {
+                return told("settling", file.folder, "\(absence); it goes on settling when that is back")
+            }
             return told("settling", file.folder, "it settles: \(file.fullExplanation)")
         }
         let held = await gathering.waiting(naming: .max).values.flatMap(\.first)
         if let (file, reason) = held.first(where: { $0.file.path == path }) {
-            return told("gathering", file.folder, reason)
+            return told("gathering", file.folder, absence(of: file.folder) ?? reason)
         }
         let rules = house.settings.folders.map(\.watch)
         let now = house.clocks.wall()
@@ -103,6 +152,7 @@ extension Agent {
             }
         } catch is SlowDisk.Silent { return told("unknown", nil, "its disk does not answer") }
         switch standing {
+        case .itself(let folder): return told("folder", folder, "it is the folder \(folder)")
         case .outside: return told("outside", nil, "it lies in no folder that is watched")
         case .leftAlone(let folder, let reason): return told("left_alone", folder, "it \(reason)")
         case .taken(let folder):

@@ -44,6 +44,8 @@ package final class Agent: Sendable {
     let reportDisks = (metrics: SlowDisk(patience: .seconds(5)), status: SlowDisk(patience: .seconds(5)))
     let secrets: SecretReader
     let isStopping = Atomic(false)
+    /// A check that somebody asked for is under way.
+    let isChecking = Atomic(false)
     private let kinds: [DestinationKind]
     private let transport: Transport
     private let isReady = Atomic(false)

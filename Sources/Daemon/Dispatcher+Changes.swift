@@ -38,7 +38,7 @@ extension Dispatcher {
             roomLooks[name]?.cancel()
         }
         // Whoever waits for a program's word asks the one that is named now.
-        let isAnother = before.questions != setup.settings.questions
+        let isAnother = !before.beforeUploads.elementsEqual(setup.settings.beforeUploads) { $0 == $1 }
         if isAnother {
             house.questions.forget()
             let asking = house.questions.asking
@@ -63,15 +63,5 @@ extension Dispatcher {
     func reloadPauses() async throws {
         pauses = try await house.store.pauses()
         for bell in [house.dispatchBell, house.removalBell, house.hookBell] { bell.ring() }
-    }
-}
-
-extension Settings {
-    /// Every `before_upload`, by its place.
-    fileprivate var questions: [String: BeforeUpload] {
-        let all =
-            folders.map { ("folder \($0.watch.name)", $0.policy.beforeUpload) }
-            + destinations.map { ("destinations.\($0.name)", $0.policy.beforeUpload) }
-        return Dictionary(all.compactMap { place, rule in rule.map { (place, $0) } }, uniquingKeysWith: { $1 })
     }
 }

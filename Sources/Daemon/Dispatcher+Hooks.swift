@@ -5,14 +5,12 @@ internal import Transport
 
 // How notices leave this machine: by the same rules, ways and ledger as everything else.
 
-/// What keeps a notice here.
-struct HookHeld: Error {
-    let hold: Hold
-}
-
 extension Hook {
     /// In whose name the ledger counts what is sent to it. No destination has a name with a space.
     static func account(_ name: String) -> String { "hook \(name)" }
+
+    /// Where its address is; `nil` for a program.
+    var site: DestinationSite? { if case .web(let web) = target { WebAddress(web.url).site } else { nil } }
 }
 
 extension House {
@@ -20,36 +18,121 @@ extension House {
     var sites: [String: DestinationSite] {
         let setup = setup
         var sites = setup.destinations.mapValues(\.site)
-        for hook in setup.settings.hooks {
-            guard case .web(let web) = hook.target, let site = WebAddress(web.url).site else { continue }
-            sites[Hook.account(hook.name)] = site
-        }
+        for hook in setup.settings.hooks { if let site = hook.site { sites[Hook.account(hook.name)] = site } }
         return sites
     }
 }
 
 extension Dispatcher {
     /// How one notice goes. Its account is to be closed. Where it may not go, the hooks' bell is rung when it may.
-    func laneToHook(_ name: String, _ network: WebHook.Network) -> Result<Lane, HookHeld> {
+    func laneToHook(_ name: String, _ network: WebHook.Network) -> Result<Lane, Held> {
         let account = Hook.account(name)
-        let remote = remote(account)
-        switch network {
-        case .policy:
-            if let hold = admission.bans(on: remote, in: world).binding {
-                _ = forbidsRemovals(at: account)
-                return .failure(HookHeld(hold: hold))
-            }
+        let lane = lane(to: account, network, in: world)
+        if case .success = lane {
             closedToRemovals.remove(account)
-            guard let lane = lane(to: account) else { return .failure(HookHeld(hold: nowhere)) }
-            return .success(lane)
-        case .any:
-            let anybody = Admission.Origin(name: account, excused: Set(Excuse.allCases))
-            switch admission.way(to: remote, from: anybody, in: world) {
-            case .open(let passage): return .success(lane(to: account, by: passage, isExcused: true))
-            case .closed(let holds): return .failure(HookHeld(hold: holds.binding ?? nowhere))
-            }
+        } else if network == .policy {
+            _ = forbidsRemovals(at: account)
+        }
+        return lane
+    }
+
+    /// What keeps notices to an address here now; `nil` when nothing does.
+    func hold(ofHook name: String, _ network: WebHook.Network) async -> Hold? {
+        await closing?.value
+        switch way(to: Hook.account(name), network, in: shownWorld) {
+        case .success: return nil
+        case .failure(let held): return held.hold
         }
     }
 
-    private var nowhere: Hold { Hold(.offline, since: house.clocks.wall(), text: "no way is open") }
+    private func lane(
+        to account: String, _ network: WebHook.Network, in world: Admission.World
+    ) -> Result<Lane, Held> {
+        way(to: account, network, in: world).map { lane(to: account, by: $0, isExcused: network == .any) }
+    }
+
+    private func way(
+        to account: String, _ network: WebHook.Network, in world: Admission.World
+    ) -> Result<Admission.Passage, Held> {
+        let remote = remote(account)
+        if network == .policy, let hold = admission.bans(on: remote, in: world).binding {
+            return .failure(Held(hold: hold))
+        }
+        let excused: Set<Excuse> = network == .any ? Set(Excuse.allCases) : []
+        switch admission.way(to: remote, from: Admission.Origin(name: account, excused: excused), in: world) {
+        case .open(let passage): return .success(passage)
+        case .closed(let holds):
+            let nowhere = Hold(.offline, since: house.clocks.wall(), text: "no way is open")
+            return .failure(Held(hold: holds.binding ?? nowhere))
+        }
+    }
+
+    // MARK: By hand
+
+    /// How that goes which a person asks for now. Its account is to be closed. What is not known because nothing waits for it is
+    /// found out first.
+    func laneByHand(to account: String, _ network: WebHook.Network) async -> Result<Lane, Held> {
+        var heard: [BusySource: BusyWord] = [:]
+        if network == .policy {
+            do { try await house.ledger.look() } catch {
+                return .failure(
+                    Held(
+                        hold: Hold(
+                            .quota, since: house.clocks.wall(), text: "what was spent cannot be read: \(error)")))
+            }
+            await lookAtPower()
+            for rule in [house.settings.policy.rules, remote(account).rules].compactMap(\.busy)
+            where world.busy[rule.source] == nil && heard[rule.source] == nil {
+                guard let answer = await busyLook.ask(rule.source, rule.timeout) else { continue }
+                heard[rule.source] = BusyWord(answer, since: house.clocks.wall())
+            }
+        }
+        await closing?.value
+        var world = world
+        world.busy.merge(heard) { known, _ in known }
+        return lane(to: account, network, in: world)
+    }
+
+    // MARK: Under way
+
+    /// A question or a notice that is no transfer, and obeys policy.
+    struct Errand {
+        let account: String
+        let stop: @Sendable () -> Void
+        /// What it was stopped for.
+        var hold: Hold?
+    }
+
+    /// It is about to leave, and is stopped when it may not go on, also by what has changed since its way was open.
+    ///
+    /// - Returns: To be given back when it is over; `nil` for one that does not obey policy.
+    func watchOver(_ account: String, _ network: WebHook.Network, stop: @escaping @Sendable () -> Void) -> Int? {
+        if network == .any { return nil }
+        lastErrand += 1
+        errands[lastErrand] = Errand(account: account, stop: stop)
+        stopForbiddenErrands()
+        return lastErrand
+    }
+
+    /// - Returns: What it was stopped for, if it was.
+    @discardableResult
+    func isOver(_ errand: Int?) -> Hold? { errand.flatMap { errands.removeValue(forKey: $0)?.hold } }
+
+    /// Stops those that policy does not allow any more.
+    func stopForbiddenErrands() {
+        // Whoever has begun was told by all whose word counts that it may.
+        let (admission, world) = (admission, plannedWorld)
+        for (number, errand) in errands where errand.hold == nil {
+            let holds = admission.bans(on: remote(errand.account), in: world, isUnderWay: true)
+            guard let hold = holds.binding else { continue }
+            errands[number]?.hold = hold
+            house.log.notice(
+                "stopped before its end",
+                [
+                    "to": errand.account, "hold": hold.kind.rawValue, "reason": hold.text,
+                    "until": hold.until?.description,
+                ])
+            errand.stop()
+        }
+    }
 }

@@ -174,19 +174,31 @@ extension Dispatcher {
         admission.way(to: remote(destination), from: folder.map { origin($0) }, in: world)
     }
 
+    /// By which interface each destination is reached, where that is known and held to.
+    var interfaces: [String: String] {
+        house.destinations.keys.reduce(into: [:]) { found, name in
+            if case .open(let passage)? = reached[name]?.way, let interface = passage.interface {
+                found[name] = interface
+            }
+        }
+    }
+
     /// How the requests of work go that belongs to no file; `nil` where no way is open. Its account is to be closed.
     func lane(to destination: String) -> Lane? {
         guard case .open(let passage) = way(to: destination, from: nil) else { return nil }
         return lane(to: destination, by: passage)
     }
 
-    /// - Parameter isExcused: Its quotas do not hold it.
+    /// - Parameter isExcused: Neither its quotas nor a limit of speed hold it. It counts all the same.
     func lane(to destination: String, by passage: Admission.Passage, isExcused: Bool = false) -> Lane {
         let account = Account(
             SpendingAccount(destination: destination, folder: nil, network: passage.ledger),
             QuotaBook.Class(destination, from: nil, isMetered: passage.countsAsMetered), step: nil,
             isExcused: isExcused, isFree: passage.ledger == .local, in: house.ledger)
-        var lane = house.lanes.lane(to: destination, from: nil, passage)
+        var lane =
+            isExcused
+            ? Lane(throttles: [], interface: passage.interface)
+            : house.lanes.lane(to: destination, from: nil, passage)
         lane.account = account
         if let interface = lane.interface { lent.insert(interface) }
         return lane

@@ -101,6 +101,7 @@ extension Dispatcher {
         let free = closedToRemovals.filter { admission.bans(on: remote($0), in: world).isEmpty }
         if !free.isEmpty { for bell in [house.removalBell, house.hookBell] { bell.ring() } }
         closedToRemovals.subtract(free)
+        stopForbiddenErrands()
         var interfaces: Set<String> = []
         for transfer in transfers.values where !transfer.task.isCancelled {
             let remote = remote(transfer.destination)

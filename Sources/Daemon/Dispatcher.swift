@@ -46,6 +46,9 @@ actor Dispatcher {
     var clockTrouble: Hold?
     /// Destinations to which no byte may go, and where something is to be removed.
     var closedToRemovals: Set<String> = []
+    /// What is under way besides transfers and obeys policy.
+    var errands: [Int: Errand] = [:]
+    var lastErrand = 0
     /// How often it has looked what may go, and how often policy was asked about a class for that, since the start.
     private(set) var looks = 0
     var evaluations = 0
@@ -192,7 +195,8 @@ actor Dispatcher {
         if asksForRoom(name, destination) { return false }
         let left = rooms[name]?.left
         let before = stops
-        let isAsked = house.settings(ofDestination: name)?.policy.beforeUpload != nil
+        let isAsked =
+            house.settings.policy.beforeUpload != nil || house.settings(ofDestination: name)?.policy.beforeUpload != nil
         let goesTogether = health[name]?.trouble == nil && !isAsked
         // All that may go share a transaction. What tries whether a destination is back is one file.
         let room = TransferRoom(
@@ -365,6 +369,8 @@ actor Dispatcher {
             guard let transfer = runs[id].flatMap({ transfers[$0] }) else { continue }
             house.live.whenOpened(id) { transfer.task.cancel() }
         }
+        // What was allowed to them is over.
+        if exceptions.contains(where: { $0.scope == .upload && ids.contains($0.name) }) { house.dispatchBell.ring() }
     }
 
     /// Stops a transfer and returns when it has let go, so that a new generation does not meet the old one.

@@ -32,7 +32,7 @@ actor EventBoard {
     /// A reader that is further behind asks the store itself.
     private static let capacity = 1024
     /// Progress is looked at this often at most, however many look.
-    private static let freshness: Duration = .milliseconds(250)
+    private static let progressFreshness: Duration = .milliseconds(250)
 
     init(house: House) { self.house = house }
 
@@ -115,17 +115,24 @@ actor EventBoard {
         return views
     }
 
+    /// An event is as good as new for that long: what holds its upload now has held it then.
+    private static let freshness: Duration = .seconds(10)
+
     static func view(of event: EventRecord, _ agent: Agent) async -> EventView {
         var op: UploadView?
+        let age = Duration.milliseconds(agent.house.clocks.wall().milliseconds - event.at.milliseconds)
+        let isNew = (.zero - freshness...freshness).contains(age)
         // Without its object the event still says enough.
-        if let id = event.upload, let row = try? await agent.house.store.row(id) { op = await agent.view(row) }
+        if let id = event.upload, let row = try? await agent.house.store.row(id) {
+            op = isNew ? await agent.view(row) : agent.viewWithoutHolds(row)
+        }
         return EventView(seq: event.seq, ts: event.at.description, type: event.type, op: op, detail: event.detail)
     }
 
     /// How far each running upload is. Their numbers are for the reader to set.
     func progress(_ agent: Agent) async throws -> [EventView] {
         let now = house.clocks.monotonic()
-        if let progress, now.since(progress.made) < Self.freshness { return progress.views }
+        if let progress, now.since(progress.made) < Self.progressFreshness { return progress.views }
         // Before the wait: others are content with what there is.
         progress = (now, progress?.views ?? [])
         var views: [EventView] = []

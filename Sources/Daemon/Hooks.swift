@@ -21,6 +21,8 @@ actor Hooks {
     /// Who was told last is asked last.
     private var lastServed = ""
     private var isLoaded = false
+    /// Since when there is no place for one that is due.
+    private var crowdedSince: WallTime?
     /// The settings in force are those that it goes by.
     private var isTaken = true
 
@@ -238,13 +240,20 @@ actor Hooks {
                 continue
             }
             guard house.hookSlots.take(leaving: house.settings.asksBeforeUploads ? 1 : 0) else {
+                if crowdedSince == nil { crowdedSince = house.clocks.wall() }
                 await close(lane)
                 return
             }
+            crowdedSince = nil
             lastServed = name
             lines[name]?.begin(next.seq)
             tasks[name] = Task { [lane] in
+                var errand: Int?
+                if case .web(let web) = line.hook.target, let own = self.tasks[name] {
+                    errand = await self.dispatcher.watchOver(Hook.account(name), web.network) { own.cancel() }
+                }
                 await Lane.$current.withValue(lane) { await self.tell(next, line.hook) }
+                await self.dispatcher.isOver(errand)
                 await self.close(lane)
                 self.house.hookSlots.give()
                 self.tasks[name] = nil
@@ -325,9 +334,45 @@ actor Hooks {
             .min()
     }
 
+    // MARK: By hand
+
+    /// Tells it of a made-up event.
+    ///
+    /// - Throws: `Refusal` when there is no place for that.
+    func `try`(_ hook: Hook) async throws -> HookTrial {
+        guard house.hookSlots.take(leaving: 0) else {
+            throw Refusal(
+                .unavailable, "as many hooks and programs are at work as may be at once; ask again in a moment")
+        }
+        defer { house.hookSlots.give() }
+        return try await HookTrial.run(
+            hook, courier, DaemonGate(house: house, dispatcher: dispatcher), at: house.clocks.wall(), isCounted: true,
+            encode: encode)
+    }
+
     // MARK: For views
 
-    func views() -> [HookView] {
-        house.settings.hooks.compactMap { lines[$0.name].map { HookView($0) } }
+    func views() async -> [HookView] {
+        var views: [HookView] = []
+        for hook in house.settings.hooks {
+            let hold = await hold(of: hook)
+            if let line = lines[hook.name] { views.append(HookView(line, hold)) }
+        }
+        return views
+    }
+
+    /// Why what waits for a hook waits: policy as it is now, else the last failure, else that there is no place for it.
+    func hold(of hook: Hook) async -> Hold? {
+        guard let line = lines[hook.name] else { return nil }
+        if case .web(let web) = hook.target, !line.waiting.isEmpty, tasks[hook.name] == nil,
+            let hold = await dispatcher.hold(ofHook: hook.name, web.network)
+        {
+            return hold
+        }
+        if let trouble = line.trouble { return trouble }
+        guard let crowdedSince, tasks[hook.name] == nil, !line.waiting.isEmpty else { return nil }
+        return Hold(
+            .busy, since: crowdedSince,
+            text: "it waits for its turn: as many hooks and programs are at work as may be at once")
     }
 }

@@ -19,6 +19,8 @@ struct Lane: Sendable {
     /// For what a person asks for at this moment, who has seen what it may cost.
     static let byHand = Lane(throttles: [], isByHand: true)
     private(set) var isByHand = false
+    /// Counts what is sent by hand.
+    var meter: Meter?
 
     @TaskLocal static var current: Lane?
 }
@@ -38,9 +40,12 @@ struct LaneTransport: Transporting {
         request.throttles += lane.throttles
         request.onAddressLost = lane.onAddressLost
         guard let account = lane.account else {
-            if lane.isByHand { return try await transport.send(request) }
-            throw TransportError(
-                kind: .interface, detail: "nobody pays for this request, so it was not sent", url: request.url)
+            guard lane.isByHand else {
+                throw TransportError(
+                    kind: .interface, detail: "nobody pays for this request, so it was not sent", url: request.url)
+            }
+            if let meter = lane.meter { request.onWire = meter.beside(request.onWire) }
+            return try await transport.send(request)
         }
         do { try await account.prepare(for: request.body.count) } catch {
             throw TransportError(kind: .cancelled, detail: "a quota is used up", url: request.url)

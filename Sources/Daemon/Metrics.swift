@@ -62,6 +62,9 @@ package struct Metric: Hashable, Sendable {
     static let hookWaiting = Metric("hook_waiting_notices", .gauge, ["hook"], "Notices that wait for the hook")
     static let hookOldest = Metric(
         "hook_oldest_timestamp_seconds", .gauge, ["hook"], "When the oldest of them happened")
+    static let hookHeld = Metric(
+        "hook_held_notices", .gauge, ["hook", "reason"],
+        "Notices that wait because something holds the hook or its last try failed; reason is the kind of the hold")
     static let queueItems = Metric(
         "queue_items", .gauge, ["destination", "state"],
         "Uploads that are not over, and those that failed and wait for a person")
@@ -120,7 +123,7 @@ package struct Metric: Hashable, Sendable {
 
     package static let all: [Metric] = [
         files, uploads, uploadBytes, sentBytes, failures, verifyFailures, durations, overflows,
-        hookNotices, hookFailures, hookWaiting, hookOldest, queueItems, queueBytes,
+        hookNotices, hookFailures, hookWaiting, hookOldest, hookHeld, queueItems, queueBytes,
         oldest, held, destinationOpen, lastSuccess, remoteFree, metered, folderPresent, settling, polled, unwatched,
         stagingUsed, stagingFree, stagingLimit, stateFree, quotaUsedBytes, quotaLimitBytes, quotaUsedFiles,
         quotaLimitFiles, paused, troubles, reloadSuccess, reloadTime, build, started, cpu, resident, openFiles,

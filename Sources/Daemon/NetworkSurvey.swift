@@ -25,6 +25,9 @@ package struct NetworkSurvey: Sendable {
     package var withoutEffect: [(destination: String, words: String)] = []
     /// What could not be found out.
     package var troubles: [String] = []
+    /// What is known of the networks; `nil` when they could not be looked at.
+    private(set) var metering: Metering?
+    private var reaches: [String: Reach] = [:]
 
     /// - Parameter sites: Where each destination is, as far as it could be made.
     package static func look(_ settings: Settings, _ sites: [String: DestinationSite]) async -> NetworkSurvey {
@@ -55,9 +58,18 @@ package struct NetworkSurvey: Sendable {
                 }
                 return (look.metering, reaches)
             }
-            survey.judge(metering, sites, reaches, settings)
+            (survey.metering, survey.reaches) = (metering, reaches)
+            survey.judge(metering, sites, settings)
         } catch { survey.troubles.append("the networks cannot be looked at: \(error)") }
         return survey
+    }
+
+    /// Enters which interface each destination is known to leave by.
+    mutating func note(_ interfaces: [String: String]) {
+        for index in self.interfaces.indices {
+            let name = self.interfaces[index].name
+            self.interfaces[index].carries = interfaces.filter { $0.value == name }.map(\.key).sorted()
+        }
     }
 
     /// What NetworkManager and ModemManager say; nothing where they are not there.
@@ -78,9 +90,15 @@ package struct NetworkSurvey: Sendable {
         return first
     }
 
-    private mutating func judge(
-        _ metering: Metering, _ sites: [String: DestinationSite], _ reaches: [String: Reach], _ settings: Settings
-    ) {
+    /// A destination, or a hook's account, as far as it shows without a daemon.
+    func remote(_ name: String, _ settings: Settings, at now: WallTime) -> Admission.Remote {
+        let rules = settings.destinations.first { $0.name == name }?.policy.rules ?? PolicyRules()
+        return Admission.Remote(
+            name: name, slots: 1, running: 0, pause: nil, health: DestinationHealth(), rules: rules,
+            reach: reaches[name] ?? .unseen(troubles.last ?? "the networks were not looked at"), reachSince: now)
+    }
+
+    private mutating func judge(_ metering: Metering, _ sites: [String: DestinationSite], _ settings: Settings) {
         var metering = metering
         let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
         var world = Admission.World(
@@ -90,10 +108,7 @@ package struct NetworkSurvey: Sendable {
         for destination in settings.destinations {
             guard let reach = reaches[destination.name], let site = sites[destination.name] else { continue }
             withoutEffect += destination.policy.rules.withoutEffect(at: site, reach).map { (destination.name, $0) }
-            let remote = Admission.Remote(
-                name: destination.name, slots: 1, running: 0, pause: nil, health: DestinationHealth(),
-                rules: destination.policy.rules, reach: reach, reachSince: world.now)
-            switch admission.way(to: remote, in: world) {
+            switch admission.way(to: remote(destination.name, settings, at: world.now), in: world) {
             case .closed(let found): if let hold = found.first { holds.append((destination.name, hold)) }
             case .open(let passage):
                 guard case .over(let paths) = reach else { continue }

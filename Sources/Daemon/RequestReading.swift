@@ -83,6 +83,18 @@ extension RescanRequest {
     }
 }
 
+extension CheckRequest {
+    private enum Key: String, CodingKey, CaseIterable { case folder, destination }
+
+    package init(from decoder: any Decoder) throws {
+        try refuseOtherKeys(than: Key.self, in: decoder)
+        let values = try decoder.container(keyedBy: Key.self)
+        self.init(
+            folder: try values.decodeIfPresent(String.self, forKey: .folder),
+            destination: try values.decodeIfPresent(String.self, forKey: .destination))
+    }
+}
+
 private struct AnyKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }

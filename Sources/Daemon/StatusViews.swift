@@ -53,12 +53,12 @@ package struct HookView: Codable, Sendable, Hashable {
     package var dropped: Int
     package var lastTold: String?
 
-    init(_ line: HookLine) {
+    init(_ line: HookLine, _ hold: Hold?) {
         name = line.hook.name
         target = line.hook.target.shown
         waiting = line.waiting.count
         oldest = line.oldest?.description
-        hold = (line.hold ?? line.trouble).map(HoldView.init)
+        self.hold = hold.map(HoldView.init)
         (told, givenUp, dropped) = (line.toldCount, line.givenUp, line.dropped)
         lastTold = line.lastTold?.description
     }

@@ -98,11 +98,12 @@ extension UploadRun {
 }
 
 extension House {
-    /// Who is asked before an upload, with its place: the folder's own first.
+    /// Who is asked before an upload, with its place: the folder's own first, that of everything last.
     func beforeUpload(folder: String, destination: String) -> [(place: String, rule: BeforeUpload)] {
         let places = [
             ("folder \(folder)", self.folder(folder)?.policy.beforeUpload),
             ("destinations.\(destination)", settings(ofDestination: destination)?.policy.beforeUpload),
+            ("policy", settings.policy.beforeUpload),
         ]
         return places.compactMap { place, rule in rule.map { (place, $0) } }
     }

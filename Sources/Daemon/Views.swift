@@ -332,6 +332,10 @@ package protocol Operations: Sendable {
     func metrics() async throws -> MetricsView
     /// Looks through folders now; waits for the end of that where the request says so.
     func rescan(_ request: RescanRequest) async throws -> RescanReply
+    /// Looks at everything that the running configuration names, and asks the destinations that policy leaves open.
+    func check(_ request: CheckRequest) async throws -> CheckReport
+    /// Tells a hook of a made-up event.
+    func tryHook(_ name: String) async throws -> HookTrial
     /// Puts the configuration as its files stand now in force, or says what is wrong with it and changes nothing.
     func reload() async throws -> ReloadView
     /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled.

@@ -9,9 +9,10 @@ internal import Watch
 
 /// What `doctor` looks at besides what `check` does: the machine, its limits, and this process's rights.
 enum MachineChecks {
-    static func all(_ settings: Settings) async -> [Finding] {
+    static func all(_ settings: Settings) async -> [CheckFinding] {
         var findings = [
-            Finding(about: "kernel", name: "release", CheckResult(.ok, "Linux \(Machine.kernel)")), openFiles(settings),
+            CheckFinding(about: "kernel", name: "release", CheckResult(.ok, "Linux \(Machine.kernel)")),
+            openFiles(settings),
         ]
         findings += await watches(settings)
         findings.append(rights(settings))
@@ -30,11 +31,11 @@ enum MachineChecks {
     /// What is open whether anything goes or not.
     private static let filesAtRest: UInt64 = 128
 
-    private static func openFiles(_ settings: Settings) -> Finding {
+    private static func openFiles(_ settings: Settings) -> CheckFinding {
         let limit = Machine.openFileLimit
         let need = filesAtRest + filesOfTransfer * UInt64(max(0, settings.policy.total))
-        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
-            Finding(about: "kernel", name: "open files", CheckResult(verdict, text))
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
+            CheckFinding(about: "kernel", name: "open files", CheckResult(verdict, text))
         }
         // The daemon takes as many as it may.
         let shown = limit.most == UInt64.max ? "any number of" : "\(limit.most)"
@@ -51,8 +52,8 @@ enum MachineChecks {
     /// Directories that are counted; whoever has more needs no exact number.
     private static let mostCounted = 1_000_000
 
-    private static func watches(_ settings: Settings) async -> [Finding] {
-        var findings: [Finding] = []
+    private static func watches(_ settings: Settings) async -> [CheckFinding] {
+        var findings: [CheckFinding] = []
         var directories = 0
         var isCut = false
         for folder in settings.folders {
@@ -70,7 +71,7 @@ enum MachineChecks {
             isCut = isCut || need.isCut
             if need.isPolled {
                 findings.append(
-                    Finding(
+                    CheckFinding(
                         about: "mount", name: rule.name,
                         CheckResult(
                             .ok,
@@ -83,7 +84,7 @@ enum MachineChecks {
         if let most = Int(limit), most < directories + directories / 10 {
             let wanted = max(524_288, directories * 2)
             findings.append(
-                Finding(
+                CheckFinding(
                     about: "kernel", name: "watches",
                     CheckResult(
                         .warning,
@@ -92,7 +93,7 @@ enum MachineChecks {
                             + "fs.inotify.max_user_watches=\(wanted)`, for good in /etc/sysctl.d/sluice.conf")))
         } else {
             findings.append(
-                Finding(
+                CheckFinding(
                     about: "kernel", name: "watches",
                     CheckResult(.ok, "\(limit) are allowed, \(counted) one; \(Inotify.instanceLimit) instances")))
         }
@@ -102,11 +103,11 @@ enum MachineChecks {
     // MARK: Rights and time
 
     /// Whether it can be seen that somebody still writes a file.
-    private static func rights(_ settings: Settings) -> Finding {
+    private static func rights(_ settings: Settings) -> CheckFinding {
         let asks = Set(settings.folders.map(\.watch.writers))
         let user = "as \(Machine.user)"
-        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
-            Finding(about: "rights", name: "writers", CheckResult(verdict, text))
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
+            CheckFinding(about: "rights", name: "writers", CheckResult(verdict, text))
         }
         if asks == [.skip] { return finding(.ok, "\(user); nobody asks who writes (settle.writers: skip)") }
         guard let lease = Machine.has(.lease), let ptrace = Machine.has(.ptrace) else {
@@ -128,9 +129,9 @@ enum MachineChecks {
         return finding(.ok, "\(user), who may ask for every file whether somebody writes it")
     }
 
-    private static func clock() -> Finding {
-        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
-            Finding(about: "clock", name: "system", CheckResult(verdict, text))
+    private static func clock() -> CheckFinding {
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
+            CheckFinding(about: "clock", name: "system", CheckResult(verdict, text))
         }
         let clocks = SystemClocks()
         var trust = ClockTrust(oldest: Zone.utc.start(of: sluiceIsYoungerThan))
@@ -150,9 +151,9 @@ enum MachineChecks {
 
     // MARK: Network and power
 
-    private static func managers() async -> Finding {
-        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
-            Finding(about: "network", name: "managers", CheckResult(verdict, text))
+    private static func managers() async -> CheckFinding {
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
+            CheckFinding(about: "network", name: "managers", CheckResult(verdict, text))
         }
         do {
             let report = try await NetworkSurvey.managers()
@@ -174,9 +175,9 @@ enum MachineChecks {
         } catch { return finding(.warning, "NetworkManager cannot be asked: \(error)") }
     }
 
-    private static func power(_ settings: Settings) -> Finding {
-        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
-            Finding(about: "power", name: "supply", CheckResult(verdict, text))
+    private static func power(_ settings: Settings) -> CheckFinding {
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
+            CheckFinding(about: "power", name: "supply", CheckResult(verdict, text))
         }
         do {
             guard let power = Power(try PowerSupplies().all(), at: SystemClocks().wall()) else {
@@ -195,17 +196,17 @@ enum MachineChecks {
 
     // MARK: Credentials and the daemon
 
-    private static func credentials(_ settings: Settings) async -> [Finding] {
+    private static func credentials(_ settings: Settings) async -> [CheckFinding] {
         let reader = SecretReader()
-        func finding(_ owner: String, _ key: String, _ source: SecretSource) async -> Finding {
+        func finding(_ owner: String, _ key: String, _ source: SecretSource) async -> CheckFinding {
             let result: CheckResult
             do {
                 _ = try await reader.read(source)
                 result = CheckResult(.ok, "\(key) can be read")
             } catch { result = CheckResult(.failed, "\(key): \(error)") }
-            return Finding(about: "secret", name: owner, result)
+            return CheckFinding(about: "secret", name: owner, result)
         }
-        var findings: [Finding] = []
+        var findings: [CheckFinding] = []
         if let remote = settings.control.remote { findings.append(await finding("control", "token", remote.token)) }
         for destination in settings.destinations {
             for (key, value) in destination.values.sorted(by: { $0.key < $1.key }) {
@@ -221,13 +222,13 @@ enum MachineChecks {
         return findings
     }
 
-    private static func daemon(_ settings: Settings) async -> Finding {
+    private static func daemon(_ settings: Settings) async -> CheckFinding {
         let socket = settings.control.socket
-        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> Finding {
-            Finding(about: "daemon", name: socket.display, CheckResult(verdict, text))
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
+            CheckFinding(about: "daemon", name: socket.display, CheckResult(verdict, text))
         }
         let transport = Transport()
-        let result: Finding
+        let result: CheckFinding
         do {
             let status = try await ControlClient(socket: socket, transport: transport).status()
             let unwatched = status.folders.reduce(0) { $0 + $1.unwatched }

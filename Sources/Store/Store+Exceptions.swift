@@ -83,6 +83,16 @@ extension Store {
         }
     }
 
+    /// Takes back what was allowed to an upload that is over. Within a transaction.
+    func endExceptions(of upload: String) throws {
+        let kinds = try connection.all(
+            "DELETE FROM exception WHERE scope = 'upload' AND name = ?1 RETURNING kind", [.text(upload)]
+        ) { $0.text(0) }
+        for kind in kinds {
+            try note("allowed", upload, ["scope": "upload", "name": upload, "kind": kind, "until": "over"])
+        }
+    }
+
     /// All that are stored, whether they are over or not.
     package func exceptions() throws -> [ExceptionRecord] {
         try connection.all("SELECT scope, name, kind, since, until, who, value FROM exception") { row in

@@ -352,6 +352,7 @@ extension Store {
                 .text(upload.id), .text(next.rawValue), isOver ? .integer(clocks.wall().milliseconds) : .null,
                 isOver ? .integer(ran) : .null,
             ])
+        if isOver { try endExceptions(of: upload.id) }
         var detail = ["from": now.rawValue, "to": next.rawValue]
         detail["reason"] = reason
         try note(isOver ? next.rawValue : "state", upload.id, detail)

@@ -5,6 +5,8 @@ internal import Linux
 package enum Standing: Hashable, Sendable {
     /// It lies in no folder.
     case outside
+    /// It is a folder itself, under its own name or another.
+    case itself(folder: String)
     /// A folder leaves it alone: why, in words that follow "it".
     case leftAlone(folder: String, reason: String)
     /// A folder takes it with the next scan, or has taken it.
@@ -17,6 +19,7 @@ package enum Standing: Hashable, Sendable {
         let path = path.normalised
         var refusal: Standing?
         for rule in rules {
+            if isSame(path, rule.path) { return .itself(folder: rule.name) }
             guard let relative = relative(of: path, in: rule), !relative.isEmpty else { continue }
             guard let reason = nameObjection(to: relative, rule) else {
                 if let reason = objection(to: path, at: relative, rule, now) {
@@ -27,6 +30,13 @@ package enum Standing: Hashable, Sendable {
             refusal = refusal ?? .leftAlone(folder: rule.name, reason: reason)
         }
         return refusal ?? .outside
+    }
+
+    /// By its name, or by a link on the way to it.
+    private static func isSame(_ path: FilePath, _ folder: FilePath) -> Bool {
+        if path == folder.normalised { return true }
+        guard let real = Files.real(path) else { return false }
+        return real == Files.real(folder)
     }
 
     /// The path below the folder, which may be a link or lie behind one.

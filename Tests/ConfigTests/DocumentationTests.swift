@@ -110,12 +110,12 @@ struct DocumentationTests {
             "",
             """
             policy: {order: oldest-first, concurrency: {total: 1}, retry: {first: 2s}, windows: ["sat 00:00-24:00"],
-              quotas: [{per: hour, files: 5}], expires_after: 7d}
+              quotas: [{per: hour, files: 5}], expires_after: 7d, before_upload: {command: [/bin/true]}}
             """
         )
         #expect(
             SettingsChanges(from: plain, to: policy).changes.first?.keys == [
-                "concurrency", "order", "retry", "windows", "quotas", "expires_after",
+                "concurrency", "order", "retry", "before_upload", "windows", "quotas", "expires_after",
             ])
     }
 

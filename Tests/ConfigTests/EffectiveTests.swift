@@ -72,12 +72,16 @@ struct EffectiveTests {
               - {command: [/bin/tell, --token=hunter2], on: [failed], folders: [cam], destinations: [nas], give_up_after: 1h}
               - {name: web, url: "https://h/", secret: {env: KEY}, headers: {X-Site: {env: SITE}}, ca_file: /ca.pem, network: any}
               - {name: secret, url: "https://h.example/hunter2?x=hunter2", secret: {env: KEY}}
+            policy: {before_upload: {command: [/bin/may, --password=hunter2], timeout: 3s}}
             """)
         let effective = EffectiveConfiguration(loaded)
         let again = try read(effective.yaml)
         #expect(again.settings.hooks[1] == loaded.settings.hooks[1])
         #expect(again.settings.hooks[0].folders == ["cam"])
         #expect(again.settings.folders[0].policy == loaded.settings.folders[0].policy)
+        #expect(
+            again.settings.policy.beforeUpload
+                == BeforeUpload(command: ["/bin/may", "--password=***"], timeout: .seconds(3)))
         #expect(!effective.yaml.contains("hunter2"))
         #expect(effective.yaml.contains("https://h.example/hidden"))
         #expect(

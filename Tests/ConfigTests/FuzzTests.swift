@@ -47,6 +47,7 @@ struct ConfigFuzzTests {
         policy:
           concurrency: {total: 3, per_destination: 2}
           order: newest-first
+          before_upload: {command: [/bin/may, go], timeout: 3s}
           windows: ["22:00-06:00", {between: "sat,sun 00:00-24:00", except: [2026-12-24]}]
           bandwidth: [{between: "mon-fri 08:00-18:00", limit: 2 MB/s}, 40 Mbit/s]
           quotas:

@@ -87,8 +87,8 @@ extension MistakeTests {
             "webhooks: []",
             "1: webhooks: an address that is told of events is a hook with a `url`, under `hooks`"),
         Mistake(
-            "policy: {before_upload: {command: [/a]}}",
-            "10: policy.before_upload: `before_upload` stands in a folder or a destination"),
+            "policy: {before_upload: {command: [a]}}",
+            "36: policy.before_upload.command: takes the program by its absolute path; no shell looks for it"),
         Mistake(
             "destinations: {n: {type: tus, url: \"http://h/\", before_upload: {timeout: 5s}}}",
             "64: destinations.n.before_upload.command: `command` is missing"),

@@ -104,7 +104,7 @@ struct SettingsTests {
         #expect(hooks[1].target.shown == "https://example.org")
     }
 
-    @Test("take `before_upload` in a folder and a destination")
+    @Test("take `before_upload` in `policy`, a folder and a destination")
     func beforeUpload() throws {
         let settings = try read(
             """
@@ -113,6 +113,7 @@ struct SettingsTests {
               - {name: door, path: /srv/camera, upload_to: [nas], before_upload: {command: [/bin/may, "--go"], timeout: 1m}}
             destinations:
               nas: {type: tus, url: "https://nas.example/files", before_upload: {command: [/bin/may]}}
+            policy: {before_upload: {command: [/bin/all], timeout: 2s}}
             """
         ).settings
         #expect(
@@ -120,6 +121,8 @@ struct SettingsTests {
                 == BeforeUpload(command: ["/bin/may", "--go"], timeout: .seconds(60)))
         #expect(
             settings.destinations[0].policy.beforeUpload == BeforeUpload(command: ["/bin/may"], timeout: .seconds(10)))
+        #expect(settings.policy.beforeUpload == BeforeUpload(command: ["/bin/all"], timeout: .seconds(2)))
+        #expect(settings.beforeUploads.map(\.place) == ["policy", "folder door", "destinations.nas"])
         #expect(settings.asksBeforeUploads)
     }
 

@@ -127,6 +127,17 @@ final class FakeDaemon: Operations {
         return state.withLock { $0.reload }
     }
 
+    func check(_ request: CheckRequest) async throws -> CheckReport {
+        _ = try note("check \(request.folder ?? "")|\(request.destination ?? "")")
+        return CheckReport([CheckFinding(about: "destination", name: "nas", CheckResult(.ok, "would take uploads"))])
+    }
+
+    func tryHook(_ name: String) async throws -> HookTrial {
+        _ = try note("hook \(name)")
+        return HookTrial(
+            hook: name, ok: true, detail: "https://example.org answered 200", sent: 512, hold: nil, counted: true)
+    }
+
     func rescan(_ request: RescanRequest) async throws -> RescanReply {
         _ = try note("rescan \(request.folder ?? "")|\(request.wait)")
         let counts: (Int?, Int?) = request.wait ? (120, 2) : (nil, nil)

@@ -20,6 +20,7 @@ struct RequestTests {
             ("/v1/limit", #"{}"#, 200, "limit off 0"),
             ("/v1/allow", #"{"folder":"front","kind":["quota"],"duration":60}"#, 400, "no key `kind`; there are: ids"),
             ("/v1/limit", #"{"rat":0,"duration":60}"#, 400, "no key `rat`; there are: rate, duration"),
+            ("/v1/check", #"{"foldr":"front"}"#, 400, "no key `foldr`; there are: folder, destination"),
             ("/v1/rescan", #"{"foldr":"front"}"#, 400, "no key `foldr`; there are: folder, wait"),
             ("/v1/pause", "[]", 400, "it is no JSON object"),
             ("/v1/pause", "{", 400, "it is not JSON"),

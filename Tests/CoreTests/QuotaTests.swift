@@ -229,6 +229,16 @@ struct QuotaTests {
         }
         #expect(rules.holds("policy", in: world(trouble)) == [trouble])
         #expect(rules.holds("policy", in: world(nil)).isEmpty)
+        // What counts, and until when, nobody knows then: no quota says a time of its own.
+        var told = world(trouble)
+        told.quotas = Self.book(policy: [Quota(period: .day, bytes: 0)])
+        var remote = Admission.Remote(name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth())
+        remote.reach = .over([])
+        let admission = Admission(total: 1, rules: PolicyRules(quotas: [Quota(period: .day, bytes: 0)]))
+        remote.reach = .unseen("")
+        #expect(admission.bans(on: remote, in: told) == [trouble])
+        told.clockTrouble = nil
+        #expect(admission.bans(on: remote, in: told).map(\.kind) == [.quota])
         #expect(rules.nextChange(in: world(nil)) == nil)
     }
 }

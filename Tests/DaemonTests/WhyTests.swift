@@ -2,6 +2,7 @@ import Core
 import Linux
 import TestKit
 import Testing
+import Watch
 
 @testable import Config
 @testable import Daemon
@@ -21,6 +22,69 @@ struct WhyTests {
         #expect(answer.state == "unknown")
         #expect(answer.text == "its disk does not answer")
         dead.release()
+        try await scene.stop()
+    }
+
+    @Test("a check waits for no disk that is known not to answer", .enabled(if: DeadDisk.isPossible))
+    func silentCheck() async throws {
+        let folder = TemporaryFolder()
+        let dead = try DeadDisk(at: folder.path.appending("nas"))
+        let scene = try await AgentScene {
+            $0.folders[0].watch.path = folder.path.appending("nas/cam")
+        }
+        try await eventually("it is known", within: .seconds(50)) {
+            scene.agent.watcher.states().contains { $0.folder == "cam" && $0.isStuck }
+        }
+        let clock = ContinuousClock()
+        let start = clock.now
+        let report = try await scene.agent.check(CheckRequest(folder: "cam"))
+        #expect(start.duration(to: clock.now) < .seconds(4 * Patience.factor))
+        let found = report.checks.filter { $0.about == "folder" }
+        #expect(found.map(\.verdict) == [.warning])
+        #expect(found.first?.detail.contains("has not answered") == true)
+        dead.release()
+        try await scene.stop()
+    }
+
+    @Test("of a folder that is watched it says so, how it stands, and what holds what comes from it")
+    func folder() async throws {
+        let scene = try await AgentScene()
+        let path = scene.folder.path.appending("cam")
+        let answer = try await eventually("it is looked through") {
+            let answer = try await scene.agent.why(path.display).answers.first
+            return answer?.text.hasSuffix("it is watched") == true ? answer : nil
+        }
+        #expect(answer.state == "folder" && answer.folder == "cam" && answer.holds.isEmpty)
+        #expect(answer.text == "it is the folder cam, whose files go to nas: it is watched")
+        _ = try await scene.agent.pause(Selection(destination: "nas"))
+        _ = try await scene.agent.pause(Selection(folder: "cam"))
+        let held = try #require(try await scene.agent.why(path.display + "/").answers.first)
+        #expect(held.holds.map(\.text) == ["destination nas is paused", "folder cam is paused"])
+        try Files.rename(path, to: scene.folder.path.appending("away"))
+        try await eventually("it is absent") {
+            try await scene.agent.why(path.display).answers.first?.text.contains("it is absent: ") == true
+        }
+        try await scene.stop()
+    }
+
+    @Test("a file that waits for its marker in a folder that is gone waits for the folder")
+    func absent() async throws {
+        let scene = try await AgentScene {
+            $0.folders[0].watch.exclude = []
+            $0.folders[0].watch.marker = MarkerName("{name}.done")
+        }
+        let cam = scene.folder.path.appending("cam")
+        try Files.replace(cam.appending("a.mp4"), with: [1, 2, 3])
+        let path = cam.appending("a.mp4").display
+        try await eventually("it waits for its marker") {
+            try await scene.agent.why(path).answers.first?.text.contains("marker") == true
+        }
+        try Files.rename(cam, to: scene.folder.path.appending("away"))
+        let answer = try await eventually("its folder is gone") {
+            let answer = try await scene.agent.why(path).answers.first
+            return answer?.text.contains("absent: ") == true ? answer : nil
+        }
+        #expect(!answer.text.contains("marker"), "\(answer.text)")
         try await scene.stop()
     }
 }

@@ -103,6 +103,51 @@ struct BeforeUploadTests {
         #expect(try FileLook.ifPresent(at: scene.fixture.archive.appending("1.mp4")) == nil)
     }
 
+    @Test(
+        "those of folder, destination and `policy` are asked in this order, each about what those before it made of it")
+    func places() async throws {
+        let scene = try Scene()
+        func place(_ name: String, _ answer: String) throws -> String {
+            let line = scene.fixture.folder.path.appending(FilePath("said-\(name)")).display
+            let path = try scene.script(
+                FilePath(name), "cat >> \(scene.out.display)\necho '\(answer)'\necho x >> \(line)")
+            return "before_upload: {command: [\(path.display)]}"
+        }
+        scene.fixture.folderKeys = [
+            try place("folder", #"{"answer":"go","name":"folder.mp4","metadata":{"a":"folder","b":"folder"}}"#)
+        ]
+        scene.fixture.archiveKeys =
+            ", "
+            + (try place("destination", #"{"answer":"go","name":"destination.mp4","metadata":{"b":"destination"}}"#))
+        scene.fixture.policyKeys = [try place("policy", #"{"answer":"go","name":"policy.mp4"}"#)]
+        try scene.fixture.startDaemon()
+        try drop(1, in: scene)
+        try await scene.arrives("policy.mp4")
+        #expect(try asked(scene).map(\.name) == ["1.mp4", "folder.mp4", "destination.mp4"])
+        #expect(try asked(scene).last?.metadata == ["a": "folder", "b": "destination"])
+        // The first that does not want it has the word.
+        _ = try place("destination", #"{"answer":"skip","reason":"not here"}"#)
+        try drop(2, in: scene)
+        let upload = try await eventually("it is skipped") {
+            try await uploads(scene).first { $0.state == "cancelled" }
+        }
+        #expect(upload.error?.message == "`before_upload` of destinations.archive skips it: not here")
+        #expect(try asked(scene).count == 5)
+        // A reload that changes that of `policy` alone counts at once.
+        _ = try place("destination", #"{"answer":"go"}"#)
+        _ = try place("policy", #"{"answer":"wait","for":"1h","reason":"all wait"}"#)
+        try drop(3, in: scene)
+        let hold = try await eventually("it waits") {
+            try await uploads(scene).compactMap { $0.holds.first }.first
+        }
+        #expect(hold.text == "`before_upload` of policy says wait: all wait")
+        scene.fixture.policyKeys = []
+        scene.fixture.folderKeys = []
+        try scene.fixture.writeConfiguration()
+        #expect(try await scene.fixture.ask("reload")?.contains("before_upload") == true)
+        try await scene.arrives("3.mp4")
+    }
+
     @Test("wait holds this upload with the program's words and no other, and it is asked again when the time is over")
     func wait() async throws {
         let scene = try scene()

@@ -31,7 +31,8 @@ struct ExceptionEndToEndTests {
             try Outcome.files(in: scene.fixture.received, hidden: false).count == 1
         }
         #expect(try await scene.bytes("lte") > 300_000)
-        #expect(try await scene.fixture.ask("status")?.contains("allowed") == true)
+        // With the upload ends what was allowed to it.
+        try await eventually("it is over") { try await scene.fixture.ask("status")?.contains("allowed") == false }
         try await eventually("it is counted as what it was") {
             try await scene.fixture.ask("usage", ["--json", "--by", "network"])?.contains("\"metered\"")
         }

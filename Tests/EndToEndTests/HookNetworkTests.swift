@@ -49,4 +49,50 @@ struct HookNetworkTests {
         #expect(try await fixture.ask("resume", ["--folder", "camera"]) != nil)
         try await scene.arrives()
     }
+
+    @Test("by hand nothing leaves by a network that is not allowed, whether a daemon runs or not")
+    func forbidden() async throws {
+        let scene = try await NetworkEndToEndTests.Scene([], rules: "[{interface: lte0, allowed: false}]")
+        let fixture = scene.fixture
+        fixture.topKeys = [
+            "hooks:", "  - {name: held, url: \"http://\(fixture.address)/held\"}",
+            "  - {name: any, url: \"http://\(fixture.address)/any\", network: any}",
+        ]
+        try await scene.ip("link", "set", "wan0", "down")
+        try fixture.writeConfiguration()
+        func run(_ words: [String]) async throws -> (Child.Ending, String) {
+            let output = fixture.folder.path.appending(FilePath("said-\(hexadecimal(Chance.bytes(6)))"))
+            let child = try scene.roads.box.start(
+                fixture.binary, words + ["--config", fixture.config.display], output: output,
+                errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
+            return (try await child.end(within: .seconds(30)), try child.printed() + child.complained())
+        }
+        for isRunning in [false, true] {
+            if isRunning {
+                try fixture.startDaemon()
+                try await eventually("it is ready") {
+                    try await fixture.ask("status", ["--json"])?.contains("\"starting\":false") == true
+                }
+            }
+            for name in ["held", "any"] {
+                let (status, said) = try await run(["hook", name])
+                #expect(status == .status(75), "\(said)")
+                #expect(said.contains("forbids lte0") && said.contains("nothing was sent"), "\(said)")
+            }
+            let (_, said) = try await run(["check"])
+            #expect(said.contains("was not asked: metered"), "\(said)")
+        }
+        let (_, said) = try await run(["check", "--running"])
+        #expect(said.contains("was not asked: metered"), "\(said)")
+        try await scene.ip("link", "set", "wan0", "up")
+        let roads = scene.roads
+        try await blocking { try roads.addRoute("wan", metric: 50) }
+        try await eventually("it is asked by the other way") {
+            let (status, said) = try await run(["check", "--running"])
+            return status == .status(0) && said.contains("nas by it") && said.contains("asking it sent")
+        }
+        #expect(try await run(["hook", "any"]).1.contains("counted as `hook any`"))
+        #expect(try await scene.bytes("wan") > 0)
+        #expect(try await scene.bytes("lte") == 0)
+    }
 }

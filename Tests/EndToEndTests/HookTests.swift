@@ -296,32 +296,6 @@ struct HookTests {
         #expect(try scene.told().map { $0.op?.name } == ["1.mp4"])
     }
 
-    @Test("with `network: policy` a notice waits for a window, and `any` does not; what is sent is counted")
-    func policy() async throws {
-        let scene = try Scene()
-        let (held, free) = (try Web(), try Web())
-        scene.fixture.policyKeys = ["quotas: [{per: hour, bytes: 1 GB}]"]
-        scene.fixture.topKeys = [
-            "hooks:", "  - {name: held, on: [added], url: \"\(held.url)\"}",
-            "  - {name: free, on: [added], url: \"\(free.url)\", network: any}",
-        ]
-        try scene.fixture.startDaemon()
-        try await eventually("it answers") { try await scene.fixture.ask("status") != nil }
-        #expect(try await scene.fixture.ask("pause") != nil)
-        try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
-        try await eventually("one is told") { try free.events.count == 1 }
-        let hook = try await eventually("the other is held") {
-            try await scene.hooks().first { $0.name == "held" && $0.hold != nil }
-        }
-        #expect(hook.hold?.text == "everything is paused")
-        #expect(hook.waiting == 1)
-        #expect(try held.events.isEmpty)
-        #expect(try await scene.fixture.ask("resume") != nil)
-        try await eventually("the other is told as well") { try held.events.count == 1 }
-        let metrics = try #require(try await scene.fixture.ask("metrics"))
-        #expect(metrics.contains("sluice_network_sent_bytes_total{destination=\"hook held\",network="))
-    }
-
     @Test("the examples of the manual do what they say")
     func manual() async throws {
         let scene = try Scene()

@@ -48,6 +48,20 @@ struct ArgumentTests {
                 "sluice add: --context names `x` twice\nSee `sluice add --help`.\n"
             ),
             (
+                ["limit", "off", "--for", "2h"],
+                "sluice limit: `off` takes the limit back at once, so --for goes not with it; a rate takes it, like `2MB/s --for 2h`\n"
+                    + "See `sluice limit --help`.\n"
+            ),
+            (
+                ["allow", "a", "--quota", "--end", "--for", "2h"],
+                "sluice allow: --end takes back at once what was allowed, so --for goes not with it\n"
+                    + "See `sluice allow --help`.\n"
+            ),
+            (
+                ["allow", "a", "--quota"],
+                "sluice allow: say for how long, like --for 2h; or take it back with --end\nSee `sluice allow --help`.\n"
+            ),
+            (
                 ["pause", "--for", "soon"],
                 "sluice pause: --for takes a length of time like 30m or 2h, not `soon`\nSee `sluice pause --help`.\n"
             ),

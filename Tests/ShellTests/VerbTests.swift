@@ -43,6 +43,8 @@ struct VerbTests {
             (["usage", "--days", "2", "--by", "network"], ["usage 2|0|network||"]),
             (["usage", "--months", "1", "--days", "3", "--folder", "f", "--destination", "d"], ["usage 3|1||d|f"]),
             (["plan", "--rate", "2 MB/s"], ["plan |2000000"]),
+            (["check", "--running"], ["check |"]),
+            (["check", "--running", "--folder", "front", "--destination", "nas"], ["check front|nas"]),
             (["rescan"], ["rescan |false"]), (["rescan", "--folder", "front", "--wait"], ["rescan front|true"]),
             (["pause"], ["pause ||||"]),
             (["pause", "--folder", "b", "--for", "2h"], ["pause ||b||7200"]),

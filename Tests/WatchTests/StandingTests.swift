@@ -35,7 +35,7 @@ struct StandingTests {
         let jpegs = rule("jpegs") { $0.include = ["*.jpg"] }
         #expect(standing("in/day/a.mp4", jpegs, rule()) == .taken(folder: "cam"))
         #expect(standing("elsewhere/a.mp4", rule()) == .outside)
-        #expect(standing("in", rule()) == .outside)
+        #expect(standing("in", rule()) == .itself(folder: "cam"))
     }
 
     @Test("a name that is left out says by which pattern")
@@ -93,6 +93,7 @@ struct StandingTests {
         // The folder itself may be one.
         #expect(makeLink(to: "in", at: folder.path.appending("top")))
         #expect(standing("in/a.mp4", rule(at: "top")) == .taken(folder: "cam"))
+        for name: FilePath in ["in", "top"] { #expect(standing(name, rule(at: "top")) == .itself(folder: "cam")) }
         #expect(standing("top/a.mp4", rule(at: "top")) == .taken(folder: "cam"))
     }
 }

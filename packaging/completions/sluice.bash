@@ -21,10 +21,10 @@ _sluice_takes() {
     case "$1 $2" in
         " --config" | " --socket") return 0 ;;
         "run --config" | "run --log-level" | "run --log-format" | "run --wait") return 0 ;;
-        "check --config") return 0 ;;
+        "check --folder" | "check --destination" | "check --config" | "check --socket") return 0 ;;
         "config --config") return 0 ;;
         "doctor --config") return 0 ;;
-        "hook --config") return 0 ;;
+        "hook --config" | "hook --socket") return 0 ;;
         "rebuild --unknown" | "rebuild --config") return 0 ;;
         "receive --into" | "receive --listen" | "receive --token-file" | "receive --max-size" | "receive --config" | "receive --log-level" | "receive --log-format") return 0 ;;
         "status --config" | "status --socket") return 0 ;;
@@ -61,6 +61,10 @@ _sluice_value() {
             _sluice_words error warning notice info debug ;;
         *" --log-format")
             _sluice_words text json ;;
+        *" --folder")
+            _sluice_ask folders ;;
+        *" --destination" | *" --to")
+            _sluice_ask destinations ;;
         *" --unknown")
             _sluice_words hold send assume-sent ;;
         *" --into")
@@ -69,10 +73,6 @@ _sluice_value() {
             _sluice_words ongoing completed failed cancelled history ;;
         *" --state")
             _sluice_words cancelled completed expired failed finishing opening paused queued settling staging uploading waiting ;;
-        *" --destination" | *" --to")
-            _sluice_ask destinations ;;
-        *" --folder")
-            _sluice_ask folders ;;
         *" --by")
             _sluice_words destination folder network ;;
         "flush --list")
@@ -84,10 +84,10 @@ _sluice_options() {
     case $verb in
         '') _sluice_words --config --socket --help --version ;;
         run) _sluice_words --config --log-level --log-format --once --wait --json --help ;;
-        check) _sluice_words --json --config --help ;;
+        check) _sluice_words --running --folder --destination --json --config --socket --help ;;
         config) _sluice_words --json --config --help ;;
         doctor) _sluice_words --json --config --help ;;
-        hook) _sluice_words --json --config --help ;;
+        hook) _sluice_words --json --config --socket --help ;;
         rebuild) _sluice_words --dry-run --yes --unknown --offline --force --json --config --help ;;
         receive) _sluice_words --into --listen --token-file --max-size --config --log-level --log-format --help ;;
         status) _sluice_words --follow --json --config --socket --help ;;

@@ -77,8 +77,12 @@ complete -c sluice -n '__sluice_at run' -l wait -d 'with --once: stay so long fo
 complete -c sluice -n '__sluice_at run' -l json -d 'with --once: what is left, as one JSON object'
 complete -c sluice -n '__sluice_at run' -l help -d 'this text'
 
+complete -c sluice -n '__sluice_at check' -l running -d 'ask the running daemon, of what it runs with'
+complete -c sluice -n '__sluice_at check' -l folder -d 'only this folder (with --running)' -x -a '(__sluice_ask folders)'
+complete -c sluice -n '__sluice_at check' -l destination -d 'only this destination (with --running)' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at check' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at check' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at check' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at check' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at config' -l json -d 'one JSON object (or one a line) for programs'
@@ -91,6 +95,7 @@ complete -c sluice -n '__sluice_at doctor' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at hook' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at hook' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at hook' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at hook' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at rebuild' -l dry-run -d 'show what it would do, and change nothing'

@@ -71,9 +71,7 @@ struct Directory: Destination {
         let look = try FileLook(of: root, named: path)
         // Where no file without a name can be made, rights are all that can be asked without leaving something.
         if try Files.canMakeFiles(in: root, named: path) == nil {
-            try systemCall("access", on: path.display) {
-                path.withCString { faccessat(AT_FDCWD, $0, W_OK | X_OK, CInt(AT_EACCESS)) }
-            }
+            if let refusal = Files.refusal(toWriteIn: path) { throw refusal }
         }
         var words = "\(path.display) is writable"
         if let mounted = MountPoint.described(Files.real(path) ?? path, device: look.device) { words += ", \(mounted)" }

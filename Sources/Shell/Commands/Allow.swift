@@ -32,7 +32,10 @@ extension Verb {
         guard arguments.operands.isEmpty != (arguments.text("folder") == nil) else {
             throw Arguments.usage("name uploads, or a folder with --folder", .allow)
         }
-        guard arguments.has("end") != (arguments.text("for") != nil) else {
+        if arguments.has("end"), arguments.has("for") {
+            throw Arguments.usage("--end takes back at once what was allowed, so --for goes not with it", .allow)
+        }
+        guard arguments.has("end") || arguments.has("for") else {
             throw Arguments.usage("say for how long, like --for 2h; or take it back with --end", .allow)
         }
         let request = AllowRequest(
@@ -56,6 +59,11 @@ extension Verb {
         let duration = try seconds(call.arguments, .limit)
         let request: LimitRequest
         if written == "off" {
+            if duration != nil {
+                throw Arguments.usage(
+                    "`off` takes the limit back at once, so --for goes not with it; a rate takes it, like `2MB/s --for 2h`",
+                    .limit)
+            }
             request = LimitRequest(rate: nil, duration: nil)
         } else {
             guard let rate = readRate(written) else {

@@ -34,7 +34,7 @@ private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [St
         let state = answer.state.replacing("_", with: " ")
         var lines = [console.styled(head, .bold) + "  " + state]
         // The first hold says what the sentence says, and more.
-        if answer.holds.isEmpty { lines.append("  " + printable(answer.text)) }
+        if answer.holds.isEmpty || answer.state == "folder" { lines.append("  " + printable(answer.text)) }
         for hold in answer.holds {
             lines.append("  " + holdText(hold, now) + ", since \(Units.moment(hold.since, now: now))")
         }

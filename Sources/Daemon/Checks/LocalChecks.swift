@@ -1,6 +1,5 @@
 internal import Config
 internal import Core
-internal import Glibc
 internal import Linux
 internal import Store
 internal import Watch
@@ -8,21 +7,24 @@ internal import Watch
 /// What `check` looks at on this machine. Changes nothing: rights are asked for, not tried out.
 enum LocalChecks {
     /// - Returns: Also the names of the folders whose disk does not answer: nothing more is to be asked of them.
-    static func all(_ settings: Settings) async -> (findings: [Finding], silent: Set<String>) {
-        var findings: [Finding] = []
-        var silent: Set<String> = []
-        for each in settings.folders {
-            let result = await answered { folder(each) }
+    static func all(_ settings: Settings, _ request: CheckRequest, silent known: Set<String>) async -> (
+        findings: [CheckFinding], silent: Set<String>
+    ) {
+        var findings: [CheckFinding] = []
+        var silent = known
+        for each in settings.folders where request.means(folder: each.watch.name) {
+            let result = known.contains(each.watch.name) ? nil : await answered { folder(each) }
             if result == nil { silent.insert(each.watch.name) }
             findings.append(
-                Finding(
+                CheckFinding(
                     about: "folder", name: each.watch.name,
                     result
                         ?? CheckResult(
                             .warning,
-                            "\(each.watch.path.display) has not answered for \(Units.duration(patience.inMilliseconds / 1000)): look at the server that it "
+                            "\(each.watch.path.display) has not answered for \(patience.inMilliseconds / 1000) s: look at the server that it "
                                 + "is on; its files are taken when it answers")))
         }
+        guard request.isAll else { return (findings, silent) }
         let answering = settings.folders.filter { !silent.contains($0.watch.name) }
         var places: [(about: String, path: FilePath, check: @Sendable () -> CheckResult)] = [
             ("staging", settings.staging.path, { staging(settings.staging, for: answering) }),
@@ -37,12 +39,12 @@ enum LocalChecks {
         }
         for place in places {
             findings.append(
-                Finding(
+                CheckFinding(
                     about: place.about, name: place.path.display,
                     await answered(place.check)
                         ?? CheckResult(
                             .failed,
-                            "its disk has not answered for \(Units.duration(patience.inMilliseconds / 1000)): it has to be on a disk of this machine"
+                            "its disk has not answered for \(patience.inMilliseconds / 1000) s: it has to be on a disk of this machine"
                         )))
         }
         return (findings, silent)
@@ -70,7 +72,7 @@ enum LocalChecks {
         }
         switch folder.afterUpload {
         case .keep where folder.retention.isLimited:
-            if let error = denied(path, W_OK | X_OK) {
+            if let error = Files.refusal(toWriteIn: path) {
                 return CheckResult(
                     .failed,
                     "verified sources in \(path.display) cannot be deleted: \(error.reason); " + remedy(error, "write"))
@@ -78,13 +80,13 @@ enum LocalChecks {
             return CheckResult(.ok, "\(path.display), writable; verified sources are deleted one day")
         case .keep, .leave: return CheckResult(.ok, "\(path.display), readable; sources stay")
         case .delete:
-            if let error = denied(path, W_OK | X_OK) {
+            if let error = Files.refusal(toWriteIn: path) {
                 return CheckResult(
                     .failed, "sources in \(path.display) cannot be deleted: \(error.reason); " + remedy(error, "write"))
             }
             return CheckResult(.ok, "\(path.display), writable; sources are deleted after upload")
         case .move(let target):
-            if let error = denied(path, W_OK | X_OK) {
+            if let error = Files.refusal(toWriteIn: path) {
                 return CheckResult(
                     .failed,
                     "sources cannot be moved out of \(path.display): \(error.reason); " + remedy(error, "write"))
@@ -92,7 +94,7 @@ enum LocalChecks {
             let prefix = FilePath(target.literalPrefix)
             let goal = prefix.bytes.last == UInt8(ascii: "/") ? prefix : prefix.parent
             let (base, _) = existing(goal)
-            if let error = denied(base, W_OK | X_OK) {
+            if let error = Files.refusal(toWriteIn: base) {
                 return CheckResult(
                     .failed,
                     "sources cannot be moved below \(base.display): \(error.reason); " + remedy(error, "write"))
@@ -117,7 +119,7 @@ enum LocalChecks {
         let result = ownFolder(settings.path, what: "staged copies")
         // A file system that does not tell its space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(settings.path).base) else { return result }
-        let free = Units.bytes(space.free)
+        let free = shownBytes(space.free)
         if space.isMemory {
             return CheckResult(
                 .warning,
@@ -127,7 +129,7 @@ enum LocalChecks {
         if space.free <= settings.keepFree {
             return CheckResult(
                 .warning,
-                "\(free) free, of which \(Units.bytes(settings.keepFree)) are to stay free: nothing will be staged")
+                "\(free) free, of which \(shownBytes(settings.keepFree)) are to stay free: nothing will be staged")
         }
         for folder in folders where (folder.copy ?? settings.copy) == .reflink && folder.export == nil {
             if let refusal = unshared(folder, settings.path) { return refusal }
@@ -154,14 +156,14 @@ enum LocalChecks {
         if result.verdict != .failed, let space = try? Space(at: existing(path).base), space.free < Store.neededRoom {
             return CheckResult(
                 .failed,
-                "\(Units.bytes(space.free)) free, and the queue needs \(Units.bytes(Store.neededRoom)): make room there"
+                "\(shownBytes(space.free)) free, and the queue needs \(shownBytes(Store.neededRoom)): make room there"
             )
         }
         // A file system that does not tell its space is no fault of the configuration.
         guard result.verdict == .ok, let space = try? Space(at: existing(path).base), space.free < Store.scarceRoom
         else { return result }
         return CheckResult(
-            .warning, "\(Units.bytes(space.free)) free; keep \(Units.bytes(Store.scarceRoom)) free for the queue")
+            .warning, "\(shownBytes(space.free)) free; keep \(shownBytes(Store.scarceRoom)) free for the queue")
     }
 
     /// A file that is written anew again and again, in a folder that is mostly somebody else's and is not made.
@@ -174,7 +176,7 @@ enum LocalChecks {
                 return CheckResult(.failed, "\(folder.display) is no folder; name another")
             }
         } catch { return CheckResult(.failed, "\(folder.display): \(error.reason); " + remedy(error, "write")) }
-        if let error = denied(folder, W_OK | X_OK) {
+        if let error = Files.refusal(toWriteIn: folder) {
             return CheckResult(
                 .failed, "cannot be written: \(folder.display): \(error.reason); " + remedy(error, "write"))
         }
@@ -189,7 +191,7 @@ enum LocalChecks {
                 return CheckResult(.failed, "\(base.display) is no folder; move it out of the way, or name another")
             }
         } catch { return CheckResult(.failed, "\(base.display): \(error.reason)") }
-        if let error = denied(base, W_OK | X_OK) {
+        if let error = Files.refusal(toWriteIn: base) {
             return CheckResult(
                 .failed, "there is no place for \(what): \(base.display): \(error.reason); " + remedy(error, "write"))
         }
@@ -214,16 +216,6 @@ enum LocalChecks {
 
     /// With links followed: a configured folder may be one.
     private static func resolved(_ path: FilePath) -> FilePath { Files.real(path) ?? path }
-
-    /// Why this process may not do what `mode` says, with its effective rights (faccessat(2), `AT_EACCESS`).
-    private static func denied(_ path: FilePath, _ mode: CInt) -> SystemError? {
-        do {
-            try systemCall("access", on: path.display) {
-                path.withCString { faccessat(AT_FDCWD, $0, mode, CInt(AT_EACCESS)) }
-            }
-            return nil
-        } catch { return error }
-    }
 
     private static func remedy(_ error: SystemError, _ right: String) -> String {
         if error.isReadOnly { return "mount it writable; under systemd, name it in ReadWritePaths= of the unit" }

@@ -1,0 +1,43 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Synchronization
+internal import Watch
+
+// What a person asks the daemon to try: with its rights, through the gate and the ledger of its uploads.
+
+extension Agent {
+    /// Looks at everything that the running configuration names. A destination that is held is not asked.
+    ///
+    /// - Throws: `Refusal`, also while another one is under way.
+    package func check(_ request: CheckRequest) async throws -> CheckReport {
+        try requireReady()
+        try requireKnown(folder: request.folder, destination: request.destination)
+        guard !isChecking.exchange(true, ordering: .acquiring) else {
+            throw Refusal(.unavailable, "a check is under way already; ask again when it is over")
+        }
+        defer { isChecking.store(false, ordering: .releasing) }
+        let setup = house.setup
+        let destinations = DestinationChecks(setup)
+        // Which way each goes is known, and no name is looked up for it once more.
+        var survey = await NetworkSurvey.look(setup.settings, [:])
+        survey.note(await dispatcher.interfaces)
+        // Whoever asks a disk that does not answer waits for it for ever, and another one with each check.
+        let silent = Set(watcher.states().filter(\.isStuck).map(\.folder))
+        return CheckReport(
+            await Checks.local(setup.settings, request, survey, silent: silent)
+                + (await destinations.findings(
+                    DaemonGate(house: house, dispatcher: dispatcher), .policy, request)))
+    }
+
+    /// Tells a hook of a made-up event. Nothing of it is stored or tried again.
+    package func tryHook(_ name: String) async throws -> HookTrial {
+        try requireReady()
+        guard let hook = house.settings.hooks.first(where: { $0.name == name }) else {
+            throw Refusal(
+                .notFound, "no hook is called `\(printable(name))` in the configuration that the daemon runs with")
+        }
+        guard let hooks else { throw Refusal(.unavailable, "this program tells no hooks") }
+        return try await hooks.try(hook)
+    }
+}

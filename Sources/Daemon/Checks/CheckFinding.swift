@@ -1,0 +1,48 @@
+package import Core
+
+/// One thing that was looked at.
+package struct CheckFinding: Codable, Sendable, Hashable {
+    /// `config`, `folder`, `staging`, `state`, `control`, `metrics`, `busy`, `hook`, `network`, `destination`; with `doctor` also `kernel`, `mount`,
+    /// `rights`, `clock`, `power`, `secret`, `daemon`.
+    package let about: String
+    package let name: String
+    package let verdict: CheckResult.Verdict
+    package let detail: String
+    /// What a destination said of its room.
+    package let space: SpaceView?
+
+    package init(about: String, name: String, _ result: CheckResult) {
+        self.about = about
+        self.name = name
+        verdict = result.verdict
+        detail = result.detail
+        space = result.space.map { SpaceView($0, askedAt: nil) }
+    }
+}
+
+/// Everything that was looked at.
+package struct CheckReport: Codable, Sendable, Hashable {
+    /// Nothing has failed. Warnings do not count.
+    package let ok: Bool
+    package let checks: [CheckFinding]
+
+    package init(_ checks: [CheckFinding]) {
+        ok = !checks.contains { $0.verdict == .failed }
+        self.checks = checks
+    }
+}
+
+/// What is to be looked at: everything, one folder, one destination, or both of them.
+package struct CheckRequest: Codable, Sendable, Hashable {
+    package var folder: String?
+    package var destination: String?
+
+    package init(folder: String? = nil, destination: String? = nil) {
+        self.folder = folder
+        self.destination = destination
+    }
+
+    var isAll: Bool { folder == nil && destination == nil }
+    func means(folder name: String) -> Bool { isAll || folder == name }
+    func means(destination name: String) -> Bool { isAll || destination == name }
+}

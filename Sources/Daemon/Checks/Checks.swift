@@ -1,0 +1,130 @@
+package import Config
+internal import Core
+internal import Credentials
+internal import Linux
+internal import Notices
+internal import Staging
+internal import Store
+internal import Transport
+
+/// Looks at everything that a configuration names. Nothing is changed, and nothing is uploaded.
+package enum Checks {
+    /// For a person who asks by hand, with the person's rights: the destinations are asked whatever it costs, and say what it did.
+    /// Only a network that is not `allowed` stays closed.
+    package static func byHand(_ settings: Settings, _ request: CheckRequest = CheckRequest()) async -> [CheckFinding] {
+        let transport = Transport()
+        let destinations = DestinationChecks(settings, transport)
+        let survey = await NetworkSurvey.look(settings, destinations.sites)
+        var findings = await local(settings, request, survey)
+        findings += await destinations.findings(GateByHand(settings, survey), .any, request)
+        await transport.stop()
+        return findings
+    }
+
+    /// All but the destinations.
+    ///
+    /// - Parameter silent: Folders whose disk is known not to answer.
+    static func local(
+        _ settings: Settings, _ request: CheckRequest, _ survey: NetworkSurvey, silent: Set<String> = []
+    ) async -> [CheckFinding] {
+        let local = await LocalChecks.all(settings, request, silent: silent)
+        var findings = local.findings
+        for folder in settings.folders
+        where folder.retention.isLimited && request.means(folder: folder.watch.name)
+            && !local.silent.contains(folder.watch.name)
+        {
+            findings.append(await retention(folder, settings.state))
+        }
+        if request.isAll {
+            findings += await busy(settings)
+            findings += await hooks(settings)
+        }
+        return findings + network(survey, request)
+    }
+
+    /// What a folder's `for` and `until_free` would let go of now.
+    private static func retention(_ folder: FolderSettings, _ state: FilePath) async -> CheckFinding {
+        func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
+            CheckFinding(about: "folder", name: folder.watch.name, CheckResult(verdict, text))
+        }
+        do {
+            guard try FileLook.ifPresent(at: state.appending(StateFiles.database)) != nil else {
+                return finding(.ok, "no verified source would go now: nothing was uploaded yet")
+            }
+            let disk = try await blocking { try SourceDisk(of: folder.watch.path) }
+            let going = try await folder.going(free: disk.free, on: disk.fileSystem, now: SystemClocks().wall()) {
+                try StateFiles.kept(state: state, in: folder.watch.name, on: $0, until: $1, limit: $2)
+            }
+            guard let first = going.first else {
+                return finding(.ok, "no verified source would go now; \(shownBytes(disk.free)) are free")
+            }
+            let bytes = shownBytes(going.reduce(0) { $0 + $1.size })
+            return finding(
+                .ok,
+                "\(going.count)\(going.count == 1_000 ? " or more" : "") verified sources, \(bytes), would go now, first "
+                    + first.path.display)
+        } catch {
+            return finding(.warning, "what would go now is not known: \(error)")
+        }
+    }
+
+    /// What each `busy` says now, wherever it stands. Who is named twice is asked once.
+    private static func busy(_ settings: Settings) async -> [CheckFinding] {
+        var said: [BusyRule: CheckResult] = [:]
+        var findings: [CheckFinding] = []
+        for (place, rule) in settings.busyRules {
+            let result: CheckResult
+            if let known = said[rule] {
+                result = known
+            } else {
+                let report = await BusyLook.report(rule)
+                result = CheckResult(report.isFree ? .ok : .warning, report.text)
+                said[rule] = result
+            }
+            findings.append(CheckFinding(about: "busy", name: place, result))
+        }
+        return findings
+    }
+
+    /// Whether each hook could be told, as far as that shows without telling it.
+    private static func hooks(_ settings: Settings) async -> [CheckFinding] {
+        let courier = Courier(transport: Transport(), secrets: SecretReader(), clocks: SystemClocks())
+        var findings: [CheckFinding] = []
+        for hook in settings.hooks {
+            var result = CheckResult(
+                .ok, "\(hook.target.shown) on \(hook.on.joined(separator: ", ")); `sluice hook \(hook.name)` tries it")
+            if let obstacle = await courier.obstacle(of: hook) { result = CheckResult(.failed, obstacle) }
+            findings.append(CheckFinding(about: "hook", name: hook.name, result))
+        }
+        for (place, rule) in settings.beforeUploads {
+            let obstacle = await Courier.obstacle(running: rule.command)
+            let program = FilePath(rule.command.first ?? "").display
+            findings.append(
+                CheckFinding(
+                    about: "hook", name: "before_upload of \(place)",
+                    obstacle.map { CheckResult(.failed, $0 + "; uploads wait for it") }
+                        ?? CheckResult(.ok, "\(program) is asked before each upload")))
+        }
+        return findings
+    }
+
+    /// Each interface with what it costs, what decided, and what would change it; and which destinations could not be reached.
+    private static func network(_ survey: NetworkSurvey, _ request: CheckRequest) -> [CheckFinding] {
+        var findings = survey.troubles.map { CheckFinding(about: "network", name: "", CheckResult(.warning, $0)) }
+        for interface in survey.interfaces where request.isAll {
+            var words = (interface.isUsable ? "" : "down; ") + interface.reason
+            if let forbidden = interface.forbidden { words += "; " + forbidden }
+            if !interface.carries.isEmpty { words += "; " + interface.carries.joined(separator: ", ") + " by it" }
+            if let remedy = interface.remedy { words += "; `\(remedy)` under `policy.networks` would change that" }
+            findings.append(CheckFinding(about: "network", name: interface.name, CheckResult(.ok, words)))
+        }
+        for (destination, words) in survey.withoutEffect where request.means(destination: destination) {
+            findings.append(CheckFinding(about: "network", name: destination, CheckResult(.warning, words)))
+        }
+        return findings
+            + survey.holds.filter { request.means(destination: $0.destination) }.map { destination, hold in
+                CheckFinding(
+                    about: "network", name: destination, CheckResult(.warning, "uploads wait now: \(hold.text)"))
+            }
+    }
+}

@@ -1,0 +1,80 @@
+internal import Config
+internal import Core
+internal import Credentials
+internal import Destinations
+internal import Linux
+internal import Transport
+
+/// Destinations that are to be asked whether they would take uploads.
+struct DestinationChecks: Sendable {
+    /// Why one could not be made of its settings.
+    struct Unmade: Error { let result: CheckResult }
+
+    let all: [(name: String, destination: Result<any Destination, Unmade>)]
+
+    /// Of a configuration that no daemon runs with.
+    init(_ settings: Settings, _ transport: Transport) {
+        all = settings.destinations.map { one in
+            do {
+                return (
+                    one.name,
+                    .success(
+                        try Agent.make(
+                            one, DestinationTable.builtIn, transport, SecretReader(), SystemClocks(), .silent))
+                )
+            } catch {
+                let text = "\(one.place): \(redacted(printable("\(error)")))"
+                return (one.name, .failure(Unmade(result: CheckResult(.failed, text))))
+            }
+        }
+    }
+
+    /// Those that a daemon runs with, in the order of its configuration.
+    init(_ setup: Setup) {
+        all = setup.settings.destinations.compactMap { one in
+            setup.destinations[one.name].map { (one.name, .success($0)) }
+        }
+    }
+
+    /// Where each is, by its name.
+    var sites: [String: DestinationSite] {
+        Dictionary(
+            all.compactMap { one in (try? one.destination.get()).map { (one.name, $0.site) } }, uniquingKeysWith: { $1 }
+        )
+    }
+
+    /// Asks all at the same time: each may wait for a server that does not answer.
+    ///
+    /// - Parameter network: Whether the questions obey `policy`.
+    func findings(_ gate: some Gate, _ network: WebHook.Network, _ request: CheckRequest) async -> [CheckFinding] {
+        await withTaskGroup(of: (Int, CheckFinding).self) { group in
+            for (number, one) in all.enumerated() where request.means(destination: one.name) {
+                group.addTask {
+                    let result: CheckResult
+                    switch one.destination {
+                    case .success(let destination): result = await Self.ask(destination, one.name, gate, network)
+                    case .failure(let unmade): result = unmade.result
+                    }
+                    return (number, CheckFinding(about: "destination", name: one.name, result))
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    private static func ask(
+        _ destination: any Destination, _ name: String, _ gate: some Gate, _ network: WebHook.Network
+    ) async -> CheckResult {
+        switch await gate.ask(name, network, { await destination.check() }) {
+        case .success(let asked):
+            var result = asked.answer
+            if asked.sent > 0 { result.detail += "; asking it sent \(shownBytes(asked.sent))" }
+            return result
+        case .failure(let held):
+            let until = held.hold.until.map { ", until \($0)" } ?? ""
+            return CheckResult(
+                held.hold.kind == .offline ? .failed : .warning,
+                "was not asked: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
+        }
+    }
+}

@@ -1,0 +1,141 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+internal import Synchronization
+
+/// Lets a question or a notice out of this machine for a person who asks for it: by a way that may be taken, and with a count of
+/// what it sends.
+protocol Gate: Sendable {
+    /// - Parameters:
+    ///   - name: In whose name it counts: a destination, or a hook's account.
+    ///   - network: Whether it obeys `policy`.
+    func ask<R: Sendable>(
+        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
+    ) async -> Result<Asked<R>, Held>
+}
+
+struct Asked<Answer: Sendable>: Sendable {
+    let answer: Answer
+    /// Bytes, as the kernel counts them.
+    let sent: Int64
+}
+
+/// What keeps a question or a notice here.
+struct Held: Error {
+    let hold: Hold
+}
+
+/// The gate of a daemon: that of its uploads, and their ledger.
+struct DaemonGate: Gate {
+    let house: House
+    let dispatcher: Dispatcher
+
+    func ask<R: Sendable>(
+        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
+    ) async -> Result<Asked<R>, Held> {
+        let lane: Lane
+        switch await dispatcher.laneByHand(to: name, network) {
+        case .success(let open): lane = open
+        case .failure(let held): return .failure(held)
+        }
+        let task = Task { await Lane.$current.withValue(lane) { await question() } }
+        let errand = await dispatcher.watchOver(name, network) { task.cancel() }
+        let answer = await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+        let hold = await dispatcher.isOver(errand)
+        if let account = lane.account {
+            do { try await house.ledger.close(account) } catch let error as StoreError {
+                house.stateFailed(error)
+            } catch {
+                house.log.debug("what a question cost is not settled", ["reason": "\(error)"])
+            }
+        }
+        if let hold { return .failure(Held(hold: hold)) }
+        return .success(Asked(answer: answer, sent: lane.account?.total ?? 0))
+    }
+}
+
+/// The gate where no daemon runs: by the configuration, the networks as they are, and the pauses that are on disk. Nothing is
+/// entered into a ledger: that is the daemon's alone.
+struct GateByHand: Gate {
+    private let settings: Settings
+    private let survey: NetworkSurvey
+
+    /// - Parameter survey: Has looked where each of those is that it will be asked for.
+    init(_ settings: Settings, _ survey: NetworkSurvey) {
+        self.settings = settings
+        self.survey = survey
+    }
+
+    func ask<R: Sendable>(
+        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable () async -> R
+    ) async -> Result<Asked<R>, Held> {
+        let admission = Admission(total: settings.policy.total, rules: settings.policy.rules)
+        let world = await world(network)
+        let remote = survey.remote(name, settings, at: world.now)
+        let bans = network == .policy ? admission.bans(on: remote, in: world) + unknown(at: world.now) : []
+        if let hold = bans.binding { return .failure(Held(hold: hold)) }
+        let excused: Set<Excuse> = network == .any ? Set(Excuse.allCases) : []
+        var lane = Lane.byHand
+        let meter = Meter()
+        lane.meter = meter
+        switch admission.way(to: remote, from: Admission.Origin(name: name, excused: excused), in: world) {
+        case .open(let passage): lane.interface = passage.interface
+        case .closed(let holds):
+            if let hold = holds.binding { return .failure(Held(hold: hold)) }
+        }
+        let answer = await Lane.$current.withValue(lane) { await question() }
+        return .success(Asked(answer: answer, sent: meter.bytes))
+    }
+
+    private func world(_ network: WebHook.Network) async -> Admission.World {
+        let clocks = SystemClocks()
+        var world = Admission.World(
+            now: clocks.wall(), monotonic: clocks.monotonic(), zone: .local, running: 0, everything: nil)
+        world.network = survey.metering
+        if network == .any { return world }
+        var trust = ClockTrust(oldest: Dispatcher.oldestClock)
+        world.clockTrouble = trust.look(
+            wall: world.now, monotonic: world.monotonic, isSynchronised: clocks.isSynchronised)
+        let pause = (StateFiles.pauses(in: settings.state) ?? []).first {
+            $0.scope == .all && $0.until.map { $0 > world.now } ?? true
+        }
+        world.everything = pause.map { Admission.Pause(since: $0.since, until: $0.until) }
+        // As for the daemon: what is not known holds nothing, there may be no battery at all.
+        world.power = (try? await blocking { try PowerSupplies().all() }).flatMap { Power($0, at: world.now) }
+        if let busy = settings.policy.rules.busy, let answer = await BusyLook().ask(busy.source, busy.timeout) {
+            world.busy[busy.source] = BusyWord(answer, since: world.now)
+        }
+        return world
+    }
+
+    /// What only a daemon knows.
+    private func unknown(at now: WallTime) -> [Hold] {
+        if settings.policy.rules.quotas.isEmpty { return [] }
+        return [
+            Hold(
+                .quota, since: now,
+                text: "what is left of the quotas of policy is known to the daemon alone, and it does not run: start it"
+            )
+        ]
+    }
+}
+
+/// Counts what leaves, as the kernel does.
+final class Meter: Sendable {
+    private let sum = Atomic<Int>(0)
+
+    var bytes: Int64 { Int64(sum.load(ordering: .relaxed)) }
+
+    /// What tells it of bytes, and whoever else wants to know.
+    func beside(_ tell: (@Sendable (Int64) -> Void)?) -> @Sendable (Int64) -> Void {
+        { [self] bytes in
+            sum.add(Int(bytes), ordering: .relaxed)
+            tell?(bytes)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package import Config
+package import Core
+internal import Credentials
+internal import Linux
+internal import Notices
+internal import Transport
+
+/// What came of telling a hook of a made-up event.
+package struct HookTrial: Codable, Sendable, Hashable {
+    package var hook: String
+    /// It took it.
+    package var ok: Bool
+    package var detail: String
+    /// Bytes that it cost; absent for a command, whose bytes nobody counts.
+    package var sent: Int64?
+    /// What keeps it from being told; nothing was sent.
+    package var hold: HoldView?
+    /// The daemon did it, and what was sent stands in `usage`.
+    package var counted: Bool
+
+    /// By hand, where no daemon runs: an address that obeys policy is told when the configuration, the networks and a pause
+    /// that stands on disk allow it.
+    ///
+    /// - Parameter encode: The event as it travels.
+    package static func byHand(
+        _ hook: Hook, _ settings: Settings, encode: (EventView) throws -> [UInt8]
+    ) async throws -> HookTrial {
+        let transport = Transport()
+        let courier = Courier(
+            transport: LaneTransport(transport: transport), secrets: SecretReader(), clocks: SystemClocks())
+        var sites: [String: DestinationSite] = [:]
+        if let site = hook.site { sites[Hook.account(hook.name)] = site }
+        let gate = GateByHand(settings, await NetworkSurvey.look(settings, sites))
+        do {
+            let trial = try await run(hook, courier, gate, at: SystemClocks().wall(), isCounted: false, encode: encode)
+            await transport.stop()
+            return trial
+        } catch {
+            await transport.stop()
+            throw error
+        }
+    }
+
+    static func run(
+        _ hook: Hook, _ courier: Courier, _ gate: some Gate, at now: WallTime, isCounted: Bool,
+        encode: (EventView) throws -> [UInt8]
+    ) async throws -> HookTrial {
+        let event = EventView(seq: 0, ts: now.description, type: Hook.test, detail: ["hook": hook.name])
+        let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try encode(event))
+        guard case .web(let web) = hook.target else {
+            return HookTrial(hook, await courier.tell(notice, by: hook), sent: nil, isCounted)
+        }
+        switch await gate.ask(Hook.account(hook.name), web.network, { await courier.tell(notice, by: hook) }) {
+        case .success(let asked): return HookTrial(hook, asked.answer, sent: asked.sent, isCounted)
+        case .failure(let held):
+            return HookTrial(
+                hook: hook.name, ok: false, detail: "it was not told: \(held.hold.text)", sent: 0,
+                hold: HoldView(held.hold), counted: isCounted)
+        }
+    }
+
+    package init(
+        hook: String, ok: Bool, detail: String, sent: Int64?, hold: HoldView?, counted: Bool
+    ) {
+        self.hook = hook
+        self.ok = ok
+        self.detail = detail
+        self.sent = sent
+        self.hold = hold
+        self.counted = counted
+    }
+
+    private init(_ hook: Hook, _ telling: Telling, sent: Int64?, _ isCounted: Bool) {
+        let (isTold, detail) =
+            switch telling {
+            case .told(let text): (true, text)
+            case .again(let text, _, _): (false, text + "; the daemon would try it again")
+            case .refused(let text): (false, text + "; the daemon would give it up")
+            case .stopped: (false, "it was stopped")
+            }
+        self.init(hook: hook.name, ok: isTold, detail: detail, sent: sent, hold: nil, counted: isCounted)
+    }
+}

@@ -1,0 +1,66 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Daemon
+@testable import Store
+
+@Suite("What is over, in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
+struct HindsightTests {
+    @Test("an event of some time ago does not show what holds its upload today; one that has just happened does")
+    func events() async throws {
+        let clocks = ManualClocks()
+        let scene = try await AgentScene(clocks: clocks)
+        _ = try await scene.agent.pause(Selection(destination: "nas"))
+        let id = try await scene.add("a.mp4")
+        try await scene.reach(.queued, [id])
+        func events() async throws -> [EventView] {
+            var found: [EventView] = []
+            for await event in try await scene.agent.events(since: 0) where event.op?.id == id {
+                found.append(event)
+                if event.type == "state", event.detail["to"] == "queued" { break }
+            }
+            return found
+        }
+        clocks.advance(by: .seconds(3600))
+        let old = try await events()
+        #expect(!old.isEmpty)
+        #expect(old.allSatisfy { $0.op?.holds.isEmpty == true && $0.op?.state == "queued" })
+        #expect(try await scene.agent.show(id).upload.holds.map(\.text) == ["destination nas is paused"])
+        let other = try await scene.add("b.mp4")
+        try await scene.reach(.queued, [other])
+        var new: EventView?
+        for await event in try await scene.agent.events(since: 0)
+        where event.op?.id == other && event.detail["to"] == "queued" {
+            new = event
+            break
+        }
+        #expect(new?.op?.holds.map(\.text) == ["destination nas is paused"])
+        try await scene.stop()
+    }
+
+    @Test("what was allowed to an upload ends with it, and what was allowed to others and to its folder stays")
+    func exceptions() async throws {
+        let scene = try await AgentScene()
+        _ = try await scene.agent.pause(Selection(destination: "nas"))
+        var ids: [String] = []
+        for name in ["a.mp4", "b.mp4"] { ids.append(try await scene.add(name)) }
+        try await scene.reach(.queued, ids)
+        _ = try await scene.agent.allow(AllowRequest(ids: ids, kinds: ["quota", "window"], duration: 3600), by: "me")
+        _ = try await scene.agent.allow(AllowRequest(folder: "cam", kinds: ["quota"], duration: 3600), by: "me")
+        _ = try await scene.agent.pause(Selection(ids: [ids[1]]))
+        #expect(try await scene.agent.status().exceptions?.count == 5)
+        _ = try await scene.agent.resume(Selection(destination: "nas"))
+        try await scene.reach(.completed, [ids[0]])
+        try await eventually("what is over is not shown") {
+            try await scene.agent.status().exceptions?.map { $0.name ?? "" }.sorted()
+                == [ids[1], ids[1], "cam"].sorted()
+        }
+        #expect(try await scene.agent.why(ids[0]).answers.first?.exceptions?.map(\.scope) == ["folder"])
+        _ = try await scene.agent.cancel(Selection(ids: [ids[1]]))
+        try await eventually("nor is what was cancelled") {
+            try await scene.agent.status().exceptions?.map(\.scope) == ["folder"]
+        }
+        try await scene.stop()
+    }
+}

@@ -1,0 +1,208 @@
+import Core
+import FoundationEssentials
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+/// What a person tries by hand passes the gate and the ledger of the daemon, and says what it cost.
+@Suite("hooks and checks by hand, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+struct ByHandTests {
+    private typealias Scene = Hooks.Scene
+    private typealias Web = Hooks.Web
+
+    private struct Trial: Decodable {
+        struct Hold: Decodable { var kind, text: String }
+        var hook, detail: String
+        var ok, counted: Bool
+        var sent: Int64?
+        var hold: Hold?
+    }
+    private struct Report: Decodable {
+        struct Check: Decodable { var about, name, verdict, detail: String }
+        var ok: Bool
+        var checks: [Check]
+        subscript(_ about: String) -> [Check] { checks.filter { $0.about == about } }
+    }
+    private struct Usage: Decodable {
+        struct Period: Decodable { var parts: [Part]? }
+        struct Part: Decodable {
+            var name: String
+            var bytes: Int64
+        }
+        var days: [Period]
+    }
+
+    /// Runs a verb, whatever its status.
+    private func run(_ scene: Scene, _ words: [String]) async throws -> (status: Child.Ending, text: String) {
+        let output = scene.fixture.folder.path.appending(FilePath("said-\(hexadecimal(Chance.bytes(6)))"))
+        let child = try Child(
+            scene.fixture.binary, words + ["--config", scene.fixture.config.display, "--json"], output: output,
+            errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
+        let ending = try await child.end(within: .seconds(30))
+        return (ending, try child.printed() + child.complained())
+    }
+
+    private func trial(_ scene: Scene, _ name: String) async throws -> (status: Child.Ending, trial: Trial) {
+        let (status, text) = try await run(scene, ["hook", name])
+        return (status, try JSONDecoder().decode(Trial.self, from: Data(text.utf8)))
+    }
+
+    private func spent(_ scene: Scene, on name: String) async throws -> Int64 {
+        let text = try #require(try await scene.fixture.ask("usage", ["--json", "--by", "destination"]))
+        let usage = try JSONDecoder().decode(Usage.self, from: Data(text.utf8))
+        return usage.days.flatMap { $0.parts ?? [] }.filter { $0.name == name }.reduce(0) { $0 + $1.bytes }
+    }
+
+    @Test("a daemon that runs tells a hook for a person: policy holds it, and what it cost is said and counted")
+    func hookByDaemon() async throws {
+        let scene = try Scene()
+        let (web, free) = (try Web(), try Web())
+        let tell = try scene.script("tell", "cat >> \(scene.out.display)")
+        scene.fixture.policyKeys = ["quotas: [{per: hour, bytes: 1 GB}]"]
+        scene.fixture.topKeys = [
+            "hooks:", "  - {name: web, url: \"\(web.url)\"}", "  - {name: free, url: \"\(free.url)\", network: any}",
+            "  - {name: tell, command: [\(tell.display)]}",
+        ]
+        try scene.fixture.startDaemon()
+        try await eventually("it is paused") { try await scene.fixture.ask("pause") != nil }
+        let (heldStatus, held) = try await trial(scene, "web")
+        #expect(heldStatus == .status(75))
+        #expect(held.hold?.text == "everything is paused")
+        #expect((held.ok, held.sent) == (false, 0))
+        #expect(try web.events.isEmpty)
+        #expect(try await spent(scene, on: "hook web") == 0)
+        #expect(try await trial(scene, "free").trial.ok)
+        #expect(try await scene.fixture.ask("resume") != nil)
+        let (status, told) = try await trial(scene, "web")
+        #expect(status == .status(0))
+        #expect(told.ok && told.counted && told.hold == nil)
+        #expect(try web.events.map(\.type) == ["test"])
+        let sent = try #require(told.sent)
+        #expect(sent > 100)
+        #expect(try await spent(scene, on: "hook web") == sent)
+        #expect(
+            try await scene.fixture.ask("hook", ["web"])
+                == "web: \(web.url) answered 200; that sent \(sent) B, counted as `hook web`\n")
+        // A program runs as the daemon's child, and nobody counts what it sends.
+        let (_, program) = try await trial(scene, "tell")
+        #expect(program.ok && program.sent == nil)
+        #expect(try scene.told().map(\.type) == ["test"])
+        // In the file, and not in force.
+        scene.fixture.topKeys.append("  - {name: new, command: [\(tell.display)]}")
+        try scene.fixture.writeConfiguration()
+        let (newStatus, text) = try await run(scene, ["hook", "new"])
+        #expect(newStatus == .status(66))
+        #expect(text.contains("`sluice reload` puts it in force"))
+    }
+
+    @Test("without a daemon a hook obeys what the configuration says, and what it cost is said")
+    func hookAlone() async throws {
+        let scene = try Scene()
+        let (web, free) = (try Web(), try Web())
+        scene.fixture.policyKeys = ["bandwidth: 0 B/s"]
+        scene.fixture.topKeys = [
+            "hooks:", "  - {name: web, url: \"\(web.url)\"}", "  - {name: free, url: \"\(free.url)\", network: any}",
+        ]
+        try scene.fixture.writeConfiguration()
+        let (status, held) = try await trial(scene, "web")
+        #expect(status == .status(75))
+        #expect(held.hold?.text == "the bandwidth of policy is 0 now")
+        #expect(try web.events.isEmpty)
+        #expect(
+            try #require(try await scene.fixture.ask("hook", ["free"])).contains(
+                "which nobody counts while no daemon runs"))
+        scene.fixture.policyKeys = []
+        try scene.fixture.writeConfiguration()
+        let (_, told) = try await trial(scene, "web")
+        #expect(told.ok && !told.counted)
+        #expect(told.sent ?? 0 > 100)
+        // What only a daemon knows is no permission.
+        scene.fixture.policyKeys = ["quotas: [{per: day, bytes: 1 GB}]"]
+        try scene.fixture.writeConfiguration()
+        #expect(try await trial(scene, "web").trial.hold?.kind == "quota")
+        #expect(try web.events.count == 1)
+    }
+
+    @Test("a pause that stands on disk holds a hook by hand while no daemon runs")
+    func hookPaused() async throws {
+        let scene = try Scene()
+        let web = try Web()
+        scene.fixture.topKeys = ["hooks:", "  - {name: web, url: \"\(web.url)\"}"]
+        try scene.fixture.startDaemon()
+        try await eventually("it is paused") { try await scene.fixture.ask("pause") != nil }
+        #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+        #expect(try await trial(scene, "web").trial.hold?.text == "everything is paused")
+        #expect(try web.events.isEmpty)
+    }
+
+    @Test("a daemon that runs checks what it runs with: a destination that is held is not asked, others are counted")
+    func check() async throws {
+        let scene = try Scene()
+        scene.fixture.uploadTo = ["nas"]
+        try await scene.fixture.startReceiver()
+        try scene.fixture.startDaemon()
+        try await eventually("it is ready") { try await scene.fixture.ask("check", ["--running"]) != nil }
+        let before = try await spent(scene, on: "nas")
+        #expect(before > 0)
+        let (status, text) = try await run(scene, ["check", "--running"])
+        #expect(status == .status(0))
+        let report = try JSONDecoder().decode(Report.self, from: Data(text.utf8))
+        #expect(report.ok)
+        for about in ["folder", "staging", "state", "control", "network"] {
+            #expect(!report[about].isEmpty, "\(about)")
+        }
+        let nas = try #require(report["destination"].first)
+        #expect(nas.verdict == "ok")
+        let now = try await spent(scene, on: "nas")
+        #expect(now > before)
+        #expect(nas.detail.hasSuffix("; asking it sent \(shownBytes(now - before))"), "\(nas.detail)")
+        #expect(try await scene.fixture.ask("pause", ["--destination", "nas"]) != nil)
+        let (heldStatus, heldText) = try await run(scene, ["check", "--running", "--destination", "nas"])
+        #expect(heldStatus == .status(0))
+        let held = try JSONDecoder().decode(Report.self, from: Data(heldText.utf8))
+        #expect(held.checks.filter { $0.about != "network" }.map(\.about) == ["destination"])
+        #expect(held["destination"].first?.verdict == "warning")
+        #expect(held["destination"].first?.detail == "was not asked: global: destination nas is paused")
+        #expect(try await spent(scene, on: "nas") == now)
+        let (_, folder) = try await run(scene, ["check", "--running", "--folder", "camera"])
+        #expect(
+            try JSONDecoder().decode(Report.self, from: Data(folder.utf8)).checks.map(\.about).filter {
+                $0 != "network"
+            }
+                == ["folder"])
+        #expect(try await run(scene, ["check", "--running", "--folder", "camrea"]).status == .status(66))
+        #expect(try await run(scene, ["check", "--folder", "camera"]).status == .status(64))
+    }
+
+    @Test("one check is under way at a time, and a pause stops its question")
+    func oneAtATime() async throws {
+        let scene = try Scene()
+        let asked = Mutex(0)
+        let server = try FakeServer { exchange in
+            asked.withLock { $0 += 1 }
+            // Until the other side lets go.
+            var byte: UInt8 = 0
+            _ = recv(exchange.connection, &byte, 1, 0)
+        }
+        scene.fixture.uploadTo = ["nas"]
+        scene.fixture.destination = "\(server.url)/files/"
+        try scene.fixture.startDaemon()
+        try await eventually("it is ready") {
+            try await scene.fixture.ask("status", ["--json"])?.contains("\"starting\":false") == true
+        }
+        let folder = scene.fixture.folder.path
+        let first = try Child(
+            scene.fixture.binary, ["check", "--running", "--json", "--config", scene.fixture.config.display],
+            output: folder.appending("first"), errors: folder.appending("first.err"))
+        try await eventually("it is asked") { asked.withLock { $0 } == 1 }
+        let (status, text) = try await run(scene, ["check", "--running"])
+        #expect(status == .status(75))
+        #expect(text.contains("a check is under way already"))
+        #expect(try await scene.fixture.ask("pause") != nil)
+        #expect(try await first.end(within: .seconds(20)) == .status(0))
+        let report = try JSONDecoder().decode(Report.self, from: Data(try first.printed().utf8))
+        #expect(report["destination"].first?.detail == "was not asked: global: everything is paused")
+    }
+}

@@ -1,0 +1,133 @@
+import Core
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+/// What holds notices and what does not, by the built program.
+@Suite("hooks under policy, from the built program", .timeLimit(.minutes(Patience.minutes(3))))
+struct HookPolicyTests {
+    private typealias Scene = Hooks.Scene
+    private typealias Web = Hooks.Web
+
+    @Test("with `network: policy` a notice waits for a window, and `any` does not; what is sent is counted")
+    func policy() async throws {
+        let scene = try Scene()
+        let (held, free) = (try Web(), try Web())
+        scene.fixture.policyKeys = ["quotas: [{per: hour, bytes: 1 GB}]"]
+        scene.fixture.topKeys = [
+            "hooks:", "  - {name: held, on: [added], url: \"\(held.url)\"}",
+            "  - {name: free, on: [added], url: \"\(free.url)\", network: any}",
+        ]
+        try scene.fixture.startDaemon()
+        try await eventually("it answers") { try await scene.fixture.ask("status") != nil }
+        #expect(try await scene.fixture.ask("pause") != nil)
+        try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
+        try await eventually("one is told") { try free.events.count == 1 }
+        let hook = try await eventually("the other is held") {
+            try await scene.hooks().first { $0.name == "held" && $0.hold != nil }
+        }
+        #expect(hook.hold?.text == "everything is paused")
+        #expect(hook.waiting == 1)
+        #expect(try held.events.isEmpty)
+        #expect(try await scene.fixture.ask("resume") != nil)
+        try await eventually("the other is told as well") { try held.events.count == 1 }
+        let metrics = try #require(try await scene.fixture.ask("metrics"))
+        #expect(metrics.contains("sluice_network_sent_bytes_total{destination=\"hook held\",network="))
+    }
+
+    @Test(
+        "at no bandwidth `network: any` is told all the same, whoever says so, and `policy` waits and says why",
+        arguments: [false, true])
+    func noBandwidth(_ isByHand: Bool) async throws {
+        let scene = try Scene()
+        let (held, free) = (try Web(), try Web())
+        if !isByHand { scene.fixture.policyKeys = ["bandwidth: 0 B/s"] }
+        scene.fixture.topKeys = [
+            "hooks:", "  - {name: held, on: [added], url: \"\(held.url)\"}",
+            "  - {name: free, on: [added], url: \"\(free.url)\", network: any, timeout: 5m}",
+        ]
+        try scene.fixture.startDaemon()
+        if isByHand {
+            try await eventually("a person says so") {
+                try await scene.fixture.ask("limit", ["0", "--for", "1h"]) != nil
+            }
+        }
+        try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
+        try await eventually("one is told") { try free.events.count == 1 }
+        let hook = try await eventually("the other says why it waits") {
+            try await scene.hooks().first { $0.name == "held" && $0.hold != nil }
+        }
+        #expect(
+            hook.hold?.text
+                == (isByHand
+                    ? "`sluice limit 0` lets nothing go; `sluice limit off` ends that"
+                    : "the bandwidth of policy is 0 now"))
+        #expect(hook.hold?.since.isEmpty == false)
+        let kind = try #require(hook.hold?.kind)
+        #expect(
+            try await scene.fixture.ask("metrics")?.contains(
+                "sluice_hook_held_notices{hook=\"held\",reason=\"\(kind)\"} 1") == true)
+        #expect(try held.events.isEmpty)
+        if isByHand {
+            #expect(try await scene.fixture.ask("limit", ["off"]) != nil)
+        } else {
+            scene.fixture.policyKeys = []
+            try scene.fixture.writeConfiguration()
+            #expect(try await scene.fixture.ask("reload") != nil)
+        }
+        try await eventually("the other is told as well") { try held.events.count == 1 }
+        try await eventually("no hold is left") {
+            try await scene.fixture.ask("metrics")?.contains("sluice_hook_held_notices{") == false
+        }
+    }
+
+    @Test("what holds a hook is what holds it now: another reason takes the place of one that is over")
+    func anotherReason() async throws {
+        let scene = try Scene()
+        let held = try Web()
+        scene.fixture.policyKeys = ["bandwidth: 0 B/s"]
+        scene.fixture.topKeys = ["hooks:", "  - {name: held, on: [added], url: \"\(held.url)\"}"]
+        try scene.fixture.startDaemon()
+        try await eventually("it is paused") { try await scene.fixture.ask("pause") != nil }
+        try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
+        try await eventually("it waits for the pause") {
+            try await scene.hooks().first?.hold?.text == "everything is paused"
+        }
+        #expect(try await scene.fixture.ask("resume") != nil)
+        #expect(try await scene.hooks().first?.hold?.text == "the bandwidth of policy is 0 now")
+    }
+
+    @Test("a notice that is under way when a person pauses everything is stopped, and told after that")
+    func stopped() async throws {
+        let scene = try Scene()
+        let asked = Mutex(0)
+        let silent = Mutex(true)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            asked.withLock { $0 += 1 }
+            if silent.withLock({ $0 }) {
+                // Until the other side lets go.
+                var byte: UInt8 = 0
+                _ = recv(exchange.connection, &byte, 1, 0)
+                return
+            }
+            exchange.reply(200, [("Connection", "close")])
+            exchange.closeAfterwards()
+        }
+        scene.fixture.topKeys = ["hooks:", "  - {name: slow, on: [added], url: \"\(server.url)\", timeout: 10m}"]
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
+        try await eventually("it is under way") { asked.withLock { $0 } == 1 }
+        #expect(try await scene.fixture.ask("pause") != nil)
+        try await eventually("it says why it waits") {
+            try await scene.hooks().first?.hold?.text == "everything is paused"
+        }
+        silent.withLock { $0 = false }
+        #expect(try await scene.fixture.ask("resume") != nil)
+        try await eventually("it is told") { try await scene.hooks().first?.told == 1 }
+        #expect(try scene.log().contains("stopped before its end to=\"hook slow\" hold=global"))
+        #expect(try scene.log().contains("hook failed") == false)
+    }
+}
