@@ -74,6 +74,10 @@ struct WhyTests {
             $0.folders[0].watch.marker = MarkerName("{name}.done")
         }
         let cam = scene.folder.path.appending("cam")
+        // What comes before that was there before.
+        try await eventually("the folder is watched") {
+            try await scene.agent.why(cam.display).answers.first?.text.hasSuffix("it is watched")
+        }
         try Files.replace(cam.appending("a.mp4"), with: [1, 2, 3])
         let path = cam.appending("a.mp4").display
         try await eventually("it waits for its marker") {
