@@ -92,7 +92,9 @@ private func hookLines(_ hook: HookView, _ console: Console, _ now: WallTime) ->
     if hook.givenUp > 0 { text += ", " + console.styled("\(hook.givenUp) given up", .red) }
     if hook.dropped > 0 { text += ", " + console.styled("\(hook.dropped) dropped for want of room", .red) }
     return [entry("hook", text, console)]
-        + (hook.hold.map { [entry("", holdText($0, now), console, .yellow)] } ?? [])
+        + (hook.hold.map {
+            [entry("", holdText($0, now) + ", since \(Units.moment($0.since, now: now))", console, .yellow)]
+        } ?? [])
 }
 
 /// What holds the uploads of a folder to a destination, where neither's own line says it.

@@ -65,6 +65,11 @@ struct HookPolicyTests {
                     ? "`sluice limit 0` lets nothing go; `sluice limit off` ends that"
                     : "the bandwidth of policy is 0 now"))
         #expect(hook.hold?.since.isEmpty == false)
+        let words = try #require(hook.hold?.text)
+        #expect(
+            try #require(try await scene.fixture.ask("status")).split(separator: "\n").contains {
+                $0.contains(words) && $0.contains(", since ")
+            })
         let kind = try #require(hook.hold?.kind)
         #expect(
             try await scene.fixture.ask("metrics")?.contains(

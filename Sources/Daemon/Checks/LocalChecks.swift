@@ -21,7 +21,7 @@ enum LocalChecks {
                     result
                         ?? CheckResult(
                             .warning,
-                            "\(each.watch.path.display) has not answered for \(patience.inMilliseconds / 1000) s: look at the server that it "
+                            "\(each.watch.path.display) has not answered for \(patience.inMilliseconds / 1000)s: look at the server that it "
                                 + "is on; its files are taken when it answers")))
         }
         guard request.isAll else { return (findings, silent) }
@@ -44,7 +44,7 @@ enum LocalChecks {
                     await answered(place.check)
                         ?? CheckResult(
                             .failed,
-                            "its disk has not answered for \(patience.inMilliseconds / 1000) s: it has to be on a disk of this machine"
+                            "its disk has not answered for \(patience.inMilliseconds / 1000)s: it has to be on a disk of this machine"
                         )))
         }
         return (findings, silent)
