@@ -42,7 +42,7 @@ struct LaneTransport: Transporting {
             throw TransportError(
                 kind: .interface, detail: "nobody pays for this request, so it was not sent", url: request.url)
         }
-        do { try await account.prepare(for: request.body.count) } catch {
+        do { try await account.prepare(for: request.body.count ?? 0) } catch {
             throw TransportError(kind: .cancelled, detail: "a quota is used up", url: request.url)
         }
         request.throttles.append(account.gate)

@@ -191,6 +191,7 @@ extension UploadRecord {
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
+        "url",
     ]
     static let columns = names.joined(separator: ", ")
     static let qualified = names.map { "upload." + $0 }.joined(separator: ", ")
@@ -208,7 +209,8 @@ extension UploadRecord {
         self.init(
             id: row.text(at), asset: row.integer(at + 1), folder: row.text(at + 2), destination: row.text(at + 3),
             name: FilePath(bytes: row.blob(at + 4)), mediaType: row.text(at + 5), key: row.optionalText(at + 6),
-            context: map(7), metadata: map(8), headers: map(26), size: row.integer(at + 9),
+            context: map(7), metadata: map(8), headers: map(26), url: row.optionalText(at + 27),
+            size: row.integer(at + 9),
             modified: row.integer(at + 10),
             priority: Int(-rank), state: UploadState(rawValue: row.text(at + 12)) ?? .failed,
             generation: Int(row.integer(at + 13)), attempt: Int(attempt), pausedAt: time(15),

@@ -26,6 +26,8 @@ final class Exchange: @unchecked Sendable {
 
     private struct Shared {
         var suspended: Suspended?
+        /// A streamed body is over, and only the reply is waited for.
+        var isComplete = false
         var reply: WebReply?
         var feed: StreamFeed?
     }
@@ -39,6 +41,7 @@ final class Exchange: @unchecked Sendable {
     /// Until it has been told of its end.
     private var sink: (any BodySink)?
     private var isSunk = false
+    private var stream: BodyStream?
     private let shared = Mutex(Shared())
 
     init(desk: Desk, target: String) {
@@ -58,8 +61,10 @@ final class Exchange: @unchecked Sendable {
             return begin(connection, method: method)
         case .receiving where size.pointee > 0:
             let piece = UnsafeRawBufferPointer(start: body, count: size.pointee)
+            if let stream { return pour(piece, into: stream, connection, size) }
             return take(piece, connection, size)
         case .receiving:
+            if let stream { return end(stream, connection) }
             return ask(connection, early: false)
         case .refusing(let reply, let left):
             return swallow(before: reply, left: left, connection, size)
@@ -82,6 +87,7 @@ final class Exchange: @unchecked Sendable {
         desk.leave(self)
         sink?.ended(complete: false)
         sink = nil
+        stream?.cut()
         shared.withLock { $0.feed }?.close()
     }
 
@@ -118,6 +124,12 @@ final class Exchange: @unchecked Sendable {
             case .sink(let sink):
                 self.sink = sink
                 isSunk = true
+            case .stream(let patience):
+                let stream = BodyStream { [weak self] in self?.goOn() }
+                self.stream = stream
+                sluice_mhd_set_patience(connection, patience)
+                let service = desk.service
+                _ = desk.start { self.answer(await service.reply(to: request, body: .stream(stream))) }
             }
             self.request = request
             phase = .receiving
@@ -171,6 +183,53 @@ final class Exchange: @unchecked Sendable {
         return true
     }
 
+    /// Bytes that find no room stay unread, and libmicrohttpd comes back with them.
+    private func pour(
+        _ piece: UnsafeRawBufferPointer, into stream: BodyStream, _ connection: OpaquePointer,
+        _ size: UnsafeMutablePointer<Int>
+    ) -> Bool {
+        if desk.isClosing { return false }
+        let suspended = Suspended(connection: connection)
+        let count = size.pointee
+        // Under the lock, so that neither a reply nor room that come meanwhile are missed.
+        let (reply, left) = shared.withLock { shared -> (WebReply?, Int) in
+            if let reply = shared.reply { return (reply, count) }
+            if stream.add(piece) { return (nil, 0) }
+            MHD_suspend_connection(suspended.connection)
+            shared.suspended = suspended
+            return (nil, count)
+        }
+        if let reply { return cutShort(with: reply, connection, size) }
+        size.pointee = left
+        if left > 0, desk.isClosing { release() }
+        return true
+    }
+
+    private func end(_ stream: BodyStream, _ connection: OpaquePointer) -> Bool {
+        if desk.isClosing { return false }
+        phase = .asked(early: false)
+        let suspended = Suspended(connection: connection)
+        let reply = shared.withLock { shared -> WebReply? in
+            if let reply = shared.reply { return reply }
+            MHD_suspend_connection(suspended.connection)
+            (shared.suspended, shared.isComplete) = (suspended, true)
+            return nil
+        }
+        if let reply { return queue(reply, connection) }
+        stream.finish()
+        if desk.isClosing { release() }
+        return true
+    }
+
+    /// There is room for more of a streamed body. Called by the task that reads it.
+    private func goOn() {
+        shared.withLock { shared in
+            guard !shared.isComplete, let suspended = shared.suspended else { return }
+            shared.suspended = nil
+            MHD_resume_connection(suspended.connection)
+        }
+    }
+
     private func ask(_ connection: OpaquePointer, early: Bool) -> Bool {
         guard let request, !desk.isClosing else { return false }
         sink?.ended(complete: true)
@@ -193,9 +252,9 @@ final class Exchange: @unchecked Sendable {
     /// Called by the reply's task.
     private func answer(_ reply: WebReply) {
         shared.withLock { shared in
-            // Nothing suspended: the server stops, and nobody waits for the reply.
-            guard let suspended = shared.suspended else { return }
             shared.reply = reply
+            // Nothing suspended: more of a streamed body is to come first, or the server stops and nobody waits for it.
+            guard let suspended = shared.suspended else { return }
             shared.suspended = nil
             MHD_resume_connection(suspended.connection)
         }
