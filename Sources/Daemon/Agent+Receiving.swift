@@ -103,8 +103,14 @@ struct Reception: Sendable {
         while let bytes = try await next() {
             let count = Int64(bytes.count)
             if arrived + count > room.size {
-                try await stager.change(
-                    &room, arrived: arrived, more: max(count, Self.step), of: draft.file.relative.display)
+                let name = draft.file.relative.display
+                // Where the cache is nearly full, no more than is there already.
+                do { try await stager.change(&room, arrived: arrived, more: max(count, Self.step), of: name) } catch {
+                    guard let refusal = error as? Refusal, refusal.code == .noRoom, count < Self.step else {
+                        throw error
+                    }
+                    try await stager.change(&room, arrived: arrived, more: count, of: name)
+                }
             }
             try await blocking { try incoming.write(bytes) }
             arrived += count

@@ -28,6 +28,10 @@ final class Exchange: @unchecked Sendable {
         var suspended: Suspended?
         /// A streamed body is over, and only the reply is waited for.
         var isComplete = false
+        /// Of a streamed body that comes, to be answered past libmicrohttpd; until it is over.
+        var streaming: Suspended?
+        /// That was done.
+        var isCutShort = false
         var reply: WebReply?
         var feed: StreamFeed?
     }
@@ -88,7 +92,11 @@ final class Exchange: @unchecked Sendable {
         sink?.ended(complete: false)
         sink = nil
         stream?.cut()
-        shared.withLock { $0.feed }?.close()
+        shared.withLock { shared in
+            // From here on its socket may be another connection's.
+            shared.streaming = nil
+            return shared.feed
+        }?.close()
     }
 
     /// Resumes whatever is suspended, without a reply. The server stops.
@@ -127,6 +135,8 @@ final class Exchange: @unchecked Sendable {
             case .stream(let patience):
                 let stream = BodyStream { [weak self] in self?.goOn() }
                 self.stream = stream
+                let streaming = Suspended(connection: connection)
+                shared.withLock { $0.streaming = streaming }
                 sluice_mhd_set_patience(connection, patience)
                 let service = desk.service
                 _ = desk.start { self.answer(await service.reply(to: request, body: .stream(stream))) }
@@ -192,12 +202,19 @@ final class Exchange: @unchecked Sendable {
         let suspended = Suspended(connection: connection)
         let count = size.pointee
         // Under the lock, so that neither a reply nor room that come meanwhile are missed.
-        let (reply, left) = shared.withLock { shared -> (WebReply?, Int) in
-            if let reply = shared.reply { return (reply, count) }
-            if stream.add(piece) { return (nil, 0) }
+        let (reply, left, isCutShort) = shared.withLock { shared -> (WebReply?, Int, Bool) in
+            if let reply = shared.reply { return (reply, count, shared.isCutShort) }
+            if stream.add(piece) { return (nil, 0, false) }
             MHD_suspend_connection(suspended.connection)
             shared.suspended = suspended
-            return (nil, count)
+            return (nil, count, false)
+        }
+        if isCutShort { return swallow(size) }
+        if let reply, desk.isEnciphered {
+            // At the end, which is the only place for it then.
+            phase = .refusing(reply, left: .max)
+            size.pointee = 0
+            return true
         }
         if let reply { return cutShort(with: reply, connection, size) }
         size.pointee = left
@@ -209,12 +226,14 @@ final class Exchange: @unchecked Sendable {
         if desk.isClosing { return false }
         phase = .asked(early: false)
         let suspended = Suspended(connection: connection)
-        let reply = shared.withLock { shared -> WebReply? in
-            if let reply = shared.reply { return reply }
+        let (reply, isCutShort) = shared.withLock { shared -> (WebReply?, Bool) in
+            if let reply = shared.reply { return (reply, shared.isCutShort) }
             MHD_suspend_connection(suspended.connection)
             (shared.suspended, shared.isComplete) = (suspended, true)
-            return nil
+            return (nil, false)
         }
+        // Answered already; the connection is of no more use.
+        if isCutShort { return false }
         if let reply { return queue(reply, connection) }
         stream.finish()
         if desk.isClosing { release() }
@@ -253,8 +272,14 @@ final class Exchange: @unchecked Sendable {
     private func answer(_ reply: WebReply) {
         shared.withLock { shared in
             shared.reply = reply
-            // Nothing suspended: more of a streamed body is to come first, or the server stops and nobody waits for it.
-            guard let suspended = shared.suspended else { return }
+            guard let suspended = shared.suspended else {
+                // Between two pieces of a streamed body, of which there may be no second; or the server stops, and nobody
+                // waits for it. The socket stays this connection's until `over()` has come past this lock.
+                if let streaming = shared.streaming, !desk.isEnciphered {
+                    shared.isCutShort = RawReply.send(reply, to: sluice_mhd_socket(streaming.connection))
+                }
+                return
+            }
             shared.suspended = nil
             MHD_resume_connection(suspended.connection)
         }
@@ -289,7 +314,12 @@ final class Exchange: @unchecked Sendable {
     private func cutShort(
         with reply: WebReply, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
-        guard RawReply.send(reply, to: sluice_mhd_socket(connection)) else { return false }
+        guard !desk.isEnciphered, RawReply.send(reply, to: sluice_mhd_socket(connection)) else { return false }
+        return swallow(size)
+    }
+
+    /// What comes behind a reply that was sent in the middle of a body.
+    private func swallow(_ size: UnsafeMutablePointer<Int>) -> Bool {
         phase = .cutShort(left: 4 << 20)
         size.pointee = 0
         return true

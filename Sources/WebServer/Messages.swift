@@ -124,7 +124,7 @@ package enum BodyPlan: Sendable {
     /// Hand each piece over as it comes.
     case sink(any BodySink)
     /// Ask for the reply at once, and let it read the body while that comes. A reply that is there before the end of the
-    /// body is sent with the next byte that comes. Until the end the client may be silent for `patience` seconds, 0: for ever.
+    /// body is sent in its middle. Until the end the client may be silent for `patience` seconds, 0: for ever.
     case stream(patience: UInt32)
     /// Answer now and take no body.
     case refuse(WebReply)
