@@ -39,6 +39,11 @@ static inline struct MHD_Daemon *sluice_mhd_start(
         MHD_OPTION_NOTIFY_COMPLETED, completed, context, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 }
 
+/// After so many seconds without a byte this connection is closed; 0: never.
+static inline void sluice_mhd_set_patience(struct MHD_Connection *connection, unsigned int seconds) {
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
+}
+
 static inline int sluice_mhd_socket(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info ? info->connect_fd : -1;

@@ -25,6 +25,10 @@ extension SettingsReading {
                 fields.require("path", "name the folder to watch")
                 fields.require("upload_to", "name at least one destination")
                 let name = fields.take("name", as: .name)
+                if name?.value == FolderSettings.receivedName {
+                    fields.error(
+                        "is `-`, which stands for what is handed over with `sluice add -`; give another", "name")
+                }
                 if let name, let earlier = taken.updateValue(name.place, forKey: name.value) {
                     fields.error("another folder has this name, at \(findings.name(of: earlier))", "name")
                 }
@@ -227,9 +231,7 @@ extension SettingsReading {
 
     private func remoteName(_ fields: Fields) -> Template {
         if let template = fields.take("remote_name", as: .relativeName(mayHaveFolders: true)) { return template.value }
-        do throws(Template.Mistake) { return try Template("{folder}/{relative}") } catch {
-            preconditionFailure("the default name is a valid template: \(error.problem)")
-        }
+        return .builtIn("{folder}/{relative}")
     }
 
     /// At most 16 pairs, values of at most 1 KiB, 8 KiB together: they stand in every list and event.

@@ -1,7 +1,7 @@
 package import Core
 package import Daemon
 internal import Glibc
-internal import Linux
+package import Linux
 package import Transport
 
 /// The other side of ``ControlServer``: asks a running daemon, in its own words.
@@ -56,6 +56,14 @@ package struct ControlClient: Sendable {
     }
 
     package func add(_ request: AddRequest) async throws -> UploadsReply { try await post("uploads", request) }
+    /// Hands over everything that comes from `bytes` until its end.
+    package func receive(_ request: ReceiveRequest, from bytes: ByteStream) async throws -> UploadsReply {
+        let query = request.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }.joined(separator: "&")
+        let headers = request.headers.map { (ReceiveRequest.headerPrefix + $0.key, $0.value) }
+        return try await ask(
+            Request("POST", url("bytes?" + query), headers: headers, body: .stream(bytes)), as: UploadsReply.self,
+            within: .seconds(3600))
+    }
     package func pause(_ selection: Selection) async throws -> UploadsReply { try await post("pause", selection) }
     package func resume(_ selection: Selection) async throws -> UploadsReply { try await post("resume", selection) }
     package func cancel(_ selection: Selection) async throws -> UploadsReply { try await post("cancel", selection) }
@@ -142,9 +150,17 @@ package struct ControlClient: Sendable {
         request.unixSocket = socket
         request.limits = Limits(
             connect: .seconds(5), sendingStall: .seconds(30), replyWait: time, whole: time * 5)
+        if case .stream = request.body {
+            // As long as its bytes take. Where the disk at the other end is slow, it takes none for a while.
+            (request.limits.whole, request.limits.sendingStall) = (nil, .seconds(600))
+        }
         request.answerLimit = 64 << 20
         let response: Response
-        do { response = try await transport.send(request) } catch { throw explain(error) }
+        do { response = try await transport.send(request) } catch {
+            // It went away in the middle.
+            if case .stream = request.body, error.kind == .reset { throw ControlError.ended(last: nil) }
+            throw explain(error)
+        }
         guard (200..<300).contains(response.status) || response.status == also else {
             throw failure(response.status, response.body)
         }

@@ -27,7 +27,12 @@ final class ControlService: WebService {
     }
 
     func plan(_ request: WebRequest) -> BodyPlan {
-        door.refusal(of: request).map { .refuse($0) } ?? .collect(limit: Self.bodyLimit)
+        if let refusal = door.refusal(of: request) { return .refuse(refusal) }
+        guard case .receive? = try? Route(method: request.method, path: request.path) else {
+            return .collect(limit: Self.bodyLimit)
+        }
+        // A process at the other end of the socket is seen to go; of a machine nobody may ever hear again.
+        return .stream(patience: request.peer.user == nil ? 600 : 0)
     }
 
     func refusal(_ status: Int, _ text: String) -> WebReply {
@@ -43,8 +48,11 @@ final class ControlService: WebService {
             }
             var content: [UInt8] = []
             if case .collected(let bytes) = body { content = bytes }
-            let reply = try await answer(route, request, content)
-            if let saying = Saying(route, body: content) {
+            let reply =
+                if case .stream(let stream) = body { try await receive(request, stream) } else {
+                    try await answer(route, request, content)
+                }
+            if let saying = Saying(route, request, body: content) {
                 log.notice(
                     "a person has said so",
                     ["verb": saying.verb, "what": saying.what, "by": Self.name(of: request.peer)])
@@ -105,6 +113,8 @@ final class ControlService: WebService {
         case .tryHook(let name): return WebReply(json: try await operations.tryHook(name))
         case .add:
             return WebReply(json: try await operations.add(try Self.read(AddRequest.self, body)), status: 202)
+        // Only without a body that could be read.
+        case .receive: throw Refusal(.badRequest, "the body is to be the bytes")
         case .act(let act):
             let selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
             return WebReply(json: try await perform(act, selection), status: 202)
@@ -122,6 +132,17 @@ final class ControlService: WebService {
             let request = body.isEmpty ? FlushRequest() : try Self.read(FlushRequest.self, body)
             return WebReply(json: try await operations.flush(request))
         case .events: return try await events(request)
+        }
+    }
+
+    private func receive(_ request: WebRequest, _ stream: BodyStream) async throws -> WebReply {
+        do {
+            return WebReply(
+                json: try await operations.receive(try ReceiveRequest(request)) { try await stream.next() }, status: 202
+            )
+        } catch is BodyStream.Cut {
+            // Nobody is left to read it.
+            throw Refusal(.badRequest, "the bytes ended too early: they are not taken")
         }
     }
 

@@ -70,6 +70,7 @@ extension Refusal.Code {
         case .notFound: 404
         case .ambiguous, .conflict, .duplicate, .sourceMissing: 409
         case .unavailable: 503
+        case .noRoom: 507
         }
     }
 }

@@ -9,6 +9,7 @@ enum Route: Hashable, Sendable {
 
     case list
     case add
+    case receive
     case show(String)
     case why(String)
     case plan
@@ -41,7 +42,7 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .plan, .status, .metrics, .usage, .quota, .events: false
-        case .add, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit, .check, .tryHook: true
+        case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit, .check, .tryHook: true
         }
     }
 
@@ -61,6 +62,7 @@ enum Route: Hashable, Sendable {
         let rest = String(path.dropFirst(4))
         switch rest {
         case "uploads": self = method == "POST" ? .add : try only("GET", .list, also: ", POST")
+        case "bytes": self = try only("POST", .receive)
         case "status": self = try only("GET", .status)
         case "flush": self = try only("POST", .flush)
         case "allow": self = try only("POST", .allow)
@@ -102,10 +104,8 @@ extension ListQuery {
     init(_ query: [String: String]) throws(Refusal) {
         self.init()
         let known = ["list", "state", "destination", "folder", "text", "since", "until", "after", "limit"]
-        for (name, value) in query where name.hasPrefix(Self.contextPrefix) {
-            context[String(name.dropFirst(Self.contextPrefix.count))] = value
-        }
-        let strange = query.keys.filter { !known.contains($0) && !$0.hasPrefix(Self.contextPrefix) }
+        context = contextPairs(in: query)
+        let strange = query.keys.filter { !known.contains($0) && !$0.hasPrefix(contextPrefix) }
         if let strange = strange.min() {
             throw Refusal(
                 .badRequest,
@@ -130,18 +130,60 @@ extension ListQuery {
         }
     }
 
-    /// Before the name of a pair: `context.camera=door`.
-    private static let contextPrefix = "context."
-
     /// As a URL's query.
     var pairs: [(String, String)] {
         let all: [(String, String?)] = [
             ("list", list), ("state", state), ("destination", destination), ("folder", folder), ("text", text),
             ("since", since?.description), ("until", until?.description), ("after", after), ("limit", String(limit)),
         ]
-        let pairs = context.sorted { $0.key < $1.key }.map { (Self.contextPrefix + $0.key, $0.value) }
+        let pairs = context.sorted { $0.key < $1.key }.map { (contextPrefix + $0.key, $0.value) }
         return all.compactMap { pair in pair.1.map { (pair.0, $0) } } + pairs
     }
+}
+
+extension ReceiveRequest {
+    /// Before the name of a further request header, which may be a secret and has no place in a URL.
+    static let headerPrefix = "sluice-header-"
+
+    /// From the head of a request.
+    init(_ request: WebRequest) throws(Refusal) {
+        let query = request.query
+        let known = ["name", "to", "key", "url"]
+        let strange = query.keys.filter { !known.contains($0) && !$0.hasPrefix(contextPrefix) }
+        if let strange = strange.min() {
+            throw Refusal(
+                .badRequest,
+                "no key `\(printable(strange))`; there are: " + known.joined(separator: ", ") + ", context.NAME")
+        }
+        guard let name = query["name"] else { throw Refusal(.badRequest, "`name` is missing") }
+        self.init(
+            name: name, to: query["to"].map { $0.split(separator: ",").map(String.init) } ?? [], key: query["key"],
+            context: contextPairs(in: query), url: query["url"],
+            size: request.headers["content-length"].flatMap { Int64($0) })
+        for (name, value) in request.headers where name.hasPrefix(Self.headerPrefix) {
+            headers[String(name.dropFirst(Self.headerPrefix.count))] = value
+        }
+    }
+
+    /// As a URL's query.
+    var pairs: [(String, String)] {
+        let all: [(String, String?)] = [
+            ("name", name), ("to", to.isEmpty ? nil : to.joined(separator: ",")), ("key", key), ("url", url),
+        ]
+        return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
+            + context.sorted { $0.key < $1.key }.map { (contextPrefix + $0.key, $0.value) }
+    }
+}
+
+/// Before the name of a pair: `context.camera=door`.
+private let contextPrefix = "context."
+
+private func contextPairs(in query: [String: String]) -> [String: String] {
+    var context: [String: String] = [:]
+    for (name, value) in query where name.hasPrefix(contextPrefix) {
+        context[String(name.dropFirst(contextPrefix.count))] = value
+    }
+    return context
 }
 
 extension UsageQuery {

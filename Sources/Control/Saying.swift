@@ -1,5 +1,6 @@
 internal import Core
 internal import Daemon
+internal import WebServer
 
 /// What a person has changed, in words for the log: nothing happens to an upload of which no line tells.
 struct Saying: Hashable, Sendable {
@@ -9,13 +10,14 @@ struct Saying: Hashable, Sendable {
     /// `nil` for what changes nothing, and what the daemon tells of by itself.
     ///
     /// - Parameter body: Of a request that was understood.
-    init?(_ route: Route, body: [UInt8]) {
+    init?(_ route: Route, _ request: WebRequest, body: [UInt8]) {
         // It was read before: what cannot be read was refused, and what is not there is what stands for nothing.
         func read<T: Decodable>(_ type: T.Type) -> T? { try? JSON.value(type, from: body) }
         switch route {
         case .add:
             let path = read(AddRequest.self)?.path ?? ""
             (verb, what) = ("add", bytes(hexadecimal: path).map { FilePath(bytes: $0).display } ?? path)
+        case .receive: (verb, what) = ("add", "bytes as " + printable(request.query["name"] ?? ""))
         case .actOn(let reference, let act): (verb, what) = (act.rawValue, reference)
         case .act(let act): (verb, what) = (act.rawValue, Self.words(read(Selection.self) ?? Selection()))
         case .remove(let reference): (verb, what) = ("remove", reference)

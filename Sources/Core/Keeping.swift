@@ -6,4 +6,6 @@ package enum Keeping: String, Hashable, Sendable, Codable, CaseIterable {
     case inPlace = "in-place"
     /// In what a command made of the source.
     case export
+    /// In what somebody handed over as bytes: the copy is all there is, and there never was a source.
+    case received
 }

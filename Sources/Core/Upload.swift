@@ -49,11 +49,14 @@ package struct UploadOrder: Sendable {
     package var metadata: [String: String]
     /// What the store holds from an earlier attempt; `nil` for the first.
     package var checkpoint: Checkpoint?
+    /// Where this upload is to be created, in place of the destination's own address; of the same origin.
+    package var url: String?
 
     package init(
         id: String, generation: Int, file: StagedFile, name: FilePath, mediaType: String, modified: Int64,
-        metadata: [String: String], checkpoint: Checkpoint?
+        metadata: [String: String], checkpoint: Checkpoint?, url: String? = nil
     ) {
+        self.url = url
         self.id = id
         self.generation = generation
         self.file = file
@@ -147,6 +150,8 @@ package protocol Destination: Sendable {
     func check() async -> CheckResult
     /// What is against a request header of this name for one upload's requests; `nil` for nothing.
     func objection(toHeader name: String) -> String?
+    /// What is against this address for the creation of one upload; `nil` for nothing.
+    func objection(toURL url: String) -> String?
     /// Whether ``space()`` may have an answer.
     var tellsSpace: Bool { get }
     /// Asks how much room there is, without side effects.
@@ -163,6 +168,7 @@ extension Destination {
     ) async throws -> [String: RemoteObject] { [:] }
     package var tellsSpace: Bool { false }
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
+    package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }
     package func space() async throws(UploadError) -> RemoteSpace? { nil }
 }
 

@@ -18,18 +18,7 @@ extension Agent {
         guard path.isAbsolute, path == path.normalised else {
             throw Refusal(.badRequest, "`path` takes an absolute path without `.` and `..`")
         }
-        for name in request.to where house.destinations[name] == nil {
-            let known = house.settings.destinations.map(\.name)
-            throw Refusal(
-                .badRequest,
-                "no destination is called `\(name)`: "
-                    + (closest(to: name, among: known).map { "did you mean `\($0)`?" } ?? known.joined(separator: ", "))
-            )
-        }
-        if let problem = contextProblem(request.context) { throw Refusal(.badRequest, "`context` \(problem)") }
-        if let key = request.key, key.isEmpty || key.utf8.count > 1024 {
-            throw Refusal(.badRequest, "a key has 1 to 1024 bytes")
-        }
+        try checkWishes(to: request.to, key: request.key, context: request.context)
         let look: FileLook
         do { look = try await blocking { try FileLook(at: path) } } catch let error as SystemError {
             throw Refusal(error.isMissing ? .notFound : .badRequest, error.description)
@@ -108,13 +97,14 @@ extension Agent {
         var arrivals: [Arrival] = []
         for file in files {
             guard let folder = house.folder(file.folder) else { continue }
-            try checkHeaders(request.headers, for: to.isEmpty ? folder.uploadTo : to)
+            try checkRequests(request.headers, url: request.url, for: to.isEmpty ? folder.uploadTo : to)
             var file = file
             file.settledBy = .added
             arrivals.append(
                 intake.arrival(
                     of: file, folder, to: to.isEmpty ? folder.uploadTo : to, key: request.key,
-                    context: request.context, headers: request.headers, again: request.again,
+                    context: request.context, headers: request.headers, url: request.url,
+                    again: request.again,
                     facts: await intake.facts(of: file)))
         }
         if arrivals.isEmpty { return [] }
@@ -168,35 +158,5 @@ extension Agent {
         let identity = StoredIdentity(look, folder: rule.name, relative: relative, on: system)
         return SettledFile(
             folder: rule.name, root: rule.path, relative: relative, look: look, identity: identity, settledBy: .added)
-    }
-
-    /// Their values may be secrets, and are in no message.
-    private func checkHeaders(_ headers: [String: String], for destinations: [String]) throws {
-        if headers.isEmpty { return }
-        func refuse(_ problem: String) -> Refusal { Refusal(.badRequest, "`headers` \(problem)") }
-        if headers.count > 16 { throw refuse("takes at most 16 names, not \(headers.count)") }
-        if Set(headers.keys.map { $0.lowercased() }).count < headers.count {
-            throw refuse("has a name twice; they are the same in upper and lower case")
-        }
-        for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
-            // RFC 9110, sections 5.1 and 5.6.2: a token. Of values only what no recipient reads in two ways.
-            let isToken = name.utf8.allSatisfy {
-                UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0
-                    || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || "!#$%&'*+-.^_`|~".utf8.contains($0)
-            }
-            guard isToken, (1...64).contains(name.utf8.count) else {
-                throw refuse(
-                    "takes names of 1 to 64 letters, digits and `-`, not `\(printable(String(name.prefix(70))))`")
-            }
-            guard value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }), !value.hasPrefix(" "), !value.hasSuffix(" ") else {
-                throw refuse("takes printable ASCII without space around it; the value of `\(name)` is something else")
-            }
-            if value.utf8.count > 4096 { throw refuse("takes values of at most 4 KiB; that of `\(name)` is longer") }
-            for destination in destinations {
-                if let objection = house.destinations[destination]?.objection(toHeader: name) {
-                    throw refuse("cannot be for `\(destination)`: \(objection)")
-                }
-            }
-        }
     }
 }

@@ -157,7 +157,7 @@ extension Agent: Operations {
             let near = closest(to: name, among: known).map { "did you mean `\($0)`?" }
             throw Refusal(.notFound, "no \(what) is called `\(name)`: " + (near ?? known.joined(separator: ", ")))
         }
-        try require("folder", folder, house.settings.folders.map(\.watch.name))
+        try require("folder", folder, house.folderNames)
         try require("destination", destination, house.settings.destinations.map(\.name))
     }
 

@@ -130,7 +130,7 @@ extension Agent {
         let since = [days.first, months.first].compactMap { $0?.lowerBound }.min() ?? now
         let rows = try await house.store.usage(since: since)
         try check("destination", query.destination, house.settings.destinations.map(\.name), rows) { $0.destination }
-        try check("folder", query.folder, house.settings.folders.map(\.watch.name), rows) { $0.folder }
+        try check("folder", query.folder, house.folderNames, rows) { $0.folder }
         let meant = rows.filter {
             (query.destination == nil || $0.account.destination == query.destination)
                 && (query.folder == nil || $0.account.folder == query.folder)

@@ -94,7 +94,8 @@ extension Agent {
             finishedAt: upload.finishedAt?.description, expiresAt: expiry(upload)?.description,
             staging: upload.state == .staging ? house.making[asset.id].map(StagingRunView.init) : nil,
             keeping: asset.keeping == .copy ? nil : asset.keeping.rawValue,
-            headers: upload.headers.isEmpty ? nil : upload.headers.keys.sorted())
+            headers: upload.headers.isEmpty ? nil : upload.headers.keys.sorted(),
+            url: upload.url.map { redacted(printable($0)) })
     }
 
     private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> String {

@@ -54,6 +54,8 @@ struct CopyMaker: Sendable {
         case .inPlace:
             begin(asset, .digesting)
             return Content(sha256: try staging.digestInPlace(wanted, pace: pace))
+        // Its copy is gone, and there is nothing to make another of.
+        case .received: throw .missing(asset.path)
         case .export:
             guard let export = exports[asset.id] else {
                 throw .noCommand(

@@ -14,7 +14,8 @@ extension House {
                 asset.identity, root: asset.root, changed: asset.changed,
                 uploads: uploads.filter { !$0.state.isTerminal }.map {
                     Origin.Upload(
-                        id: $0.id, destination: $0.destination, name: $0.name, key: $0.key, context: $0.context)
+                        id: $0.id, destination: $0.destination, name: $0.name, key: $0.key, context: $0.context,
+                        url: $0.url)
                 })
         }
         return origins

@@ -131,7 +131,13 @@ struct House: Sendable {
         }
     }
 
-    func folder(_ name: String) -> FolderSettings? { settings.folders.first { $0.watch.name == name } }
+    func folder(_ name: String) -> FolderSettings? {
+        settings.folders.first { $0.watch.name == name }
+            ?? (name == FolderSettings.received.watch.name ? .received : nil)
+    }
+
+    /// Of all that uploads may come from.
+    var folderNames: [String] { settings.folders.map(\.watch.name) + [FolderSettings.received.watch.name] }
 
     func settings(ofDestination name: String) -> DestinationSettings? {
         settings.destinations.first { $0.name == name }

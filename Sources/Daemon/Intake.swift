@@ -55,7 +55,7 @@ struct Intake: Sendable {
     /// - Parameter destinations: Names; those that the folder names, unless a person said others.
     func arrival(
         of file: SettledFile, _ folder: FolderSettings, to destinations: [String], key: String? = nil,
-        context: [String: String] = [:], headers: [String: String] = [:], again: Bool = false,
+        context: [String: String] = [:], headers: [String: String] = [:], url: String? = nil, again: Bool = false,
         facts: MediaFacts = MediaFacts()
     ) -> Arrival {
         var naming = Naming(
@@ -73,13 +73,18 @@ struct Intake: Sendable {
                 context: folder.context.mapValues { naming.text($0) }.merging(context) { $1 },
                 metadata: folder.metadata.mapValues { naming.text($0) })
             order.headers = headers
+            order.url = url
             return order
         }
         return Arrival(
             file: file, action: naming.settled(folder.afterUpload), priority: folder.priority, orders: orders,
             again: again,
-            keeping: export != nil
-                ? .export : (folder.copy ?? house.settings.staging.copy) == .inPlace ? .inPlace : .copy)
+            keeping: export != nil ? .export : keeping(in: folder))
+    }
+
+    private func keeping(in folder: FolderSettings) -> Keeping {
+        if folder.isReceived { return .received }
+        return (folder.copy ?? house.settings.staging.copy) == .inPlace ? .inPlace : .copy
     }
 
     func count(_ outcome: ArrivalOutcome, of folder: String) {

@@ -47,7 +47,7 @@ struct LaneTransport: Transporting {
             if let meter = lane.meter { request.onWire = meter.beside(request.onWire) }
             return try await transport.send(request)
         }
-        do { try await account.prepare(for: request.body.count) } catch {
+        do { try await account.prepare(for: request.body.count ?? 0) } catch {
             throw TransportError(kind: .cancelled, detail: "a quota is used up", url: request.url)
         }
         defer { account.ended() }

@@ -71,6 +71,15 @@ final class Bells: Sendable {
 
     func ring() { for bell in bells.withLock({ Array($0.values) }) { bell.ring() } }
 
+    func waitForEnd() async throws {
+        try await lend { bell in
+            while !isOver {
+                await bell.wait()
+                try Task.checkCancellation()
+            }
+        }
+    }
+
     /// Rung from now on, until the body ends.
     func lend<R: Sendable>(_ body: (Nudge) async throws -> R) async rethrows -> R {
         let bell = Nudge()

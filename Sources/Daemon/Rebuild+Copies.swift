@@ -13,7 +13,9 @@ extension Rebuild {
             (try FileLook(at: path), try contentDigest(of: path), try Origin.read(path))
         }
         guard let origin, origin.staged ?? origin.size == look.size, origin.sha256 == hexadecimal(sha256),
-            let folder = house.folder(origin.folder), let identity = origin.identity, let paths = origin.paths
+            let folder = house.folder(origin.folder), let identity = origin.identity, let paths = origin.paths,
+            // Nobody else knows where bytes were to go that were handed over.
+            !folder.isReceived || origin.uploads.contains(where: { house.destinations[$0.destination] != nil })
         else {
             if let origin, origin.sha256 != hexadecimal(sha256) {
                 found.troubles.append("\(path.display) is not what was staged: its content is damaged")
@@ -29,7 +31,7 @@ extension Rebuild {
             look: FileLook(
                 device: 0, inode: origin.inode ?? 0, size: origin.size, modified: origin.modified,
                 changed: origin.changed, born: origin.born, mode: 0o100644),
-            identity: identity, settledBy: .quiet)
+            identity: identity, settledBy: folder.isReceived ? .added : .quiet)
         let content = origin.staged == nil ? sha256 : origin.source.flatMap { bytes(hexadecimal: $0) }
         if let standing = try await version(at: source, of: identity, changed: origin.changed, content) {
             file.look = standing
@@ -89,9 +91,10 @@ extension Rebuild {
                 arrival.orders[index].name = FilePath(bytes: name)
             }
             arrival.orders[index].key = upload.key
+            arrival.orders[index].url = upload.url
             arrival.orders[index].context.merge(upload.context ?? [:]) { $1 }
         }
-        arrival.keeping = origin.staged == nil ? .copy : .export
+        arrival.keeping = origin.staged != nil ? .export : folder.isReceived ? .received : .copy
         let size = origin.staged ?? file.look.size
         let staged = StagedFile(path: house.staging.path(FilePath("\(copy)")), size: size, sha256: sha256)
         var uploads: [Restored.Upload] = []

@@ -87,7 +87,7 @@ actor RebuildAsking {
         }
         let wish = UploadOrder(
             id: id, generation: 1, file: file, name: order.name, mediaType: order.mediaType, modified: modified,
-            metadata: order.metadata, checkpoint: nil)
+            metadata: order.metadata, checkpoint: nil, url: order.url)
         do {
             let finding = try await Lane.$current.withValue(.byHand) { try await destination.find(wish) }
             failuresInARow[name] = 0

@@ -116,6 +116,8 @@ actor Releaser {
             return asset.sourceState == .released || asset.sourceState == .kept ? .dropCopy(nil) : .keepSource
         case .release:
             if asset.sourceState == .released || asset.sourceState == .kept { return .dropCopy(nil) }
+            // The copy was all there is.
+            if asset.keeping == .received { return .dropCopy(.released) }
             switch asset.action {
             case .keep, .leave: return .dropCopy(.kept)
             case .delete: return .take(.delete)
@@ -163,7 +165,11 @@ actor Releaser {
         do {
             found = try await blocking { () throws -> FilePath? in
                 // What cannot be read is not known to be there.
-                if let identity, case .same = try? identity.standing(trusting: asset.changed) { return nil }
+                if asset.keeping != .received, let identity,
+                    case .same = try? identity.standing(trusting: asset.changed)
+                {
+                    return nil
+                }
                 return try staging.rescue(name, leaf: leaf)
             }
         } catch let error as SystemError {
@@ -172,11 +178,13 @@ actor Releaser {
         }
         guard let place = found else { return false }
         CrashPoint.reached("copy-rescued")
-        let note = "it was sent nowhere, and its source is not there as it was: its copy is \(place.display)"
+        let isReceived = asset.keeping == .received
+        let why = isReceived ? "it has no other source" : "its source is not there as it was"
+        let note = "it was sent nowhere, and \(why): its copy is \(place.display)"
         try await house.store.finishRelease(asset.id, .kept, note: note)
         deferred[asset.id] = nil
         house.log.warning(
-            "kept the copy of a file that was sent nowhere, as its source is not there as it was",
+            "kept the copy of a file that was sent nowhere, as \(why)",
             ["path": asset.path.display, "copy": place.display])
         house.stagerBell.ring()
         return true

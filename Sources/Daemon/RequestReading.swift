@@ -2,7 +2,7 @@
 // "this destination" into "everything".
 
 extension AddRequest {
-    private enum Key: String, CodingKey, CaseIterable { case path, to, key, context, headers, again }
+    private enum Key: String, CodingKey, CaseIterable { case path, to, key, context, headers, url, again }
 
     package init(from decoder: any Decoder) throws {
         try refuseOtherKeys(than: Key.self, in: decoder)
@@ -13,6 +13,7 @@ extension AddRequest {
             key: try values.decodeIfPresent(String.self, forKey: .key),
             context: try values.decodeIfPresent([String: String].self, forKey: .context) ?? [:],
             headers: try values.decodeIfPresent([String: String].self, forKey: .headers) ?? [:],
+            url: try values.decodeIfPresent(String.self, forKey: .url),
             again: try values.decodeIfPresent(Bool.self, forKey: .again) ?? false)
     }
 }

@@ -47,6 +47,7 @@ enum SourceHome {
     /// A disk may come or go between any two questions: "removed" is said only when its disk was there, and the same one, before
     /// and after the name was looked for.
     static func whereabouts(of asset: AssetRecord, _ house: House) throws(SystemError) -> Whereabouts {
+        if asset.keeping == .received { return .gone }
         for _ in 0..<10 {
             // Whatever has its name there then: it is not what the folder is to hold.
             if requirementMissing(of: asset, house) != nil { return .away }

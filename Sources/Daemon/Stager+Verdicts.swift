@@ -219,8 +219,11 @@ extension Stager {
     private func missing(_ asset: AssetRecord) -> Failure {
         Failure(
             .local, code: "source_missing",
-            message: "\(asset.path.display) was removed before it could be "
-                + (asset.keeping == .inPlace ? "uploaded" : "copied into staging"),
+            message: asset.keeping == .received
+                ? "the bytes that were handed over are not there any more, and there is no file to take them from again: "
+                    + "hand them over once more"
+                : "\(asset.path.display) was removed before it could be "
+                    + (asset.keeping == .inPlace ? "uploaded" : "copied into staging"),
             at: house.clocks.wall(), retryable: false)
     }
 

@@ -13,6 +13,10 @@ actor Stager {
     /// Tells `Watch` that a file has to settle again.
     let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var underWay: Set<Int64> = []
+    /// Bytes that are being handed over.
+    var receptions = 0
+    /// Ends when what a crash left is gone, and nothing new can be taken for it.
+    let swept = Bells()
     /// Those of them that are only looked at, and may have to wait for room.
     private var considered: Set<Int64> = []
     /// Somebody met one of those, and left it to who looks at it to say what is next.
@@ -20,9 +24,9 @@ actor Stager {
     /// Ends the copying of a batch, by its assets.
     private var stops: [Int64: StopFlag] = [:]
     /// Room promised to copies that are being made.
-    private var promised = StagingRoom.Promise()
+    var promised = StagingRoom.Promise()
     /// Room that was promised and is no longer, since the start.
-    private var redeemed = StagingRoom.Promise()
+    var redeemed = StagingRoom.Promise()
     /// Assets whose source cannot be read now, and when they are tried again.
     var deferred: [Int64: Deferral] = [:]
     /// A folder with many files does not keep another's from being copied.
@@ -81,6 +85,7 @@ actor Stager {
     /// Copies until the task is cancelled.
     func run() async throws {
         try await Sweep(house: house).run()
+        swept.end()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in workers { group.addTask { try await self.work(worker) } }
             group.addTask { try await self.lookAfterUnsettled() }
@@ -254,7 +259,7 @@ actor Stager {
     }
 
     /// - Returns: `nil` when the folder cannot be asked, which is said.
-    private func room() async throws -> StagingRoom? {
+    func room() async throws -> StagingRoom? {
         let settings = house.settings.staging
         let used = try await house.store.stagedBytes()
         let staging = house.staging
@@ -284,7 +289,7 @@ actor Stager {
     }
 
     /// All workers have done what there was to do.
-    var isAtRest: Bool { underWay.isEmpty && workers.allSatisfy(\.bell.isWaiting) }
+    var isAtRest: Bool { underWay.isEmpty && receptions == 0 && workers.allSatisfy(\.bell.isWaiting) }
 
     func nextDeadline() -> Duration? {
         let times = deferred.values.map(\.until) + (blockedUntil.map { [$0] } ?? [])

@@ -54,6 +54,8 @@ struct Sweep: Sendable {
                 for number in loose where !known.contains(number) { try await setAside(number) }
             }
         }
+        // Before anybody can hand over more.
+        try await house.store.forgetReceptions()
         if swept > 0 { house.log.info("swept copies that nobody needs", ["files": "\(swept)"]) }
     }
 

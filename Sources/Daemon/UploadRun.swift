@@ -119,7 +119,7 @@ extension House {
                 path: asset.keeping == .inPlace ? asset.path : staging.path(asset.stagedName), size: asset.stagedSize,
                 sha256: sha256),
             name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
-            checkpoint: claim.checkpoint)
+            checkpoint: claim.checkpoint, url: upload.url)
     }
 }
 

@@ -48,6 +48,8 @@ package struct UploadView: Codable, Sendable, Hashable {
     package var keeping: String?
     /// Names of the further request headers that a person gave for it, until it is complete.
     package var headers: [String]?
+    /// Where it is created, in place of its destination's own address; without what looks like a secret.
+    package var url: String?
 
     /// Waits because a person said so: no state of its own, but what tables show and `list --state paused` finds.
     package var isPaused: Bool {
@@ -192,19 +194,50 @@ package struct AddRequest: Codable, Sendable, Hashable {
     package var context: [String: String]
     /// Further request headers of these uploads, to the destination's own address alone. Their values are never shown.
     package var headers: [String: String]
+    /// Where to create these uploads, in place of the destination's own address: of the same origin.
+    package var url: String?
     /// Upload although the history says it was.
     package var again: Bool
 
     package init(
         path: String, to: [String] = [], key: String? = nil, context: [String: String] = [:],
-        headers: [String: String] = [:], again: Bool = false
+        headers: [String: String] = [:], url: String? = nil, again: Bool = false
     ) {
         self.headers = headers
+        self.url = url
         self.path = path
         self.to = to
         self.key = key
         self.context = context
         self.again = again
+    }
+}
+
+/// Bytes that are handed over without a file.
+package struct ReceiveRequest: Sendable, Hashable {
+    /// The name of the file that they are to be.
+    package var name: String
+    /// Destinations; empty means the only one that there is.
+    package var to: [String]
+    package var key: String?
+    package var context: [String: String]
+    /// As in ``AddRequest``.
+    package var headers: [String: String]
+    package var url: String?
+    /// How many bytes there will be, where somebody knows.
+    package var size: Int64?
+
+    package init(
+        name: String, to: [String] = [], key: String? = nil, context: [String: String] = [:],
+        headers: [String: String] = [:], url: String? = nil, size: Int64? = nil
+    ) {
+        self.name = name
+        self.to = to
+        self.key = key
+        self.context = context
+        self.headers = headers
+        self.url = url
+        self.size = size
     }
 }
 
@@ -279,6 +312,8 @@ package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConverti
         case badRequest = "bad_request"
         /// 403: this user may look but not change anything. Exit 75.
         case forbidden
+        /// 507: no room for the bytes that are handed over. Exit 75.
+        case noRoom = "no_room"
         /// 503: not while starting, or the state cannot be written. Exit 75.
         case unavailable
     }
@@ -311,6 +346,13 @@ package protocol Operations: Sendable {
     func plan(_ query: PlanQuery) async throws -> PlanView
     /// One upload for each destination, of a file, or of every file in a folder that the configuration takes.
     func add(_ request: AddRequest) async throws -> UploadsReply
+    /// The bytes that `next` gives until it gives `nil`, as one file. They are taken when this returns, and not before: whole, on
+    /// the disk and written down.
+    ///
+    /// - Parameter next: Throws when there will be no more and they are not whole.
+    func receive(
+        _ request: ReceiveRequest, _ next: @escaping @Sendable () async throws -> [UInt8]?
+    ) async throws -> UploadsReply
     /// With neither ids, folder nor destination: everything (`global`).
     func pause(_ selection: Selection) async throws -> UploadsReply
     func resume(_ selection: Selection) async throws -> UploadsReply

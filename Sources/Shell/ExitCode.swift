@@ -61,7 +61,7 @@ extension ExitCode {
             case .notFound, .ambiguous: .notFound
             case .conflict, .duplicate, .sourceMissing: .conflict
             case .badRequest: .usage
-            case .unavailable, .forbidden: .notNow
+            case .unavailable, .forbidden, .noRoom: .notNow
             }
     }
 

@@ -79,10 +79,11 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("folder", upload.folder),
         (
             "taken from",
-            upload.keeping.map { $0 == "export" ? "what export.command makes of it" : "the source, in place" }
+            upload.keeping.map(taken)
         ),
         ("destination", upload.destination),
         ("headers", upload.headers.map { "\($0.joined(separator: ", ")); their values are not shown" }),
+        ("address", upload.url),
         ("state", console.styled(stateWord(upload), style(ofState: upload.state))),
     ]
     lines += upload.holds.map { ("held", "\(holdText($0, now)), since \(Units.moment($0.since, now: now))") }
@@ -161,4 +162,13 @@ private func errorText(_ error: ErrorView, _ now: WallTime) -> String {
 private func remoteText(_ remote: RemoteView) -> String? {
     let parts = [remote.id, remote.url, remote.verifiedBy.map { "verified by \($0)" }].compactMap { $0.map(printable) }
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
+}
+
+/// Where the bytes of an upload are, when that is no copy of its source.
+private func taken(_ keeping: String) -> String {
+    switch keeping {
+    case "export": "what export.command makes of it"
+    case "received": "bytes that were handed over"
+    default: "the source, in place"
+    }
 }

@@ -22,7 +22,7 @@ enum DigestingCopier {
     private static let blocks = 4
     /// After so much the disk begins with it, and what came a window before leaves the page cache: a large file must not
     /// push out what everybody else works with, and little is left for the last sync.
-    private static let window: Int64 = 8 << 20
+    static let window: Int64 = 8 << 20
     /// Zeros are left out in pieces of this size; file systems have no smaller holes.
     private static let grain = 4096
 
@@ -41,12 +41,7 @@ enum DigestingCopier {
             } else if let error = to.write(block, at: offset, named: target).error {
                 throw error
             }
-            let start = offset / window * window
-            guard (offset + Int64(block.count)) / window * window != start else { return }
-            to.startFlushing(from: start, count: window)
-            guard start >= window else { return }
-            try to.flush(from: start - window, count: window, named: target)
-            to.forget(from: start - window, count: window)
+            try to.passOn(offset, block.count, named: target)
         }
         // A hole at the end is not there before the size says so.
         if isSparse {
@@ -121,6 +116,25 @@ enum DigestingCopier {
             if let error = to.write(piece(start, end), at: offset + Int64(start), named: target).error { throw error }
             start = end
         }
+    }
+}
+
+extension Descriptor {
+    /// Sends to the disk what was written, a window at a time.
+    ///
+    /// - Parameters:
+    ///   - offset: Where the last bytes were written.
+    ///   - count: How many.
+    borrowing func passOn(
+        _ offset: Int64, _ count: Int, named path: FilePath
+    ) throws(SystemError) {
+        let window = DigestingCopier.window
+        let start = offset / window * window
+        guard (offset + Int64(count)) / window * window != start else { return }
+        startFlushing(from: start, count: window)
+        guard start >= window else { return }
+        try flush(from: start - window, count: window, named: path)
+        forget(from: start - window, count: window)
     }
 }
 

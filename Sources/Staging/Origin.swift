@@ -15,8 +15,13 @@ package struct Origin: Codable, Hashable, Sendable {
         package var name: String
         package var key: String?
         package var context: [String: String]?
+        /// Where it is created, in place of the destination's own address.
+        package var url: String?
 
-        package init(id: String, destination: String, name: FilePath, key: String?, context: [String: String]) {
+        package init(
+            id: String, destination: String, name: FilePath, key: String?, context: [String: String], url: String? = nil
+        ) {
+            self.url = url
             self.id = id
             self.destination = destination
             self.name = hexadecimal(name.bytes)

@@ -14,6 +14,8 @@ package struct Arrival: Sendable, Hashable {
         package var metadata: [String: String]
         /// Further request headers, which may be secrets.
         package var headers: [String: String] = [:]
+        /// Where to create it, in place of the destination's own address.
+        package var url: String?
 
         package init(
             destination: String, name: FilePath, mediaType: String, key: String?, context: [String: String],
@@ -134,6 +136,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var metadata: [String: String]
     /// Further request headers, which may be secrets: their values are never shown. None of what is complete.
     package var headers: [String: String]
+    /// Where it is created, in place of the destination's own address.
+    package var url: String?
     package var size: Int64
     package var modified: Int64
     package var priority: Int

@@ -110,6 +110,7 @@ enum Schema {
             context TEXT NOT NULL,                 -- JSON object of texts
             metadata TEXT NOT NULL,                -- JSON object of texts
             headers TEXT NOT NULL,                 -- JSON object of texts: further request headers, until it is complete
+            url TEXT,                              -- where to create it, in place of the destination's own address
             size INTEGER NOT NULL,
             modified INTEGER NOT NULL,
             rank INTEGER NOT NULL,                 -- -priority: lower goes first
@@ -286,6 +287,9 @@ enum Schema {
             value INTEGER,
             PRIMARY KEY (scope, name, kind)
         ) STRICT, WITHOUT ROWID;
+
+        -- Numbers of assets whose bytes are still coming in: nobody was told that they are taken.
+        CREATE TABLE reception (asset INTEGER PRIMARY KEY) STRICT;
 
         CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 

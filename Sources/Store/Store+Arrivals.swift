@@ -110,7 +110,17 @@ extension Store {
         // What was only left alone, for standing there before or for being empty, a person may hand in: nothing of it was sent.
         let isOnlySkipped = stone?.wasRecorded == false && arrival.file.settledBy == .added
         if isSameVersion && !arrival.again && !isOnlySkipped { return .known }
-        for order in arrival.orders {
+        if let holder = try keyHolder(arrival.orders) { return .keyTaken(holder) }
+        let asset = try insert(arrival, connection)
+        let uploads = try arrival.orders.map { try insert($0, of: asset, arrival, connection) }
+        try bury(identity, asset: asset)
+        return stone?.wasRecorded == true && !isSameVersion
+            ? .newVersion(asset: asset, uploads: uploads) : .recorded(asset: asset, uploads: uploads)
+    }
+
+    /// The ongoing upload that has the key of one of these.
+    package func keyHolder(_ orders: [Arrival.Order]) throws -> String? {
+        for order in orders {
             guard let key = order.key else { continue }
             let holder = try connection.first(
                 """
@@ -118,13 +128,9 @@ extension Store {
                 AND state IN ('staging', 'queued', 'uploading')
                 """, [.text(key), .text(order.destination)]
             ) { $0.text(0) }
-            if let holder { return .keyTaken(holder) }
+            if let holder { return holder }
         }
-        let asset = try insert(arrival, connection)
-        let uploads = try arrival.orders.map { try insert($0, of: asset, arrival, connection) }
-        try bury(identity, asset: asset)
-        return stone?.wasRecorded == true && !isSameVersion
-            ? .newVersion(asset: asset, uploads: uploads) : .recorded(asset: asset, uploads: uploads)
+        return nil
     }
 
     /// - Parameter number: The number to give it; `nil` for the next.
@@ -168,8 +174,8 @@ extension Store {
         try connection.run(
             """
             INSERT INTO upload (id, asset, folder, destination, name, media_type, key, context, metadata, size,
-                modified, rank, sort, state, generation, attempt, backoff_until, acked, created_at, headers)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'staging', 1, 0, 0, 0, ?14, ?15)
+                modified, rank, sort, state, generation, attempt, backoff_until, acked, created_at, headers, url)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'staging', 1, 0, 0, 0, ?14, ?15, ?16)
             """,
             [
                 .text(id), .integer(asset), .text(identity.folder), .text(order.destination), .blob(order.name.bytes),
@@ -178,7 +184,7 @@ extension Store {
                 .integer(Int64(-arrival.priority)),
                 .integer(
                     place(identity.folder, order.destination, size: identity.size, modified: identity.modified)),
-                .integer(clocks.wall().milliseconds), .text(TextMap.text(order.headers)),
+                .integer(clocks.wall().milliseconds), .text(TextMap.text(order.headers)), .init(order.url),
             ])
         try note("added", id)
         return id

@@ -191,7 +191,7 @@ extension UploadRecord {
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
-        "sent",
+        "url", "sent",
     ]
     private static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
     static let columns = (names + [isBegun]).joined(separator: ", ")
@@ -210,7 +210,8 @@ extension UploadRecord {
         self.init(
             id: row.text(at), asset: row.integer(at + 1), folder: row.text(at + 2), destination: row.text(at + 3),
             name: FilePath(bytes: row.blob(at + 4)), mediaType: row.text(at + 5), key: row.optionalText(at + 6),
-            context: map(7), metadata: map(8), headers: map(26), size: row.integer(at + 9),
+            context: map(7), metadata: map(8), headers: map(26), url: row.optionalText(at + 27),
+            size: row.integer(at + 9),
             modified: row.integer(at + 10),
             priority: Int(-rank), state: UploadState(rawValue: row.text(at + 12)) ?? .failed,
             generation: Int(row.integer(at + 13)), attempt: Int(attempt), pausedAt: time(15),
@@ -222,6 +223,6 @@ extension UploadRecord {
             isApproved: row.optionalInteger(at + 25) == row.integer(at + 13),
             // Not the minus of what is stored, which a damaged number may not have.
             isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false,
-            sent: max(0, row.integer(at + 27)), isBegun: row.integer(at + 28) == 1)
+            sent: max(0, row.integer(at + 28)), isBegun: row.integer(at + 29) == 1)
     }
 }

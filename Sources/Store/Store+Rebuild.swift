@@ -154,14 +154,7 @@ extension Store {
     /// No new asset gets a number up to this one: copies and caught sources carry it.
     package func reserve(upTo number: Int64) async throws {
         try await change { connection in
-            let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'asset'") { $0.integer(0) }
-            if let last {
-                if last < number {
-                    try connection.run("UPDATE sqlite_sequence SET seq = ?1 WHERE name = 'asset'", [.integer(number)])
-                }
-            } else {
-                try connection.run("INSERT INTO sqlite_sequence (name, seq) VALUES ('asset', ?1)", [.integer(number)])
-            }
+            if try self.lastAsset() < number { try self.setLastAsset(number, connection) }
         }
     }
 

@@ -173,7 +173,9 @@ extension Store {
     package func recorded(_ assets: [Int64]) throws -> Set<Int64> {
         var recorded: Set<Int64> = []
         for asset in assets {
-            let isThere = try connection.first("SELECT 1 FROM asset WHERE id = ?1", [.integer(asset)]) { _ in true }
+            let isThere = try connection.first(
+                "SELECT 1 FROM asset WHERE id = ?1 UNION SELECT 1 FROM reception WHERE asset = ?1", [.integer(asset)]
+            ) { _ in true }
             if isThere == true { recorded.insert(asset) }
         }
         return recorded

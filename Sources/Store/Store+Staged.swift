@@ -85,30 +85,33 @@ extension Store {
     ///   skipped: their uploads are completed without sending, their sources kept.
     @discardableResult
     package func staged(_ copies: [Copied], facts: [Int64: MediaFacts] = [:]) async throws -> [Int64] {
-        try await change { connection in
-            var repeats: [Int64] = []
-            for copy in copies where try self.isCurrent(copy.asset, copy.version) {
-                try connection.run(
-                    """
-                    UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3, staged_size = ?4, source_sha256 = ?5
-                    WHERE id = ?1 AND state = 'arrived'
-                    """,
-                    [
-                        .integer(copy.asset), .blob(copy.sha256), .integer(self.clocks.wall().milliseconds),
-                        .init(copy.export?.size), .init(copy.export.flatMap(\.sourceSHA256)),
-                    ])
-                guard connection.changes > 0, let asset = try self.asset(copy.asset) else { continue }
-                if let facts = facts[copy.asset] { try self.note(facts, of: copy.asset, connection) }
-                if let export = copy.export {
-                    try self.measure(copy.asset, size: export.size, modified: asset.identity.modified)
-                }
-                for upload in try self.uploads(of: copy.asset) where upload.state == .staging {
-                    try self.move(upload, by: .staged)
-                }
-                if try self.settleRepeat(asset, copy) { repeats.append(asset.id) }
+        try await change { connection in try self.stage(copies, facts: facts, connection) }
+    }
+
+    /// The same as a part of another transaction.
+    func stage(_ copies: [Copied], facts: [Int64: MediaFacts], _ connection: Connection) throws -> [Int64] {
+        var repeats: [Int64] = []
+        for copy in copies where try isCurrent(copy.asset, copy.version) {
+            try connection.run(
+                """
+                UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3, staged_size = ?4, source_sha256 = ?5
+                WHERE id = ?1 AND state = 'arrived'
+                """,
+                [
+                    .integer(copy.asset), .blob(copy.sha256), .integer(clocks.wall().milliseconds),
+                    .init(copy.export?.size), .init(copy.export.flatMap(\.sourceSHA256)),
+                ])
+            guard connection.changes > 0, let asset = try asset(copy.asset) else { continue }
+            if let facts = facts[copy.asset] { try note(facts, of: copy.asset, connection) }
+            if let export = copy.export {
+                try measure(copy.asset, size: export.size, modified: asset.identity.modified)
             }
-            return repeats
+            for upload in try uploads(of: copy.asset) where upload.state == .staging {
+                try move(upload, by: .staged)
+            }
+            if try settleRepeat(asset, copy) { repeats.append(asset.id) }
         }
+        return repeats
     }
 
     private func isCurrent(_ asset: Int64, _ version: AssetVersion?) throws -> Bool {

@@ -6,10 +6,12 @@ final class BodySource {
     private enum Kind {
         case bytes([UInt8])
         case file(OpenFile)
+        case stream(ByteStream)
     }
 
     private let kind: Kind
-    private let count: Int64
+    /// Of a stream all that there may be, until it has ended.
+    private var count: Int64
     private var position: Int64 = 0
 
     /// Bytes that are still to be read.
@@ -23,6 +25,16 @@ final class BodySource {
     init(_ path: FilePath, offset: Int64, count: Int64) throws(SystemError) {
         kind = .file(OpenFile(descriptor: try Descriptor.open(path, for: .reading), path: path, offset: offset))
         self.count = count
+    }
+
+    init(_ stream: ByteStream) {
+        kind = .stream(stream)
+        count = .max
+    }
+
+    /// Where its bytes come from, if they may be waited for.
+    var stream: ByteStream? {
+        if case .stream(let stream) = kind, left > 0 { stream } else { nil }
     }
 
     /// - Returns: 0 at the promised end.
@@ -46,6 +58,13 @@ final class BodySource {
                     description: "\(file.path.display) ends at byte \(file.offset + position + Int64(got)), "
                         + "and \(file.offset + count) were expected")
             }
+        case .stream(let stream):
+            do {
+                let got = try stream.read(into: piece)
+                position += Int64(got)
+                if got == 0 { count = position }
+                return got
+            } catch { throw SourceProblem(description: "\(error)") }
         }
         position += Int64(wanted)
         return wanted
@@ -53,6 +72,8 @@ final class BodySource {
 
     func seek(to place: Int64) -> Bool {
         guard (0...count).contains(place) else { return false }
+        // What was read is gone.
+        if case .stream = kind { return place == position }
         position = place
         return true
     }

@@ -40,6 +40,7 @@ private func giveBody(
     _ into: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
     guard let into, let this = transfer(context), let source = this.source else { return 0 }
+    guard this.hasBytes() else { return Int(CURL_READFUNC_PAUSE) }
     var room = size * count
     if !this.request.throttles.isEmpty, source.left > 0 {
         room = this.allowed(upTo: Int(min(Int64(room), source.left)))

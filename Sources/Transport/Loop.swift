@@ -139,7 +139,7 @@ final class Loop: @unchecked Sendable {
             collect()
             // Both may end or resume transfers, which libcurl then looks at without waiting.
             let wait = min(enforceLimits(), callNext())
-            curl_multi_poll(multi, nil, 0, wait, nil)
+            poll(atMost: wait)
         }
         for transfer in Array(running.values) { end(transfer, abruptly: true) { .failure(transfer.cancelled) } }
         let waiting = inbox.withLock { inbox in
@@ -225,6 +225,19 @@ final class Loop: @unchecked Sendable {
             }
         }
         return CInt(clamping: next.inMilliseconds + 1)
+    }
+
+    /// Waits for sockets, for commands, and for the streams that bodies wait for.
+    private func poll(atMost milliseconds: CInt) {
+        let waiting = running.values.filter { $0.awaited != nil }
+        var streams = waiting.compactMap(\.awaited).map {
+            curl_waitfd(fd: $0.number, events: Int16(CURL_WAIT_POLLIN), revents: 0)
+        }
+        curl_multi_poll(multi, &streams, UInt32(streams.count), milliseconds, nil)
+        // libcurl ends no paused transfer, as below.
+        for transfer in waiting where transfer.isAnsweredInLine || transfer.awaited?.isReady == true {
+            transfer.resume(with: 0)
+        }
     }
 
     /// Lets those go on whose turn it is.

@@ -1,4 +1,5 @@
 package import Core
+package import Linux
 
 /// One HTTP request, on its way to ``Transporting``.
 ///
@@ -12,10 +13,14 @@ package struct Request: Sendable {
         case bytes([UInt8])
         /// `count` bytes of a file from `offset` on, read while they are sent.
         case file(FilePath, offset: Int64, count: Int64)
+        /// Everything that comes from there until its end, as it comes: of a length that nobody knows. While nothing comes,
+        /// no limit of time runs.
+        case stream(ByteStream)
 
-        /// Bytes.
-        package var count: Int64 {
+        /// Bytes; `nil` where nobody knows.
+        package var count: Int64? {
             switch self {
+            case .stream: nil
             case .none: 0
             case .bytes(let bytes): Int64(bytes.count)
             case .file(_, _, let count): count

@@ -174,6 +174,20 @@ final class Transfer: @unchecked Sendable {
         granted = 0
     }
 
+    private var isSending: Bool { request.body.count.map { sent < $0 } ?? (source?.stream != nil) }
+
+    // Streams.
+
+    /// Where the bytes come from that it waits for; `nil` while it waits for none.
+    var awaited: ByteStream? { waitsSince == nil ? nil : source?.stream }
+
+    /// Whether its body has bytes to send now, or its end. If not, it waits for ``resume(with:)``.
+    func hasBytes() -> Bool {
+        guard let stream = source?.stream, !stream.isReady else { return true }
+        if waitsSince == nil { waitsSince = .now }
+        return false
+    }
+
     /// How long this transfer may go on without anything happening, and what it is called when that is over.
     func timeLeft(at now: ContinuousClock.Instant) -> (Duration, () -> TransportError) {
         // Nobody is late who is made to wait. The peer may end it, and whoever asked for it.
@@ -187,7 +201,7 @@ final class Transfer: @unchecked Sendable {
         let words: String
         if !isConnected {
             (limit, kind, words) = (request.limits.connect, .connect, "no connection within")
-        } else if sent < request.body.count && !hasAnswered {
+        } else if isSending && !hasAnswered {
             (limit, kind, words) = (request.limits.sendingStall, .stalled, "the peer took no byte for")
         } else {
             (limit, kind, words) = (request.limits.replyWait, .timedOut, "no answer for")
@@ -290,7 +304,7 @@ final class Transfer: @unchecked Sendable {
         // What libcurl would add by itself: a form's content type, and a question before every body.
         if !names.contains("content-type") { lines.append("Content-Type:") }
         if !names.contains("user-agent") { lines.append("User-Agent: sluice") }
-        if request.body.count <= 1 << 20 { lines.append("Expect:") }
+        if request.body.count ?? 0 <= 1 << 20 { lines.append("Expect:") }
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines { list = curl_slist_append(list, line) ?? list }
         guard let list else { return }
@@ -314,13 +328,15 @@ final class Transfer: @unchecked Sendable {
             }
             return
         case .bytes(let bytes): source = BodySource(bytes)
+        case .stream(let stream): source = BodySource(stream)
         case .file(let path, let offset, let count):
             do { source = try BodySource(path, offset: offset, count: count) } catch {
                 throw self.error(.sourceFile, 0, "\(error)")
             }
         }
         sluice_set_long(easy, CURLOPT_UPLOAD, 1)
-        sluice_set_off(easy, CURLOPT_INFILESIZE_LARGE, Int(request.body.count))
+        // Without a number libcurl sends it in chunks (RFC 9112, section 7.1).
+        sluice_set_off(easy, CURLOPT_INFILESIZE_LARGE, Int(request.body.count ?? -1))
         try set(easy, CURLOPT_CUSTOMREQUEST, request.method)
     }
 

@@ -5,6 +5,8 @@ internal import Synchronization
 /// What all requests of one server share: the service, who is being served, and whether it is closing time.
 final class Desk: Sendable {
     let service: any WebService
+    /// What goes past libmicrohttpd would not be enciphered.
+    let isEnciphered: Bool
 
     private struct State {
         var isClosing = false
@@ -15,7 +17,10 @@ final class Desk: Sendable {
     }
     private let state = Mutex(State())
 
-    init(service: any WebService) { self.service = service }
+    init(service: any WebService, isEnciphered: Bool) {
+        self.service = service
+        self.isEnciphered = isEnciphered
+    }
 
     var isClosing: Bool { state.withLock { $0.isClosing } }
 

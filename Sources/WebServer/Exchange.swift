@@ -26,6 +26,12 @@ final class Exchange: @unchecked Sendable {
 
     private struct Shared {
         var suspended: Suspended?
+        /// A streamed body is over, and only the reply is waited for.
+        var isComplete = false
+        /// Of a streamed body that comes, to be answered past libmicrohttpd; until it is over.
+        var streaming: Suspended?
+        /// That was done.
+        var isCutShort = false
         var reply: WebReply?
         var feed: StreamFeed?
     }
@@ -39,6 +45,7 @@ final class Exchange: @unchecked Sendable {
     /// Until it has been told of its end.
     private var sink: (any BodySink)?
     private var isSunk = false
+    private var stream: BodyStream?
     private let shared = Mutex(Shared())
 
     init(desk: Desk, target: String) {
@@ -58,8 +65,10 @@ final class Exchange: @unchecked Sendable {
             return begin(connection, method: method)
         case .receiving where size.pointee > 0:
             let piece = UnsafeRawBufferPointer(start: body, count: size.pointee)
+            if let stream { return pour(piece, into: stream, connection, size) }
             return take(piece, connection, size)
         case .receiving:
+            if let stream { return end(stream, connection) }
             return ask(connection, early: false)
         case .refusing(let reply, let left):
             return swallow(before: reply, left: left, connection, size)
@@ -82,7 +91,12 @@ final class Exchange: @unchecked Sendable {
         desk.leave(self)
         sink?.ended(complete: false)
         sink = nil
-        shared.withLock { $0.feed }?.close()
+        stream?.cut()
+        shared.withLock { shared in
+            // From here on its socket may be another connection's.
+            shared.streaming = nil
+            return shared.feed
+        }?.close()
     }
 
     /// Resumes whatever is suspended, without a reply. The server stops.
@@ -118,6 +132,14 @@ final class Exchange: @unchecked Sendable {
             case .sink(let sink):
                 self.sink = sink
                 isSunk = true
+            case .stream(let patience):
+                let stream = BodyStream { [weak self] in self?.goOn() }
+                self.stream = stream
+                let streaming = Suspended(connection: connection)
+                shared.withLock { $0.streaming = streaming }
+                sluice_mhd_set_patience(connection, patience)
+                let service = desk.service
+                _ = desk.start { self.answer(await service.reply(to: request, body: .stream(stream))) }
             }
             self.request = request
             phase = .receiving
@@ -171,6 +193,62 @@ final class Exchange: @unchecked Sendable {
         return true
     }
 
+    /// Bytes that find no room stay unread, and libmicrohttpd comes back with them.
+    private func pour(
+        _ piece: UnsafeRawBufferPointer, into stream: BodyStream, _ connection: OpaquePointer,
+        _ size: UnsafeMutablePointer<Int>
+    ) -> Bool {
+        if desk.isClosing { return false }
+        let suspended = Suspended(connection: connection)
+        let count = size.pointee
+        // Under the lock, so that neither a reply nor room that come meanwhile are missed.
+        let (reply, left, isCutShort) = shared.withLock { shared -> (WebReply?, Int, Bool) in
+            if let reply = shared.reply { return (reply, count, shared.isCutShort) }
+            if stream.add(piece) { return (nil, 0, false) }
+            MHD_suspend_connection(suspended.connection)
+            shared.suspended = suspended
+            return (nil, count, false)
+        }
+        if isCutShort { return swallow(size) }
+        if let reply, desk.isEnciphered {
+            // At the end, which is the only place for it then.
+            phase = .refusing(reply, left: .max)
+            size.pointee = 0
+            return true
+        }
+        if let reply { return cutShort(with: reply, connection, size) }
+        size.pointee = left
+        if left > 0, desk.isClosing { release() }
+        return true
+    }
+
+    private func end(_ stream: BodyStream, _ connection: OpaquePointer) -> Bool {
+        if desk.isClosing { return false }
+        phase = .asked(early: false)
+        let suspended = Suspended(connection: connection)
+        let (reply, isCutShort) = shared.withLock { shared -> (WebReply?, Bool) in
+            if let reply = shared.reply { return (reply, shared.isCutShort) }
+            MHD_suspend_connection(suspended.connection)
+            (shared.suspended, shared.isComplete) = (suspended, true)
+            return (nil, false)
+        }
+        // Answered already; the connection is of no more use.
+        if isCutShort { return false }
+        if let reply { return queue(reply, connection) }
+        stream.finish()
+        if desk.isClosing { release() }
+        return true
+    }
+
+    /// There is room for more of a streamed body. Called by the task that reads it.
+    private func goOn() {
+        shared.withLock { shared in
+            guard !shared.isComplete, let suspended = shared.suspended else { return }
+            shared.suspended = nil
+            MHD_resume_connection(suspended.connection)
+        }
+    }
+
     private func ask(_ connection: OpaquePointer, early: Bool) -> Bool {
         guard let request, !desk.isClosing else { return false }
         sink?.ended(complete: true)
@@ -193,9 +271,15 @@ final class Exchange: @unchecked Sendable {
     /// Called by the reply's task.
     private func answer(_ reply: WebReply) {
         shared.withLock { shared in
-            // Nothing suspended: the server stops, and nobody waits for the reply.
-            guard let suspended = shared.suspended else { return }
             shared.reply = reply
+            guard let suspended = shared.suspended else {
+                // Between two pieces of a streamed body, of which there may be no second; or the server stops, and nobody
+                // waits for it. The socket stays this connection's until `over()` has come past this lock.
+                if let streaming = shared.streaming, !desk.isEnciphered {
+                    shared.isCutShort = RawReply.send(reply, to: sluice_mhd_socket(streaming.connection))
+                }
+                return
+            }
             shared.suspended = nil
             MHD_resume_connection(suspended.connection)
         }
@@ -230,7 +314,12 @@ final class Exchange: @unchecked Sendable {
     private func cutShort(
         with reply: WebReply, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
-        guard RawReply.send(reply, to: sluice_mhd_socket(connection)) else { return false }
+        guard !desk.isEnciphered, RawReply.send(reply, to: sluice_mhd_socket(connection)) else { return false }
+        return swallow(size)
+    }
+
+    /// What comes behind a reply that was sent in the middle of a body.
+    private func swallow(_ size: UnsafeMutablePointer<Int>) -> Bool {
         phase = .cutShort(left: 4 << 20)
         size.pointee = 0
         return true

@@ -123,6 +123,9 @@ package enum BodyPlan: Sendable {
     case collect(limit: Int)
     /// Hand each piece over as it comes.
     case sink(any BodySink)
+    /// Ask for the reply at once, and let it read the body while that comes. A reply that is there before the end of the
+    /// body is sent in its middle. Until the end the client may be silent for `patience` seconds, 0: for ever.
+    case stream(patience: UInt32)
     /// Answer now and take no body.
     case refuse(WebReply)
 }
@@ -139,6 +142,7 @@ package protocol BodySink: AnyObject, Sendable {
 package enum ReceivedBody: Sendable {
     case collected([UInt8])
     case sunk
+    case stream(BodyStream)
 }
 
 /// What a server serves.

@@ -39,7 +39,7 @@ package final class WebServer: Sendable {
     ) throws(WebServerError) {
         let kept = identity.map { KeptIdentity($0) }
         socket = try ListeningSocket(address)
-        desk = Desk(service: service)
+        desk = Desk(service: service, isEnciphered: identity != nil)
         port = socket.port
         let started = sluice_mhd_start(
             socket.number, UInt32(max(1, threads)), UInt32(max(1, connections)), 60, max(memory, 64 << 10),

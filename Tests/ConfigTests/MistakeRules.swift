@@ -2,6 +2,9 @@ extension MistakeTests {
     /// As ``values``, of what `policy`, a destination and a folder may have.
     static let rules: [Mistake] = [
         Mistake(
+            "folders: [{name: '-', path: /a, upload_to: []}]",
+            "18: folders[0].name: is `-`, which stands for what is handed over with `sluice add -`; give another"),
+        Mistake(
             "policy: {windows: []}",
             "19: policy.windows: names no window, so nothing could ever go; take it out for no limit"),
         Mistake(

@@ -14,6 +14,11 @@ final class FakeDaemon: Operations {
         var followers: [AsyncStream<EventView>.Continuation] = []
         var gone = 0
         var reload = ReloadView(applied: true)
+        /// Bytes that were handed over, and whether they came to their end; `nil` while they come.
+        var received: [UInt8] = []
+        var isWhole: Bool?
+        /// Waited for before anything is read.
+        var gate: AsyncStream<Void>?
     }
 
     let state = Mutex(State())
@@ -99,6 +104,26 @@ final class FakeDaemon: Operations {
         return UploadsReply(
             uploads: try note(
                 "add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)"))
+    }
+
+    func receive(
+        _ request: ReceiveRequest, _ next: @escaping @Sendable () async throws -> [UInt8]?
+    ) async throws -> UploadsReply {
+        let words = [
+            request.name, request.to.joined(separator: ","), request.key ?? "",
+            request.context.map { "\($0)=\($1)" }.sorted().joined(separator: ","),
+            request.headers.map { "\($0)=\($1)" }.sorted().joined(separator: ","), request.url ?? "",
+        ]
+        let uploads = try note("receive \(words.joined(separator: "|"))")
+        if let gate = state.withLock({ $0.gate }) { for await _ in gate { break } }
+        do {
+            while let piece = try await next() { state.withLock { $0.received += piece } }
+            state.withLock { $0.isWhole = true }
+        } catch {
+            state.withLock { $0.isWhole = false }
+            throw error
+        }
+        return UploadsReply(uploads: uploads)
     }
 
     func pause(_ selection: Selection) async throws -> UploadsReply {

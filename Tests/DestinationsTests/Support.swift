@@ -92,7 +92,7 @@ final class Ledger: UploadNotes {
 struct Journey: Sendable {
     let folder = TemporaryFolder()
     let content: [UInt8]
-    let order: UploadOrder
+    var order: UploadOrder
     let destination: any Destination
     let ledger: Ledger
     let said = Said()

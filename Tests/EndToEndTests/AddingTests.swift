@@ -205,4 +205,72 @@ struct AddingTests {
         #expect(ending == .status(64) && said.contains(words) && !said.contains("Zq7canary"), "\(said)")
         #expect(try await fixture.status()?.counts.ongoing == 0)
     }
+
+    @Test(
+        "an address of one upload is where it goes, over kills and a retry, and nothing else does",
+        arguments: [nil, "opening", "opened"])
+    func address(_ step: String?) async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        let (held, script) = (
+            fixture.folder.path.appending("held"),
+            FilePath(#filePath).parent.parent.appending("Fixtures/tussi_server.py")
+        )
+        try Files.makeFolders(held)
+        let server = try Child(
+            try Tools.venv(["tussi==3.1.0", "uvicorn==0.54.*"]).appending("python"),
+            [script.display, held.display, "other"],
+            output: fixture.folder.path.appending("out"), errors: fixture.folder.path.appending("err"))
+        let origin = "http://127.0.0.1:\(try await server.line(after: "ready "))"
+        fixture.destination = origin + "/files/"
+        fixture.folderKeys = ["exclude: [\"*\"]"]
+        try fixture.startDaemon(environment: step.map { ["SLUICE_TEST_CRASH": $0] } ?? [:])
+        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+            try await fixture.status()?.starting == false
+        }
+        let path = fixture.drop.appending("a.mp4")
+        try Files.replace(path, with: noise(100_000))
+        for url in [
+            origin.replacing("127.0.0.1", with: "127.0.0.2") + "/other/", "https" + origin.dropFirst(4) + "/other/",
+        ] {
+            let (ending, said) = try await run(fixture, ["add", path.display, "--url", url])
+            #expect(ending == .status(64) && said.contains("configure a destination for that server"), "\(said)")
+        }
+        let (ending, said) = try await run(
+            fixture, ["add", path.display, "--url", origin + "/other/?token=Zq7canary"])
+        #expect(ending == .status(0), "\(said)")
+        if let step {
+            #expect(try await #require(fixture.daemon).end(within: .seconds(20)) == .signal(SIGKILL), "\(step)")
+            try fixture.startDaemon()
+        }
+        try await eventually("it is uploaded", every: .milliseconds(50)) {
+            try await fixture.status()?.counts.completed == 1
+        }
+        // Where its other endpoint puts what is whole. A creation without an answer may have left an empty one beside it.
+        func files(_ name: FilePath) throws -> [[UInt8]] {
+            try Outcome.files(in: held.appending(name), hidden: true).map {
+                try Files.read(held.appending(name).appending($0))
+            }
+        }
+        try await eventually("it is there") { try files("other/done").contains(noise(100_000)) }
+        #expect(try files("done").isEmpty && files("stage").isEmpty)
+        let shown = try await run(fixture, ["show", "a.mp4"]).1
+        #expect(shown.contains("\(origin)/other/?token=***"), "\(shown)")
+        #expect(!shown.contains("Zq7canary"))
+        #expect(try fixture.daemon?.complained().contains("Zq7canary") == false)
+    }
+
+    @Test("an address is refused by a destination that has none")
+    func addressOfFolder() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.uploadTo = ["archive"]
+        fixture.folderKeys = ["exclude: [\"*\"]"]
+        try fixture.startDaemon()
+        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+            try await fixture.status()?.starting == false
+        }
+        let path = fixture.drop.appending("a.mp4")
+        try Files.replace(path, with: noise(100))
+        let (ending, said) = try await run(fixture, ["add", path.display, "--url", "http://127.0.0.1:9/"])
+        #expect(ending == .status(64) && said.contains("it creates no uploads at an address"), "\(said)")
+    }
 }

@@ -23,6 +23,8 @@ enum CrashSteps {
     static let everywhere = ["committed"]
     /// Only with a `directory` destination: `ArchiveTests`.
     static let directory = ["part-synced", "part-verified", "part-renamed"]
+    /// Only where bytes are handed over: `ReceivingTests`.
+    static let receiving = ["receiving", "received", "taken"]
     /// Of `sluice rebuild`: `RebuildTests`.
     static let rebuild = [
         "rebuild-copy", "rebuild-restored", "rebuild-finished", "rebuild-aside", "rebuild-set-aside", "rebuild-done",
@@ -34,7 +36,7 @@ enum CrashSteps {
     static let all =
         onTheWay + release + retention + across + receiver + byPerson + rescue + everywhere + directory + rebuild
         + hooks
-        + beforeUpload
+        + beforeUpload + receiving
 }
 
 @Suite("the places where a test may end the process")

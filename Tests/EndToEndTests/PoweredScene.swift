@@ -69,7 +69,8 @@ struct PoweredScene {
         fixture.stagingKeys = ", keep_free: 0 B"
         if variant.target == .directory { fixture.uploadTo = ["archive"] }
         switch variant.keeping {
-        case .copy: break
+        // What is handed over comes from no folder.
+        case .copy, .received: break
         case .inPlace: fixture.folderKeys = ["staging: {copy: in-place}"]
         // It makes what it was given, so that what arrives can be compared.
         case .export: fixture.folderKeys = ["export: {command: [cp, \"{input}\", \"{output}\"], output: \"{name}\"}"]

@@ -36,7 +36,7 @@ _sluice_takes() {
         "quota --config" | "quota --socket") return 0 ;;
         "metrics --config" | "metrics --socket") return 0 ;;
         "events --since" | "events --config" | "events --socket") return 0 ;;
-        "add --to" | "add --key" | "add --context" | "add --header" | "add --config" | "add --socket") return 0 ;;
+        "add --to" | "add --name" | "add --key" | "add --context" | "add --header" | "add --url" | "add --config" | "add --socket") return 0 ;;
         "pause --folder" | "pause --destination" | "pause --for" | "pause --config" | "pause --socket") return 0 ;;
         "resume --folder" | "resume --destination" | "resume --config" | "resume --socket") return 0 ;;
         "cancel --folder" | "cancel --destination" | "cancel --config" | "cancel --socket") return 0 ;;
@@ -99,7 +99,7 @@ _sluice_options() {
         quota) _sluice_words --json --config --socket --help ;;
         metrics) _sluice_words --config --socket --help ;;
         events) _sluice_words --since --json --config --socket --help ;;
-        add) _sluice_words --to --key --context --header --again --json --config --socket --help ;;
+        add) _sluice_words --to --name --key --context --header --url --again --json --config --socket --help ;;
         pause) _sluice_words --all --folder --destination --for --json --config --socket --help ;;
         resume) _sluice_words --all --folder --destination --json --config --socket --help ;;
         cancel) _sluice_words --all --folder --destination --json --config --socket --help ;;

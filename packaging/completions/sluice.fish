@@ -54,7 +54,7 @@ complete -c sluice -n '__sluice_at' -a usage -d 'show what was sent, and what is
 complete -c sluice -n '__sluice_at' -a quota -d 'show what may still go to a destination'
 complete -c sluice -n '__sluice_at' -a metrics -d 'print everything in numbers, as Prometheus reads it'
 complete -c sluice -n '__sluice_at' -a events -d 'follow what happens, one line an event'
-complete -c sluice -n '__sluice_at' -a add -d 'upload files or folders by hand'
+complete -c sluice -n '__sluice_at' -a add -d 'upload files, folders or standard input by hand'
 complete -c sluice -n '__sluice_at' -a pause -d 'hold uploads until you resume them'
 complete -c sluice -n '__sluice_at' -a resume -d 'take a hold of yours away'
 complete -c sluice -n '__sluice_at' -a cancel -d 'give uploads up, and remove what the destination has of them'
@@ -181,10 +181,12 @@ complete -c sluice -n '__sluice_at events' -l config -d 'the configuration (else
 complete -c sluice -n '__sluice_at events' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at events' -l help -d 'this text'
 
-complete -c sluice -n '__sluice_at add' -l to -d 'a destination; without it, those of the folder that the file is in' -x -a '(__sluice_ask destinations)'
+complete -c sluice -n '__sluice_at add' -l to -d 'a destination; without it, those of the folder that the file is in, and for `-` the only one that there is' -x -a '(__sluice_ask destinations)'
+complete -c sluice -n '__sluice_at add' -l name -d 'what standard input is to be called; with `-`' -x
 complete -c sluice -n '__sluice_at add' -l key -d 'a name of yours for it; only one ongoing upload may have it' -x
 complete -c sluice -n '__sluice_at add' -l context -d 'kept with the upload and shown with it' -x
 complete -c sluice -n '__sluice_at add' -l header -d 'a further header of the requests for this upload, to its destination\'s address alone; its value is never shown' -x
+complete -c sluice -n '__sluice_at add' -l url -d 'where to create the upload, in place of the destination\'s own address and of the same scheme, host and port' -x
 complete -c sluice -n '__sluice_at add' -l again -d 'even if it was uploaded before'
 complete -c sluice -n '__sluice_at add' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at add' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F

@@ -18,7 +18,16 @@ struct Tus: Destination {
     let site: DestinationSite
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
-        try await engine.upload(order, notes)
+        guard let url = order.url else { return try await engine.upload(order, notes) }
+        // Judged when it was given; the configuration may be another one since.
+        if let objection = objection(toURL: url) {
+            throw UploadError(
+                dialect.failure(
+                    .config, "url_refused", "the address that was given for this upload cannot be used: \(objection)",
+                    retryable: false), remedy: .giveUp)
+        }
+        return try await OffsetEngine(dialect: dialect.elsewhere(url), chunks: engine.chunks, gone: engine.gone)
+            .upload(order, notes)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
@@ -35,7 +44,8 @@ struct Tus: Destination {
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
         // Nobody keeps a ledger of questions.
-        do { return try await dialect.find(order) } catch let error as UploadError { throw error } catch {
+        let there = order.url.map { dialect.elsewhere($0) } ?? dialect
+        do { return try await there.find(order) } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, "cancelled", "the question was stopped", retryable: true),
                 remedy: .again(after: nil))
@@ -189,6 +199,20 @@ extension Tus {
 
     func objection(toHeader name: String) -> String? {
         Self.reserved.contains(name.lowercased()) ? "`\(name)` belongs to the protocol" : nil
+    }
+
+    /// What goes with its requests, and by which way they may leave, was decided for one origin.
+    func objection(toURL url: String) -> String? {
+        let (target, home) = (WebAddress(url), WebAddress(dialect.endpoint).origin)
+        guard (1...2048).contains(url.utf8.count), url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            target.scheme == "http" || target.scheme == "https", !target.host.isEmpty
+        else { return "an http or https address of at most 2048 printable ASCII characters is wanted" }
+        if target.hasUser { return "it has a user name in it; `token` and `headers` of the destination are for that" }
+        if target.origin != home {
+            return "it is of \(FilePath(target.origin).display), and the destination is \(FilePath(home).display): "
+                + "configure a destination for that server"
+        }
+        return nil
     }
 
     /// Lower-case. Set twice, they would break the protocol or the framing.

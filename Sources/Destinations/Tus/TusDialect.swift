@@ -6,15 +6,22 @@ internal import Transport
 
 /// tus 1.0 as ``OffsetEngine`` needs it: creation, position, bytes, removal.
 struct TusDialect: OffsetDialect {
-    let endpoint: String
+    private(set) var endpoint: String
     let asking: Asking
     let settings: TusSettings
-    let capabilities: TusCapabilities
+    private(set) var capabilities: TusCapabilities
     let log: @Sendable (String) -> Void
 
     static let version = ("Tus-Resumable", "1.0.0")
     /// HEAD may have to wait for a lock: tusd was seen to take up to 20 s. Small requests have a minute.
     private static let small = Limits(whole: .seconds(60))
+
+    /// The same server at another of its addresses, of which nothing is known yet.
+    func elsewhere(_ url: String) -> TusDialect {
+        var other = self
+        (other.endpoint, other.capabilities) = (url, TusCapabilities())
+        return other
+    }
 
     // MARK: What the engine asks
 

@@ -6,23 +6,31 @@ internal import Linux
 
 extension Verb {
     static let add: Verb = Verb(
-        "add", "upload files or folders by hand", operands: "PATH...", takes: .file, count: 1...10_000,
+        "add", "upload files, folders or standard input by hand", operands: "PATH...", takes: .file, count: 1...10_000,
         details: [
             "The file must lie below one of the configured folders, whatever its name. It is uploaded as that folder says, "
                 + "and its source treated so too. A file that was uploaded before is refused (status 65) unless --again "
                 + "is given.",
             "Of a folder, with all folders in it, every file is added that its configured folder takes: by name, ignore files, size "
                 + "and age; also those that were there before it was watched.",
+            "`-` takes what comes from standard input until its end, as a file called --name. It has come when this says so: "
+                + "whole and on the disk. `./-` is a file of that name.",
         ],
         options: [
             Option(
                 "to", "NAME", takes: .destinations, repeats: true,
-                "a destination; without it, those of the folder that the file is in"),
+                "a destination; without it, those of the folder that the file is in, and for `-` the only one that there is"
+            ),
+            Option("name", "NAME", "what standard input is to be called; with `-`"),
             Option("key", "KEY", "a name of yours for it; only one ongoing upload may have it"),
             Option("context", "NAME=VALUE", repeats: true, "kept with the upload and shown with it"),
             Option(
                 "header", "NAME: VALUE", repeats: true,
                 "a further header of the requests for this upload, to its destination's address alone; its value is never shown"
+            ),
+            Option(
+                "url", "URL",
+                "where to create the upload, in place of the destination's own address and of the same scheme, host and port"
             ),
             Option(flag: "again", "even if it was uploaded before"),
         ] + Option.client,
@@ -30,6 +38,7 @@ extension Verb {
             ("sluice add /srv/camera/clip.mp4 --to archive", "One file to one destination."),
             ("sluice add *.mp4 --to archive --context trip=alps", "Many, with a word to find them by."),
             ("sluice add /srv/camera/2025 --to archive", "All that is in a folder."),
+            ("ffmpeg -i cam -f mpegts - | sluice add - --name clip.ts --to archive", "What a program writes."),
         ]
     ) { call in
         let context = try readContext(call.arguments.texts("context"), .add)
@@ -38,13 +47,15 @@ extension Verb {
         if call.arguments.has("key") && paths.count > 1 {
             throw Arguments.usage("--key names one upload, and there are \(paths.count) files", .add)
         }
+        if paths.contains("-") { return try await handOver(call, context, headers) }
+        if call.arguments.has("name") { throw Arguments.usage("--name is for `-`; a file has its own", .add) }
         return try await call.withClient { client in
             var status = ExitCode.ok
             for path in paths {
                 let request = AddRequest(
                     path: hexadecimal(try absolute(path).bytes), to: call.arguments.texts("to"),
                     key: call.arguments.text("key"), context: context, headers: headers,
-                    again: call.arguments.has("again"))
+                    url: call.arguments.text("url"), again: call.arguments.has("again"))
                 do {
                     let reply = try await client.add(request)
                     let look = try? FileLook(at: FilePath(bytes: bytes(hexadecimal: request.path) ?? []))
@@ -61,6 +72,53 @@ extension Verb {
                 }
             }
             return status
+        }
+    }
+}
+
+/// Standard input, as a file.
+private func handOver(
+    _ call: Invocation, _ context: [String: String], _ headers: [String: String]
+) async throws -> ExitCode {
+    guard call.arguments.operands.count == 1 else {
+        throw Arguments.usage("`-` is standard input, which goes alone; `./-` is a file of that name", .add)
+    }
+    guard let name = call.arguments.path("name") else {
+        throw Arguments.usage("--name is missing: standard input has no name of its own", .add)
+    }
+    guard let text = name.text else {
+        throw Arguments.usage("--name takes UTF-8, not `\(name.display)`", .add)
+    }
+    if call.arguments.has("again") { throw Arguments.usage("--again is for files; standard input is always new", .add) }
+    let input = ByteStream.standardInput
+    if input.isTerminal { throw Arguments.usage("standard input is a terminal: pipe the bytes", .add) }
+    let request = ReceiveRequest(
+        name: text, to: call.arguments.texts("to"), key: call.arguments.text("key"), context: context, headers: headers,
+        url: call.arguments.text("url"))
+    return try await call.withClient { client in
+        do {
+            try report("added", try await client.receive(request, from: input), call)
+            return .ok
+        } catch let refusal as Refusal {
+            throw CommandError(ExitCode(refusal.code), "sluice add: nothing was taken: \(refusal.message)")
+        } catch let error as ControlError {
+            throw CommandError(
+                ExitCode(error), "sluice add: \(error.description)",
+                remedy: "\(error.isOver(before: input)) \(error.remedy)")
+        }
+    }
+}
+
+extension ControlError {
+    /// What became of bytes that were not acknowledged.
+    fileprivate func isOver(before input: ByteStream) -> String {
+        switch self {
+        case .notRunning, .denied: return "Nothing was taken."
+        case .ended, .protocolFault:
+            // Nothing left to read, or nobody knows: the last bytes may have gone before it ended.
+            return input.hasMore
+                ? "Nothing was taken: it ended before the last byte."
+                : "Whether it was taken is not known: `sluice list` tells."
         }
     }
 }

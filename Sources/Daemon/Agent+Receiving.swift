@@ -1,0 +1,242 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Staging
+internal import Store
+
+// Bytes that a person hands over without a file.
+
+extension Agent {
+    package func receive(
+        _ request: ReceiveRequest, _ next: @escaping @Sendable () async throws -> [UInt8]?
+    ) async throws -> UploadsReply {
+        try requireReady()
+        try checkWishes(to: request.to, key: request.key, context: request.context)
+        if let problem = Self.problem(ofName: request.name) { throw Refusal(.badRequest, "`name` \(problem)") }
+        let to = try destinations(for: request)
+        try checkRequests(request.headers, url: request.url, for: to)
+        let ids = try await Reception(house: house, stager: stager, intake: intake).take(request, to: to, next)
+        return try await reply(ids)
+    }
+
+    private func destinations(for request: ReceiveRequest) throws -> [String] {
+        var named: Set<String> = []
+        let to = request.to.filter { named.insert($0).inserted }
+        if !to.isEmpty { return to }
+        let known = house.settings.destinations.map(\.name)
+        guard let only = known.first, known.count == 1 else {
+            throw Refusal(
+                .badRequest,
+                "no folder says where these bytes are to go: name a destination (`to`): "
+                    + known.joined(separator: ", "))
+        }
+        return [only]
+    }
+
+    /// - Returns: `nil` for one that a file may have.
+    private static func problem(ofName name: String) -> String? {
+        if name.isEmpty || name.utf8.count > 255 { return "has 1 to 255 bytes" }
+        if name == "." || name == ".." || name.contains("/") { return "is a file's name alone, without a folder" }
+        return printable(name) == name ? nil : "has a control character"
+    }
+}
+
+/// Takes the bytes of one file into the staging folder, and writes it down when it is whole and durable.
+///
+/// An asset that is *staged* from its birth: there is no source, and everybody downstream meets what they meet when a source has
+/// been removed. Up to the transaction at the end nobody was told anything, and a start removes what there is.
+struct Reception: Sendable {
+    let house: House
+    let stager: Stager
+    let intake: Intake
+
+    /// Room is asked for in steps of at least this.
+    private static let step: Int64 = 16 << 20
+
+    /// - Returns: The ids of its uploads.
+    func take(
+        _ request: ReceiveRequest, to destinations: [String], _ next: @Sendable () async throws -> [UInt8]?
+    ) async throws -> [String] {
+        var draft = arrival(of: request, to: destinations, size: 0)
+        try refuseTaken(try await house.store.keyHolder(draft.orders))
+        try await stager.enter()
+        var room = StagingRoom.Promise()
+        do {
+            try await stager.change(&room, arrived: 0, more: request.size ?? 0, of: request.name)
+            let (number, ids) = try await house.store.beginReception(uploads: draft.orders.count)
+            CrashPoint.reached("receiving")
+            do {
+                let copy = try await copy(number, ids, &draft, &room, next)
+                try await record(draft, number, ids, copy)
+            } catch {
+                await giveUp(number)
+                throw error
+            }
+            await stager.leave(room)
+            return ids
+        } catch {
+            await stager.leave(room)
+            throw refusal(error)
+        }
+    }
+
+    /// Also when the task is cancelled: what stays is swept by the next start, and of no use until then.
+    private func giveUp(_ number: Int64) async {
+        let staging = house.staging
+        do {
+            try await blocking { try staging.remove(FilePath("\(number)")) }
+            try await house.store.endReception(number)
+        } catch {
+            house.log.warning(
+                "what was not taken could not be removed; the next start does",
+                ["copy": "\(number)", "reason": "\(error)"])
+        }
+    }
+
+    private func copy(
+        _ number: Int64, _ ids: [String], _ draft: inout Arrival, _ room: inout StagingRoom.Promise,
+        _ next: @Sendable () async throws -> [UInt8]?
+    ) async throws -> StagingArea.FreshCopy {
+        let (staging, name) = (house.staging, FilePath("\(number)"))
+        let incoming = try await blocking { try staging.receive(name) }
+        var arrived: Int64 = 0
+        while let bytes = try await next() {
+            let count = Int64(bytes.count)
+            if arrived + count > room.size {
+                let name = draft.file.relative.display
+                // Where the cache is nearly full, no more than is there already.
+                do { try await stager.change(&room, arrived: arrived, more: max(count, Self.step), of: name) } catch {
+                    guard let refusal = error as? Refusal, refusal.code == .noRoom, count < Self.step else {
+                        throw error
+                    }
+                    try await stager.change(&room, arrived: arrived, more: count, of: name)
+                }
+            }
+            try await blocking { try incoming.write(bytes) }
+            arrived += count
+        }
+        draft.file.look.size = arrived
+        draft.file.identity.size = arrived
+        let (file, orders) = (draft.file, draft.orders)
+        return try await blocking {
+            let copy = try incoming.finish { _ in
+                Origin(
+                    file.identity, root: file.root, changed: file.look.changed,
+                    uploads: zip(orders, ids).map { order, id in
+                        Origin.Upload(
+                            id: id, destination: order.destination, name: order.name, key: order.key,
+                            context: order.context, url: order.url)
+                    })
+            }
+            try staging.publish([copy])
+            return copy
+        }
+    }
+
+    private func record(_ arrival: Arrival, _ number: Int64, _ ids: [String], _ copy: StagingArea.FreshCopy)
+        async throws
+    {
+        let (reading, place) = (house.mediaReading, house.staging.path(FilePath("\(number)")))
+        let leaf = arrival.file.relative
+        let facts = try await blocking { reading.facts(at: place, named: leaf, probes: false) }
+        try refuseTaken(
+            try await house.store.receive(arrival, as: number, uploads: ids, sha256: copy.sha256, facts: facts))
+        CrashPoint.reached("taken")
+        house.counters.add(.files, [arrival.file.folder])
+        house.log.info(
+            "taken",
+            ["path": arrival.file.path.display, "size": "\(copy.size)", "sha256": hexadecimal(copy.sha256)])
+        house.dispatchBell.ring()
+        house.upkeepBell.ring()
+    }
+
+    private func refuseTaken(_ holder: String?) throws {
+        if let holder { throw Refusal(.conflict, "upload \(holder) is under way with the same key", id: holder) }
+    }
+
+    private func arrival(of request: ReceiveRequest, to destinations: [String], size: Int64) -> Arrival {
+        let folder = FolderSettings.received
+        let now = house.clocks.wall().milliseconds * 1_000_000
+        let (root, relative) = (folder.watch.path, FilePath(request.name))
+        let look = FileLook(
+            device: 0, inode: 0, size: size, modified: now, changed: now, born: nil, mode: 0o100600)
+        let identity = StoredIdentity(
+            folder: folder.watch.name, relative: relative, size: size, modified: now, inode: nil, born: nil,
+            fileSystem: nil)
+        return intake.arrival(
+            of: SettledFile(
+                folder: folder.watch.name, root: root, relative: relative, look: look, identity: identity,
+                settledBy: .added), folder, to: destinations, key: request.key, context: request.context,
+            headers: request.headers, url: request.url)
+    }
+
+    /// What the disk has said, as something that can be done about it.
+    private func refusal(_ error: any Error) -> any Error {
+        switch error {
+        case StagingError.full(let error): Refusal(.noRoom, "no room in \(house.staging.folder.display): \(error)")
+        case StagingError.broken(let error):
+            Refusal(.unavailable, "the staging folder does not work: \(error); `sluice doctor` looks at it")
+        default: error
+        }
+    }
+}
+
+extension Stager {
+    /// So many may be handed over at a time: each has a descriptor and a buffer.
+    private static let mostReceptions = 16
+
+    /// Waits until what an earlier run left is swept.
+    func enter() async throws {
+        try await swept.waitForEnd()
+        if receptions >= Self.mostReceptions {
+            throw Refusal(
+                .unavailable,
+                "\(receptions) files are being handed over already, which is the most: wait until one is in")
+        }
+        receptions += 1
+    }
+
+    func leave(_ room: StagingRoom.Promise) {
+        receptions -= 1
+        promised = promised - room
+        redeemed = redeemed + room
+        // What waits for room may have it now, and who waits for rest too.
+        house.stagerBell.ring()
+    }
+
+    /// Promises room for `more` bytes behind those that have arrived, in place of what was promised before.
+    ///
+    /// - Throws: ``Refusal`` when there is none. It does not wait as copies do: somebody else does.
+    func change(_ room: inout StagingRoom.Promise, arrived: Int64, more: Int64, of name: String) async throws {
+        let before = redeemed
+        guard let now = try await self.room() else {
+            throw Refusal(
+                .unavailable, house.troubles["staging"]?.text ?? "the staging folder cannot be asked for its space")
+        }
+        // What has arrived is on the disk, and no longer to be found there.
+        let wanted = StagingRoom.Promise(size: arrived + more, need: more)
+        let others = promised - room + redeemed - before
+        if let obstacle = now.obstacle(for: FilePath(name), size: wanted.size, need: wanted.need, others) {
+            throw Refusal(.noRoom, now.refusal(of: name, obstacle.news, others, arrived: arrived))
+        }
+        promised = promised - room + wanted
+        redeemed = redeemed + StagingRoom.Promise(size: 0, need: room.need)
+        room = wanted
+    }
+}
+
+extension StagingRoom {
+    /// Why bytes that are handed over are not taken.
+    ///
+    /// - Parameter news: Of ``obstacle(for:size:need:_:)``.
+    fileprivate func refusal(of name: String, _ news: String, _ others: Promise, arrived: Int64) -> String {
+        let file = FilePath(name).display
+        if news == "max_size", let cap {
+            return "\(file) does not fit into the cache, which holds \(shownBytes(used + others.size)) of at most "
+                + "\(shownBytes(cap)) (staging.max_size), when \(shownBytes(arrived)) of it are there: "
+                + "wait until uploads are done, or raise that"
+        }
+        return "no room in \(folder.display) for \(file): \(shownBytes(max(0, free - others.need))) are free, and "
+            + "\(shownBytes(keepFree)) are to stay free (staging.keep_free): make room, or wait until uploads are done"
+    }
+}

@@ -1,0 +1,36 @@
+internal import Core
+internal import Glibc
+
+/// Bytes that come from an open descriptor until its end, as from a pipe. The descriptor stays its owner's.
+package struct ByteStream: Hashable, Sendable {
+    package let number: CInt
+
+    package init(number: CInt) { self.number = number }
+
+    package static let standardInput = ByteStream(number: STDIN_FILENO)
+
+    /// A person types there.
+    package var isTerminal: Bool { isatty(number) == 1 }
+
+    /// Bytes, the end or an error are there to be read at once.
+    package var isReady: Bool {
+        var look = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+        return poll(&look, 1, 0) != 0
+    }
+
+    /// Whether bytes are still to come; takes one of them.
+    package var hasMore: Bool {
+        if !isReady { return true }
+        var byte: UInt8 = 0
+        // What cannot be read has not ended either.
+        return ((try? withUnsafeMutableBytes(of: &byte) { bytes throws(SystemError) in try read(into: bytes) }) ?? 1)
+            > 0
+    }
+
+    /// Waits where nothing is there.
+    ///
+    /// - Returns: 0 at the end.
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
+        try systemCall("read", on: "the bytes to send") { Glibc.read(number, buffer.baseAddress, buffer.count) }
+    }
+}

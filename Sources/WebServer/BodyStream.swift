@@ -1,0 +1,88 @@
+internal import Synchronization
+
+/// The body of a request, read by one task while it comes. A client that sends faster than it is read is made to wait.
+package final class BodyStream: Sendable {
+    /// The client went away in the middle of it, or the server stops.
+    package struct Cut: Error, Sendable {
+        package init() {}
+    }
+
+    private enum End { case complete, cut }
+
+    private struct State {
+        var bytes: [UInt8] = []
+        var end: End?
+        var reader: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+    private let most: Int
+    private let drained: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - most: Bytes that may wait to be read; one piece more than that is taken.
+    ///   - drained: Called when there is room again.
+    package init(most: Int = 1 << 20, drained: @escaping @Sendable () -> Void = {}) {
+        self.most = most
+        self.drained = drained
+    }
+
+    /// Takes the next bytes; `false`: there is no room, and `drained` will be called.
+    package func add(_ piece: UnsafeRawBufferPointer) -> Bool {
+        let (isTaken, reader) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
+            guard state.bytes.count < most || state.end != nil else { return (false, nil) }
+            if state.end == nil { state.bytes += piece }
+            defer { state.reader = nil }
+            return (true, state.reader)
+        }
+        reader?.resume()
+        return isTaken
+    }
+
+    /// All of it was added.
+    package func finish() { end(.complete) }
+
+    /// No more will come. Nothing that was not read yet counts; after ``finish()`` it changes nothing.
+    package func cut() { end(.cut) }
+
+    private func end(_ end: End) {
+        let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard state.end == nil else { return nil }
+            state.end = end
+            if end == .cut { state.bytes = [] }
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.resume()
+    }
+
+    /// Everything that has come since the last call, never empty; `nil` behind the last byte.
+    ///
+    /// - Throws: ``Cut``, also when the task is cancelled.
+    package func next() async throws(Cut) -> [UInt8]? {
+        while true {
+            let (bytes, end) = state.withLock { state in
+                defer { state.bytes = [] }
+                return (state.bytes, state.end)
+            }
+            if end == .cut { throw Cut() }
+            if !bytes.isEmpty {
+                drained()
+                return bytes
+            }
+            if end == .complete { return nil }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isDue = state.withLock { state in
+                        if !state.bytes.isEmpty || state.end != nil { return true }
+                        state.reader = continuation
+                        return false
+                    }
+                    if isDue { continuation.resume() }
+                }
+            } onCancel: {
+                cut()
+            }
+        }
+    }
+}

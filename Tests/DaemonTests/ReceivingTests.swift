@@ -1,0 +1,154 @@
+import Core
+import Linux
+import Store
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Config
+@testable import Daemon
+
+/// Bytes that are handed over without a file, over a scripted remote.
+@Suite("bytes that are handed over", .timeLimit(.minutes(Patience.minutes(1))))
+struct ReceivingTests {
+    /// Gives pieces one after another.
+    private func pieces(_ pieces: [[UInt8]], then end: (any Error)? = nil) -> @Sendable () async throws -> [UInt8]? {
+        let rest = Mutex(pieces[...])
+        return {
+            if let next = rest.withLock({ $0.popFirst() }) { return next }
+            if let end { throw end }
+            return nil
+        }
+    }
+
+    private struct Cut: Error, Equatable {}
+
+    @Test("they are uploaded once, the copy goes only then, and there is no source to look for")
+    func once() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        let reply = try await scene.agent.receive(
+            ReceiveRequest(name: "clip.mp4", context: ["trip": "alps"]), pieces([noise(1000), noise(500)]))
+        let made = try #require(reply.uploads.first)
+        #expect(made.path == "/dev/stdin/clip.mp4" && made.folder == "-" && made.size == 1500)
+        #expect(made.keeping == "received" && made.context == ["trip": "alps"])
+        try await scene.isRunning(1)
+        #expect(try scene.copies.count == 1)
+        scene.remote.letGo()
+        try await scene.reach(.completed, [made.id])
+        try await eventually("the copy is gone") { try scene.copies.isEmpty }
+        let view = try await scene.agent.show(made.id).upload
+        #expect(view.sourceState == "done")
+        try await scene.stop()
+    }
+
+    @Test("what does not come to its end leaves nothing behind", arguments: [0, 1, 3])
+    func cut(_ count: Int) async throws {
+        let scene = try await AgentScene()
+        await #expect(throws: Cut()) {
+            try await scene.agent.receive(
+                ReceiveRequest(name: "a"), pieces(Array(repeating: noise(100_000), count: count), then: Cut()))
+        }
+        #expect(try scene.copies.isEmpty)
+        #expect(try await scene.agent.list(ListQuery()).uploads.isEmpty)
+        try await scene.stop()
+    }
+
+    @Test("what the cache has no room for is refused, at once where the size is known, and gives its room back")
+    func full() async throws {
+        let scene = try await AgentScene(cap: 1_000_000)
+        for size in [nil, 2_000_000] as [Int64?] {
+            let asked = Atomic(0)
+            let error = try await #require(throws: Refusal.self) {
+                try await scene.agent.receive(ReceiveRequest(name: "big", size: size)) {
+                    asked.wrappingAdd(1, ordering: .relaxed)
+                    return noise(100_000)
+                }
+            }
+            #expect(error.code == .noRoom)
+            #expect(error.message.contains("staging.max_size"), "\(error.message)")
+            let times = asked.load(ordering: .relaxed)
+            #expect(times == (size == nil ? 11 : 0))
+            #expect(try scene.copies.isEmpty)
+        }
+        let reply = try await scene.agent.receive(
+            ReceiveRequest(name: "fits"), pieces(Array(repeating: noise(100_000), count: 10)))
+        try await scene.reach(.completed, reply.uploads.map(\.id))
+        try await scene.stop()
+    }
+
+    @Test("files and what comes in share the room: neither takes what the other was promised")
+    func shared() async throws {
+        let scene = try await AgentScene(cap: 1_000_000)
+        let (gate, opener) = AsyncStream<Void>.makeStream()
+        let isFirst = Atomic(true)
+        async let reply = scene.agent.receive(ReceiveRequest(name: "a", size: 900_000)) {
+            guard isFirst.exchange(false, ordering: .relaxed) else { return nil }
+            for await _ in gate { break }
+            return noise(900_000)
+        }
+        try await eventually("it has begun") { try scene.copies.count == 1 }
+        let file = try await scene.add("file", size: 200_000)
+        try await eventually("the file waits for room") { await scene.agent.stager.isShort }
+        #expect(try await scene.state(file) == .staging)
+        opener.yield()
+        try await scene.reach(.completed, try await reply.uploads.map(\.id) + [file])
+        try await scene.stop()
+    }
+
+    @Test(
+        "what cannot be done is refused before a byte is read",
+        arguments: [
+            (ReceiveRequest(name: ""), "1 to 255 bytes"),
+            (ReceiveRequest(name: String(repeating: "a", count: 256)), "255"),
+            (ReceiveRequest(name: "a/b"), "without a folder"), (ReceiveRequest(name: ".."), "without a folder"),
+            (ReceiveRequest(name: "a\nb"), "control character"),
+            (ReceiveRequest(name: "a", to: ["naz"]), "did you mean `nas`"),
+            (ReceiveRequest(name: "a", key: ""), "1 to 1024 bytes"),
+            (ReceiveRequest(name: "a", headers: ["X": "1"]), "`headers` cannot be for `nas`"),
+            (ReceiveRequest(name: "a", url: "http://x/"), "`url` cannot be for `nas`"),
+        ])
+    func refused(_ request: ReceiveRequest, _ words: String) async throws {
+        let scene = try await AgentScene()
+        let error = try await #require(throws: Refusal.self) {
+            try await scene.agent.receive(request) { throw Cut() }
+        }
+        #expect(error.code == .badRequest)
+        #expect(error.message.contains(words), "\(error.message)")
+        try await scene.stop()
+    }
+
+    @Test("a key that is in use is refused before a byte is read")
+    func key() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        let first = try await scene.agent.receive(ReceiveRequest(name: "a", key: "k"), pieces([noise(10)]))
+        let error = try await #require(throws: Refusal.self) {
+            try await scene.agent.receive(ReceiveRequest(name: "b", key: "k")) { throw Cut() }
+        }
+        #expect(error.code == .conflict && error.id == first.uploads.first?.id)
+        scene.remote.letGo()
+        try await scene.stop()
+    }
+
+    @Test("one that is cancelled is kept among what was rescued, since there is no other; it cannot be begun again")
+    func cancelled() async throws {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitUploading
+        let content = noise(1000)
+        let made = try #require(
+            try await scene.agent.receive(ReceiveRequest(name: "clip.mp4"), pieces([content])).uploads.first)
+        try await scene.isRunning(1)
+        _ = try await scene.agent.cancel(Selection(ids: [made.id]))
+        let rescued = scene.folder.path.appending("staging/rescued")
+        try await eventually("the copy is rescued") {
+            try FileLook.ifPresent(at: rescued) != nil && Files.names(in: rescued).count == 1
+        }
+        let name = try #require(try Files.names(in: rescued).first)
+        #expect(name.display.hasSuffix("-clip.mp4"))
+        #expect(try Files.read(rescued.appending(name)) == content)
+        await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [made.id])) }
+        scene.remote.letGo()
+        try await scene.stop()
+    }
+}

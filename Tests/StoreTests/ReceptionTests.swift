@@ -1,0 +1,83 @@
+import Core
+import Linux
+import Store
+import TestKit
+import Testing
+
+@Suite("Store, bytes that are handed over")
+struct ReceptionTests {
+    private func arrival(_ name: String, key: String? = nil, to destinations: [String] = ["nas"]) -> Arrival {
+        var arrival = Scene.arrival(Scene.file(name, folder: "-"), to: destinations, key: key)
+        arrival.keeping = .received
+        arrival.file.settledBy = .added
+        return arrival
+    }
+
+    @Test("an asset is staged and its uploads are queued from their birth, under the numbers that were given out")
+    func birth() async throws {
+        let scene = try await Scene()
+        let (asset, ids) = try await scene.store.beginReception(uploads: 2)
+        // A file that comes meanwhile has another number.
+        let other = try await scene.stage(Scene.arrival(Scene.file("other.mp4")))
+        #expect(other.asset != asset)
+        #expect(try await scene.store.asset(asset) == nil)
+        var order = arrival("clip.mp4", to: ["nas", "archive"])
+        order.orders[0].url = "http://nas/elsewhere"
+        let sha256 = noise(32)
+        #expect(
+            try await scene.store.receive(order, as: asset, uploads: ids, sha256: sha256, facts: MediaFacts()) == nil)
+        let born = try #require(try await scene.store.asset(asset))
+        #expect(born.state == .staged && born.keeping == .received && born.sha256 == sha256)
+        for (id, url) in zip(ids, ["http://nas/elsewhere", nil]) {
+            let upload = try #require(try await scene.store.upload(id))
+            #expect(upload.state == .queued && upload.asset == asset && upload.url == url)
+        }
+        #expect(try await scene.store.stagedBytes() == 200)
+    }
+
+    @Test("the same name and the same bytes may come again, and no scan's memory is touched")
+    func twice() async throws {
+        let scene = try await Scene()
+        for _ in 0..<2 {
+            let (asset, ids) = try await scene.store.beginReception(uploads: 1)
+            #expect(
+                try await scene.store.receive(
+                    arrival("clip.mp4"), as: asset, uploads: ids, sha256: noise(32), facts: MediaFacts()) == nil)
+        }
+        #expect(try await scene.store.tallies().filter { $0.uploads > 0 }.map(\.uploads) == [2])
+        scene.clocks.advance(by: .seconds(100 * 86_400))
+        #expect(try await scene.store.oldTombstones(limit: 10).isEmpty)
+    }
+
+    @Test("a key that an ongoing upload has got meanwhile is told, and nothing is written down")
+    func key() async throws {
+        let scene = try await Scene()
+        let (asset, ids) = try await scene.store.beginReception(uploads: 1)
+        let holder = try await scene.stage(Scene.arrival(Scene.file("other.mp4"), key: "k")).uploads[0]
+        #expect(
+            try await scene.store.receive(
+                arrival("clip.mp4", key: "k"), as: asset, uploads: ids, sha256: noise(32), facts: MediaFacts())
+                == holder)
+        #expect(try await scene.store.asset(asset) == nil)
+        #expect(try await scene.store.upload(ids[0]) == nil)
+    }
+
+    @Test("what was begun and not ended is known for what it is until it was swept, also behind a restart")
+    func begun() async throws {
+        let scene = try await Scene()
+        let (asset, _) = try await scene.store.beginReception(uploads: 1)
+        let (ended, _) = try await scene.store.beginReception(uploads: 1)
+        try await scene.store.endReception(ended)
+        #expect(try await scene.store.recorded([asset, ended, 99]) == [asset])
+        #expect(try await scene.store.owned([asset]).isEmpty)
+        await scene.store.close()
+        let again = try await Store.open(
+            scene.folder.path.appending("state"), clocks: scene.clocks, sorting: .newestFirst)
+        #expect(try await again.recorded([asset]) == [asset])
+        try await again.forgetReceptions()
+        #expect(try await again.recorded([asset]).isEmpty)
+        // Its number is not given out again.
+        #expect(try await again.beginReception(uploads: 0).asset > ended)
+        await again.close()
+    }
+}
