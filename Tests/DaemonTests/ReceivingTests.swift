@@ -37,8 +37,9 @@ struct ReceivingTests {
         scene.remote.letGo()
         try await scene.reach(.completed, [made.id])
         try await eventually("the copy is gone") { try scene.copies.isEmpty }
-        let view = try await scene.agent.show(made.id).upload
-        #expect(view.sourceState == "done")
+        try await eventually("nothing is left to be done") {
+            try await scene.agent.show(made.id).upload.sourceState == "done"
+        }
         try await scene.stop()
     }
 
