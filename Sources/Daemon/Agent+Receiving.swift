@@ -65,6 +65,8 @@ struct Reception: Sendable {
             try await stager.change(&room, arrived: 0, more: request.size ?? 0, of: request.name)
             let (number, ids) = try await house.store.beginReception(uploads: draft.orders.count)
             CrashPoint.reached("receiving")
+            house.making.begin(number, draft.file.path, .receiving, total: request.size ?? 0)
+            defer { house.making.end(number) }
             do {
                 let copy = try await copy(number, ids, &draft, &room, next)
                 try await record(draft, number, ids, copy)
@@ -114,6 +116,7 @@ struct Reception: Sendable {
             }
             try await blocking { try incoming.write(bytes) }
             arrived += count
+            house.making.copied(number, arrived)
         }
         draft.file.look.size = arrived
         draft.file.identity.size = arrived

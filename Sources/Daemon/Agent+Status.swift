@@ -98,7 +98,7 @@ extension Agent {
     private func settlingView(_ file: WaitingFile) -> SettlingView {
         SettlingView(
             folder: file.folder, path: file.path.display, size: file.size, since: since(file).description,
-            reason: file.explanation, rate: file.rate, overdue: file.isOverdue)
+            reason: absence(of: file.folder) ?? file.explanation, rate: file.rate, overdue: file.isOverdue)
     }
 
     private func since(_ file: WaitingFile) -> WallTime {

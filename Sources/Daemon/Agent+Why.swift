@@ -108,7 +108,7 @@ extension Agent {
     }
 
     /// Why nothing in a folder is looked at; `nil` when it is there.
-    private func absence(of folder: String) -> String? {
+    func absence(of folder: String) -> String? {
         guard case .absent(let reason)? = watcher.states().first(where: { $0.folder == folder })?.condition else {
             return nil
         }

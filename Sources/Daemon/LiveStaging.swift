@@ -3,11 +3,12 @@ internal import Synchronization
 
 /// How far the copies are that are being made, by their assets. Known only while they run, and never stored.
 final class LiveStaging: Sendable {
-    enum Work: String, Sendable { case copying, digesting, exporting }
+    enum Work: String, Sendable { case copying, digesting, exporting, receiving }
 
     struct Run: Sendable {
         let path: FilePath
         let work: Work
+        /// 0 where nobody knows how much comes.
         let total: Int64
         /// Bytes of the source that are done; 0 throughout for an export, which tells a fraction if anything.
         var done: Int64 = 0
@@ -44,7 +45,7 @@ final class LiveStaging: Sendable {
                 run.rate = run.rate == 0 ? Int64(speed) : Int64(0.5 * Double(run.rate) + 0.5 * speed)
                 run.window = (now, Double(done))
             }
-            if run.rate > 0 { run.eta = max(0, run.total - done) / run.rate }
+            if run.rate > 0, run.total > 0 { run.eta = max(0, run.total - done) / run.rate }
             runs[asset] = run
         }
     }

@@ -209,7 +209,7 @@ package struct StagingView: Codable, Sendable, Hashable {
 package struct StagingRunView: Codable, Sendable, Hashable {
     /// The source's.
     package var path: String
-    /// `copying`, `digesting` (uploaded in place), `exporting`.
+    /// `copying`, `digesting` (uploaded in place), `exporting`, `receiving` (handed over as bytes).
     package var work: String
     /// 0...1; absent when it is not known.
     package var fraction: Double?

@@ -141,7 +141,11 @@ private func progressText(_ upload: UploadView) -> String {
 func stagingText(_ run: StagingRunView) -> String {
     var parts = [run.work]
     if let fraction = run.fraction { parts.append(Units.percent(fraction)) }
-    if run.work != "exporting" { parts.append("\(Units.bytes(run.done)) of \(Units.bytes(run.total))") }
+    if run.total == 0 {
+        parts.append(Units.bytes(run.done))
+    } else if run.work != "exporting" {
+        parts.append("\(Units.bytes(run.done)) of \(Units.bytes(run.total))")
+    }
     if let rate = run.rate { parts.append(Units.rate(rate)) }
     if let eta = run.eta { parts.append("\(Units.duration(eta)) left") }
     return parts.joined(separator: ", ")

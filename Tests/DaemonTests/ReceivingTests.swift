@@ -43,6 +43,27 @@ struct ReceivingTests {
         try await scene.stop()
     }
 
+    @Test("while they come in `status` says how many are there")
+    func coming() async throws {
+        let scene = try await AgentScene()
+        let count = Mutex(0)
+        let agent = scene.agent
+        _ = try await agent.receive(ReceiveRequest(name: "clip.mp4")) {
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number == 1 { return noise(1000) }
+            let run = try #require(try await agent.status().staging.running?.first)
+            #expect(run.work == "receiving" && run.path == "/dev/stdin/clip.mp4")
+            #expect(run.done == 1000 && run.total == 0 && run.eta == nil)
+            return nil
+        }
+        #expect(count.withLock { $0 } == 2)
+        #expect(try await agent.status().staging.running == nil)
+        try await scene.stop()
+    }
+
     @Test("what does not come to its end leaves nothing behind", arguments: [0, 1, 3])
     func cut(_ count: Int) async throws {
         let scene = try await AgentScene()
