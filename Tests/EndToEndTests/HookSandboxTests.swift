@@ -55,9 +55,12 @@ struct HookSandboxTests {
             "  - {name: hang, command: [\(hang.display)], timeout: 300ms, retry: {first: 1h, max: 1h}}",
         ]
         try scene.fixture.startDaemon(
+            // Where it was built may be a place that the sandbox hides.
             inMounts: """
+                cp "$1" \(folder.display)/sluice
+                shift
                 set -- /usr/bin/python3 \(root.display)/Tests/Fixtures/sandbox.py \
-                    \(root.display)/packaging/systemd/sluice.service \(folder.display) -- "$@"
+                    \(root.display)/packaging/systemd/sluice.service \(folder.display) -- \(folder.display)/sluice "$@"
                 """)
         try scene.camera.drop(Clip(number: 1, size: 1000, relative: "1.mp4"))
         try await scene.arrives("asked.mp4")
