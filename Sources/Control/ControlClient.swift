@@ -184,6 +184,8 @@ package struct ControlClient: Sendable {
     private func explain(_ error: TransportError) -> any Error {
         switch error.kind {
         case .cancelled: return CancellationError()
+        // What was to be sent is at fault, and not who was to take it.
+        case .sourceFile: return error
         case .connect: break
         default: return ControlError.protocolFault(error.detail)
         }

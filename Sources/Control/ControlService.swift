@@ -204,7 +204,9 @@ final class ControlService: WebService {
         case .typeMismatch(_, let context), .valueNotFound(_, let context):
             let place = place(context)
             return place.isEmpty ? "it is no JSON object" : "`\(printable(place))` has the wrong type"
-        case .dataCorrupted: return "it is not JSON"
+        case .dataCorrupted(let context):
+            let place = place(context)
+            return place.isEmpty ? "it is not JSON" : "`\(printable(place))` has a value that cannot be"
         @unknown default: return "it cannot be read"
         }
     }

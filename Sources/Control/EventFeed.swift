@@ -1,3 +1,4 @@
+internal import Core
 internal import Daemon
 internal import Linux
 internal import Synchronization
@@ -16,9 +17,16 @@ final class EventFeed: Sendable {
 
         /// From the query of a URL.
         init(_ query: [String: String]) throws(Refusal) {
-            let known = ["since", "types", "destination", "id"]
-            if let strange = query.keys.filter({ !known.contains($0) }).min() {
-                throw Refusal(.badRequest, "no filter `\(strange)`; there are: " + known.joined(separator: ", "))
+            let filters = ["since", "types", "destination", "id"]
+            if let strange = query.keys.filter({ !filters.contains($0) }).min() {
+                throw Refusal(.badRequest, "no filter `\(strange)`; there are: " + filters.joined(separator: ", "))
+            }
+            let known = EventView.types
+            if let strange = query["types"]?.split(separator: ",").first(where: { !known.contains(String($0)) }) {
+                throw Refusal(
+                    .badRequest,
+                    "no event has the type `\(printable(String(strange)))`; there are: " + known.joined(separator: ", ")
+                )
             }
             types = query["types"].map { Set($0.split(separator: ",").map(String.init)) }
             destination = query["destination"]

@@ -85,11 +85,14 @@ package struct Plan: Hashable, Sendable {
         package var priority: Int
         /// It is being sent now, and keeps its slot.
         package var isUnderWay: Bool
+        /// It counts in the quotas of files, and goes on where these let nothing new begin.
+        package var isBegun: Bool
 
-        package init(left: Int64, priority: Int = 0, isUnderWay: Bool = false) {
+        package init(left: Int64, priority: Int = 0, isUnderWay: Bool = false, isBegun: Bool = false) {
             self.left = left
             self.priority = priority
             self.isUnderWay = isUnderWay
+            self.isBegun = isBegun
         }
     }
 

@@ -48,7 +48,8 @@ extension Planner {
         }
         var usedUp: Int?
         for (number, line) in world.quotas.lines.enumerated() {
-            guard let left = line.bytesLeft, left > 0 else { continue }
+            // Also with too little for anything new, which what runs uses up.
+            guard let left = line.unspent, left > 0 else { continue }
             let flow = counted[number].reduce(0.0) { $0 + lanes[$1].speed * Double(counts[$1]) } * carrying
             if flow > 0, Double(left) / flow * 1000 <= wait {
                 wait = Double(left) / flow * 1000
@@ -66,7 +67,7 @@ extension Planner {
         }
         // What rounding left of it is nothing.
         if !isBoundary, let usedUp, let kind = lanes[counted[usedUp][0]].kind {
-            let left = world.quotas.lines[usedUp].bytesLeft ?? 0
+            let left = world.quotas.lines[usedUp].unspent ?? 0
             if left > 0 { world.quotas.spend(Spending(bytes: left), for: kind, at: now) }
             isDue = true
         }
@@ -118,8 +119,8 @@ extension Planner {
     mutating func end() {
         for number in lanes.indices
         where counts[number] > 0 && lanes[number].running.contains(where: { $0.left <= 0.5 }) {
-            for item in lanes[number].running where item.left <= 0.5 {
-                if item.step != 0 { world.quotas.settle(item.step, Spending(files: item.files), at: now) }
+            for var item in lanes[number].running where item.left <= 0.5 {
+                settle(&item)
                 lanes[number].step?.files += item.files
                 if isRecording {
                     ended(Plan.Ended(queue: number, place: item.place, files: item.files, at: now))

@@ -9,7 +9,9 @@ struct Planner {
         var left: Double
         var files: Int64
         var priority: Int
-        /// What is reserved of quotas that count files; 0: nothing.
+        /// It counts in the quotas of files already.
+        var hasPlace = false
+        /// What is reserved of those for it; 0: nothing. As in the ledger it counts when that is settled.
         var step: Int64 = 0
     }
 
@@ -24,6 +26,7 @@ struct Planner {
         let piece: Int64
         /// Begun and stopped, in their order: they go on before others begin.
         var returned: [Item] = []
+        var hasBegunApart = false
         var running: [Item] = []
         var holds: [Hold] = []
         var passage = Admission.Passage.local
@@ -46,6 +49,12 @@ struct Planner {
         var left: Spending?
 
         var isOver: Bool { !hasNext && running.isEmpty }
+        /// Something of it may go now, if there is a slot.
+        var mayBegin: Bool { holds.isEmpty ? hasNext : !returned.isEmpty && holds.allSatisfy(\.sparesBegun) }
+        /// What is begun stands among what has returned.
+        mutating func passBegun() {
+            while hasBegunApart, next < queue.uploads.count, queue.uploads[next].isBegun { next += 1 }
+        }
         var hasNext: Bool { !returned.isEmpty || next < queue.uploads.count || rest.files > 0 }
 
         var priority: Int {
@@ -95,9 +104,9 @@ struct Planner {
     /// The look before the last one: since then each queue waits for what it was found to wait for.
     var looked: WallTime
     var turn = 0
+    var lastStep: Int64 = 0
     /// The destination that something was begun to last.
     var lastServed: Int
-    var lastStep: Int64 = 0
     /// When a timetable changes next, as far as that was asked for.
     var timetable: (asked: Bool, at: WallTime?) = (false, nil)
     var boundary: WallTime?
@@ -170,6 +179,13 @@ struct Planner {
             while lanes[number].next < lanes[number].queue.uploads.count,
                 lanes[number].queue.uploads[lanes[number].next].isUnderWay, mayGoOn(lanes[number])
             { begin(number) }
+            // What is begun goes on, also where nothing new may begin.
+            let uploads = lanes[number].queue.uploads
+            for place in uploads.indices.dropFirst(lanes[number].next) where uploads[place].isBegun {
+                lanes[number].returned.append(Item(uploads[place], at: place))
+            }
+            lanes[number].hasBegunApart = true
+            lanes[number].passBegun()
         }
         isDue = true
     }
@@ -219,7 +235,8 @@ struct Planner {
         }
         let origin = origin(of: lanes[number])
         lanes[number].holds = question.admission.holds(for: remote, from: origin, in: world)
-        if !question.rates.isKnown(for: queue.destination) {
+        // What is held until some moment is held by that; what then is said then.
+        if lanes[number].holds.allSatisfy({ $0.until == nil }), !question.rates.isKnown(for: queue.destination) {
             lanes[number].holds.append(
                 Hold(.destination, since: start, text: "nobody knows how fast bytes go to \(queue.destination)"))
         }
@@ -256,15 +273,19 @@ struct Planner {
     }
 
     mutating func stop(_ number: Int) {
-        let stopped = lanes[number].running
-        lanes[number].running = []
-        counts[number] = 0
-        for var item in stopped {
-            if item.step != 0 { world.quotas.settle(item.step, .none, at: now) }
-            item.step = 0
+        for var item in lanes[number].running {
+            settle(&item)
             lanes[number].returned.append(item)
         }
+        lanes[number].running = []
+        counts[number] = 0
         lanes[number].returned.sort { $0.place < $1.place }
+    }
+
+    /// It has its place from now on.
+    mutating func settle(_ item: inout Item) {
+        if item.step != 0 { world.quotas.settle(item.step, Spending(files: item.files), at: now) }
+        (item.step, item.hasPlace) = (0, true)
     }
 
     /// When the policy is to be asked again, though nothing is used up.
@@ -314,7 +335,7 @@ struct Planner {
         guard question.admission.free(for: remotes[remote], running: count, inAll: running) > 0 else { return nil }
         var best: (lane: Int, rank: (Int, Int))?
         for number in lanes.indices
-        where lanes[number].remote == remote && lanes[number].holds.isEmpty && lanes[number].hasNext {
+        where lanes[number].remote == remote && lanes[number].mayBegin {
             let rank = (-lanes[number].priority, lanes[number].lastTurn)
             if best.map({ rank < $0.rank }) ?? true, hasSlot(lanes[number].queue.folder) { best = (number, rank) }
         }
@@ -334,7 +355,7 @@ struct Planner {
         guard var item = take(number) else { return }
         turn += 1
         lanes[number].lastTurn = turn
-        if countsFiles, let kind = lanes[number].kind {
+        if countsFiles, !item.hasPlace, let kind = lanes[number].kind {
             lastStep += 1
             item.step = lastStep
             world.quotas.open(lastStep, Spending(files: item.files), for: kind, at: now)
@@ -352,8 +373,8 @@ struct Planner {
         let next = lanes[number].next
         if next < uploads.count {
             lanes[number].next += 1
-            return Item(
-                place: next, left: Double(max(0, uploads[next].left)), files: 1, priority: uploads[next].priority)
+            lanes[number].passBegun()
+            return Item(uploads[next], at: next)
         }
         let rest = lanes[number].rest
         guard rest.files > 0 else { return nil }
@@ -364,5 +385,13 @@ struct Planner {
         let bytes = files == rest.files ? rest.bytes : Int64(Int128(rest.bytes) * Int128(files) / Int128(rest.files))
         lanes[number].rest = Spending(bytes: rest.bytes - bytes, files: rest.files - files)
         return Item(place: uploads.count, left: Double(bytes), files: files, priority: uploads.last?.priority ?? 0)
+    }
+}
+
+extension Planner.Item {
+    init(_ upload: Plan.Upload, at place: Int) {
+        self.init(
+            place: place, left: Double(max(0, upload.left)), files: 1, priority: upload.priority,
+            hasPlace: upload.isBegun || upload.isUnderWay)
     }
 }

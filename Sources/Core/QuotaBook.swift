@@ -230,9 +230,9 @@ package struct QuotaBook: Hashable, Sendable {
         }
     }
 
-    /// Counts the bytes that are reserved as sent: for a plan, which goes on from there with what is under way.
+    /// Counts what is reserved as sent: for a plan, which goes on from there with what is under way.
     mutating func countReserved(at now: WallTime) {
-        for (step, reserved) in steps { settle(step, Spending(bytes: reserved.spending.bytes), at: now) }
+        for (step, reserved) in steps { settle(step, reserved.spending, at: now) }
     }
 
     private mutating func change(_ kind: Class, at now: WallTime, _ body: (inout Line) -> Void) {
@@ -273,7 +273,7 @@ extension QuotaBook.Line {
         unspent.map { $0 < least ? 0 : $0 }
     }
     /// As ``bytesLeft``, also where it is too little for anything.
-    private var unspent: Int64? { left(quota.bytes, spent?.bytes, reserved.bytes) }
+    var unspent: Int64? { left(quota.bytes, spent?.bytes, reserved.bytes) }
     /// To be begun; `nil`: files are not counted.
     package var filesLeft: Int64? { left(quota.files, spent?.files, reserved.files) }
 

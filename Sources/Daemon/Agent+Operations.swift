@@ -10,6 +10,9 @@ internal import Watch
 extension Agent: Operations {
     package func list(_ query: ListQuery) async throws -> UploadPage {
         guard (1...1000).contains(query.limit) else { throw Refusal(.badRequest, "limit takes 1 to 1000") }
+        if let after = query.after, UploadID(after) == nil {
+            throw Refusal(.badRequest, "`after` takes what `next` of the page before said")
+        }
         var filter = Store.Filter()
         filter.limit = query.limit + 1
         filter.destination = query.destination

@@ -29,7 +29,8 @@ extension Agent {
             for upload in waiting.first {
                 let sent = live[upload.id]?.sent ?? upload.sent
                 let planned = Plan.Upload(
-                    left: max(0, upload.size - sent), priority: upload.priority, isUnderWay: upload.isRunning)
+                    left: max(0, upload.size - sent), priority: upload.priority, isUnderWay: upload.isRunning,
+                    isBegun: upload.isBegun)
                 guard let own = leaves.uploads[upload.id] else {
                     queue.uploads.append(planned)
                     continue

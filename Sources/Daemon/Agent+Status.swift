@@ -54,7 +54,7 @@ extension Agent {
                 cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init),
                 running: house.making.isEmpty ? nil : house.making.all.map(StagingRunView.init)),
             warnings: house.troubles.all.map(\.text) + house.reportTroubles.all.map(\.text) + blind() + orphans(ongoing)
-                + overdue(files) + (await withoutEffect()),
+                + overdue(files) + (await withoutEffect().map { "destinations.\($0): \($1)" }),
             seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),
             limit: house.lanes.rate, exceptions: await dispatcher.exceptions.map { ExceptionView($0) },
@@ -62,17 +62,15 @@ extension Agent {
     }
 
     /// Rules that somebody may rely on.
-    private func withoutEffect() async -> [String] {
-        var words: [String] = []
+    func withoutEffect() async -> [(destination: String, words: String)] {
+        var all: [(destination: String, words: String)] = []
         for destination in house.settings.destinations {
             guard let site = house.sites[destination.name],
                 let reach = await dispatcher.reached[destination.name]?.reach
             else { continue }
-            words += destination.policy.rules.withoutEffect(at: site, reach).map {
-                "destinations.\(destination.name): \($0)"
-            }
+            all += destination.policy.rules.withoutEffect(at: site, reach).map { (destination.name, $0) }
         }
-        return words
+        return all
     }
 
     private func hookViews() async -> [HookView]? {
@@ -86,9 +84,12 @@ extension Agent {
             guard let hold = await dispatcher.holds(folder: one.folder, destination: one.destination).binding else {
                 continue
             }
+            // What is begun goes on all the same.
+            let begun = hold.sparesBegun ? try await house.store.begun(one) : 0
+            if count == begun { continue }
             views.append(
                 ClassView(
-                    folder: one.folder, destination: one.destination, waiting: count, hold: HoldView(hold)))
+                    folder: one.folder, destination: one.destination, waiting: count - begun, hold: HoldView(hold)))
         }
         return views
     }

@@ -105,7 +105,8 @@ extension Agent {
             views.append(
                 AllowanceView(
                     destination: name, space: room?.space.map { SpaceView($0, askedAt: room?.askedAt) },
-                    quotas: try await quotas(query, now)))
+                    // What is copied within this machine counts nowhere.
+                    quotas: await dispatcher.isFolderHere(name) ? [] : try await quotas(query, now)))
         }
         return views
     }

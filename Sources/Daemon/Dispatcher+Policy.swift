@@ -259,6 +259,9 @@ extension Dispatcher {
         return admission.holds(for: remote(destination), in: shownWorld).isEmpty
     }
 
+    /// Whether a destination is a folder on a disk of this machine.
+    func isFolderHere(_ name: String) -> Bool { house.sites[name]?.isFolder == true && reached[name]?.reach == .local }
+
     /// What is in the way of all that comes from a folder; `nil` when nothing is.
     func hold(ofFolder name: String) -> Hold? { admission.bans(on: origin(name), in: shownWorld).first }
 }

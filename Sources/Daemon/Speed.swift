@@ -19,9 +19,10 @@ struct Speed {
         }
     }
 
-    /// Bytes a second; `nil` before a second of it was seen.
+    /// Bytes a second; `nil` before enough of it was seen.
     var rate: Int64? {
-        guard seconds >= 1, bytes > 0 else { return nil }
+        // Of a fast line little is seen under a small quota, and it is enough.
+        guard bytes > 0, seconds >= 1 || (seconds >= 0.02 && bytes >= 1 << 20) else { return nil }
         return max(1, Int64(Double(bytes) / seconds))
     }
 }

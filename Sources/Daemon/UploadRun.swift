@@ -80,11 +80,16 @@ struct UploadRun: Sendable {
     }
 
     private func judge(_ error: UploadError, _ notes: RunNotes) -> Verdict {
-        let failure = error.failure
+        var (failure, remedy) = (error.failure, error.remedy)
+        if isOnItsOwn(remedy) {
+            remedy = .giveUp
+            failure.retryable = false
+            failure.message += "; it was added with an address or headers of its own, so nothing else waits for it"
+        }
         let retry = house.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         var verdict = Verdict(
-            outcome: .yielded, remedy: error.remedy, failure: failure, wasAnswered: notes.wasAnswered)
-        switch error.remedy {
+            outcome: .yielded, remedy: remedy, failure: failure, wasAnswered: notes.wasAnswered)
+        switch remedy {
         case .giveUp:
             verdict.outcome = .refused(failure)
             // It took the trouble to refuse this one file.
@@ -106,6 +111,15 @@ struct UploadRun: Sendable {
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
         }
         return verdict
+    }
+
+    /// Whether an answer says something of what a person gave for this upload, and nothing of its destination.
+    private func isOnItsOwn(_ remedy: Remedy) -> Bool {
+        guard !claim.upload.headers.isEmpty || claim.upload.url != nil else { return false }
+        return switch remedy {
+        case .authenticate, .misconfigured: true
+        default: false
+        }
     }
 }
 

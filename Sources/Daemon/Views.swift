@@ -168,6 +168,9 @@ package struct ListQuery: Sendable, Hashable {
 }
 
 package struct EventView: Codable, Sendable, Hashable {
+    /// All types that there are: those that hooks may be told of, and what only a reader of the stream is.
+    package static let types = Hook.types + ["allowed", "progress", "reset", "overflow"]
+
     package var seq: Int64
     package var ts: String
     /// As in the manual: `added`, `state`, `progress`, `attempt`, `completed`, `failed`, `cancelled`, `paused` …

@@ -12,6 +12,15 @@ package struct ByteStream: Hashable, Sendable {
     /// A person types there.
     package var isTerminal: Bool { isatty(number) == 1 }
 
+    /// Why nothing can be read from it, for a person; `nil` where it can.
+    package var obstacle: String? {
+        if isTerminal { return "is a terminal: pipe the bytes" }
+        let mode = fcntl(number, F_GETFL)
+        if mode < 0 || mode & O_ACCMODE == O_WRONLY { return "is closed: pipe the bytes" }
+        var look = stat()
+        return fstat(number, &look) == 0 && look.st_mode & S_IFMT == S_IFDIR ? "is a folder: pipe the bytes" : nil
+    }
+
     /// Bytes, the end or an error are there to be read at once.
     package var isReady: Bool {
         var look = pollfd(fd: number, events: Int16(POLLIN), revents: 0)

@@ -12,6 +12,16 @@ package enum Machine {
         return withUnsafeBytes(of: &names.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }
 
+    /// Occupies the numbers of standard input, output and error where the caller has closed them: else the next files that are
+    /// opened would have them, and what is meant for a person would be written into those. What is opened there can be
+    /// neither read, as input, nor written, as output, so that whoever needs them learns that they are closed.
+    package static func occupyStandardDescriptors() {
+        for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(number, F_GETFD) < 0 {
+            // The lowest free number is this one. Where even that cannot be opened, nothing else can be either.
+            _ = open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+
     /// A right that root has and others may be given (capabilities(7)), by its bit.
     package enum Capability: UInt64, Sendable {
         case ptrace = 19

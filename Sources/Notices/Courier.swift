@@ -41,7 +41,8 @@ package struct Courier: Sendable {
         var problem: String?
         do {
             problem = try await blocking {
-                let look = try FileLook(at: path)
+                // Many programs are links: `/bin/sh`, `/usr/bin/python3`.
+                let look = try FileLook(at: Files.real(path) ?? path)
                 if !look.isRegular { return "it is no program" }
                 return look.mode & 0o111 == 0 ? "it is not marked as a program; chmod +x it" : nil
             }

@@ -52,15 +52,40 @@ package enum Question {
         var context: [String: String]?
     }
 
+    /// The keys of an answer, known or not.
+    private struct Keys: Decodable {
+        struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        static let known: Set<String> = ["answer", "for", "reason", "name", "metadata", "context"]
+        /// The first that nobody knows: perhaps one of those, misspelt.
+        let strange: String?
+
+        init(from decoder: any Decoder) throws {
+            let keys = try decoder.container(keyedBy: Key.self).allKeys.map(\.stringValue)
+            strange = keys.filter { !Self.known.contains($0) }.min()
+        }
+    }
+
     /// What a program has printed. Nothing means go.
     static func answer(_ bytes: [UInt8]) throws(Unanswered) -> BeforeUpload.Answer {
         if bytes.allSatisfy({ [0x20, 0x0A, 0x0D, 0x09].contains($0) }) { return .go(.init()) }
-        let written: Written
+        let (written, strange): (Written, String?)
         do {
             try checkJSON(bytes)
             written = try JSONDecoder().decode(Written.self, from: Data(bytes))
+            strange = try JSONDecoder().decode(Keys.self, from: Data(bytes)).strange
         } catch {
             throw Unanswered(description: "it printed no answer like `{\"answer\": \"go\"}`")
+        }
+        if let strange {
+            throw Unanswered(
+                description: "its answer has a key `\(printable(String(strange.prefix(70))))`; there are "
+                    + Keys.known.sorted().joined(separator: ", "))
         }
         let reason = printable(String((written.reason ?? "").prefix(500)))
         switch written.answer {

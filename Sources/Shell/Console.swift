@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Linux
+internal import Synchronization
 
 /// Where a verb writes, and for whom. Tests bring their own.
 package struct Console: Sendable {
@@ -10,19 +11,23 @@ package struct Console: Sendable {
     package var colour: Bool
     package var environment: @Sendable (String) -> String?
     private let write: @Sendable (_ bytes: [UInt8], _ isError: Bool) -> Bool
+    /// Why it was not written; `nil` while all was, or nobody wants to read it.
+    let failure: @Sendable () -> String?
 
     package init(
         isTerminal: Bool, width: Int, colour: Bool, environment: @escaping @Sendable (String) -> String?,
+        failure: @escaping @Sendable () -> String? = { nil },
         write: @escaping @Sendable (_ bytes: [UInt8], _ isError: Bool) -> Bool
     ) {
         self.isTerminal = isTerminal
         self.width = width
         self.colour = colour
         self.environment = environment
+        self.failure = failure
         self.write = write
     }
 
-    /// Nobody reads any more (`sluice events | head`): not an error, but the end.
+    /// Nobody reads any more (`sluice events | head`), which is no error but the end; or it could not be written.
     package struct Closed: Error {}
 
     package func line(_ text: String = "") throws(Closed) { try raw(text + "\n") }
@@ -47,10 +52,15 @@ extension Console {
     package static var standard: Console {
         let environment: @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
         let isTerminal = isatty(STDOUT_FILENO) == 1
+        let trouble = Atomic<CInt>(0)
         return Console(
             isTerminal: isTerminal, width: width(environment),
             colour: isTerminal && (environment("NO_COLOR") ?? "").isEmpty && environment("TERM") != "dumb",
-            environment: environment
+            environment: environment,
+            failure: {
+                let code = trouble.load(ordering: .relaxed)
+                return code == 0 ? nil : String(cString: strerror(code))
+            }
         ) { bytes, isError in
             var done = 0
             while done < bytes.count {
@@ -60,6 +70,7 @@ extension Console {
                 }
                 if wrote < 0 {
                     if errno == EINTR { continue }
+                    if errno != EPIPE, !isError { trouble.store(errno, ordering: .relaxed) }
                     return false
                 }
                 done += wrote

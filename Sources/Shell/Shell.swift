@@ -24,6 +24,7 @@ package enum Shell {
     /// Not an `async` main: its thread would belong to the runtime, which waits with no signal blocked, and SIGTERM would
     /// end the process there and then. Here that thread keeps its signals blocked and reads them.
     package static func main() -> Never {
+        Machine.occupyStandardDescriptors()
         let words = words
         let signals: Signals?
         do { signals = try holdSignals(for: words) } catch {
@@ -65,7 +66,9 @@ package enum Shell {
         do {
             return try await dispatch(words, console, signals)
         } catch is Console.Closed {
-            return .ok
+            guard let reason = console.failure() else { return .ok }
+            console.error("sluice: the output could not be written: \(reason)")
+            return .failed
         } catch {
             let (status, message, remedy, isBare) = explain(error)
             let label = console.colour ? console.styled("sluice:", .red) : "sluice:"

@@ -122,7 +122,15 @@ private func settlingText(_ file: SettlingView, _ now: WallTime) -> String {
 }
 
 private func entry(_ label: String, _ text: String, _ console: Console, _ style: Console.Style? = nil) -> String {
-    console.styled(filled(label, to: 8), .dim) + "  " + console.styled(text, style)
+    let indent = 10
+    let head = console.styled(filled(label, to: 8), .dim) + "  "
+    // Where nobody looks on, a line is one that programs can search.
+    guard console.isTerminal, !text.contains("\u{1B}"), displayWidth(text) > console.width - indent else {
+        return head + console.styled(text, style)
+    }
+    let lines = wrapped(text, width: console.width, indent: indent).split(separator: "\n")
+    let below = lines.map { console.styled(String($0.dropFirst(indent)), style) }
+    return head + below.joined(separator: "\n" + String(repeating: " ", count: indent))
 }
 
 private func styledState(_ state: String, _ good: [String], _ console: Console) -> String {

@@ -12,6 +12,7 @@ extension Store {
             package var sent: Int64
             package var priority: Int
             package var isRunning: Bool
+            package var isBegun: Bool
         }
 
         package var folder: String
@@ -82,7 +83,7 @@ extension Store {
     private func running(_ folder: String, _ destination: String) throws -> [Backlog.Upload] {
         try connection.all(
             """
-            SELECT id, size, max(acked, sent), rank FROM upload INDEXED BY upload_class
+            SELECT id, size, max(acked, sent), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_class
             WHERE destination = ?1 AND folder = ?2 AND state = 'uploading' ORDER BY id
             """, [.text(destination), .text(folder)]
         ) { Backlog.Upload($0, isRunning: true) }
@@ -91,7 +92,7 @@ extension Store {
     private func queued(_ folder: String, _ destination: String, _ limit: Int) throws -> [Backlog.Upload] {
         try connection.all(
             """
-            SELECT id, size, max(acked, sent), rank FROM upload INDEXED BY upload_next
+            SELECT id, size, max(acked, sent), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_next
             WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
             ORDER BY rank, sort, id LIMIT ?3
             """, [.text(destination), .text(folder), .integer(Int64(limit))]
@@ -113,7 +114,7 @@ extension Store.Backlog.Upload {
         self.init(
             id: row.text(0), size: max(0, row.integer(1)), sent: max(0, row.integer(2)),
             // A damaged number must not trap.
-            priority: Int(-max(row.integer(3), -.max)), isRunning: isRunning)
+            priority: Int(-max(row.integer(3), -.max)), isRunning: isRunning, isBegun: row.integer(4) == 1)
     }
 }
 

@@ -19,6 +19,16 @@ extension Store {
         ) { $0.integer(0) } ?? 0
     }
 
+    /// How many of a class are begun and wait.
+    package func begun(_ one: UploadClass) throws -> Int {
+        try connection.first(
+            """
+            SELECT count(*) FROM checkpoint CROSS JOIN upload ON id = checkpoint.upload
+            WHERE state = 'queued' AND folder = ?1 AND destination = ?2
+            """, [.text(one.folder), .text(one.destination)]
+        ) { Int($0.integer(0)) } ?? 0
+    }
+
     /// How fast bytes went to a destination, for a start to come. Bytes a second.
     package func keep(speed: Int64, to destination: String) async throws {
         try await change { connection in

@@ -193,7 +193,7 @@ extension UploadRecord {
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
         "url", "sent",
     ]
-    private static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
+    static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
     static let columns = (names + [isBegun]).joined(separator: ", ")
     static let qualified = (names.map { "upload." + $0 } + [isBegun]).joined(separator: ", ")
     static let count = names.count + 1

@@ -16,6 +16,7 @@ enum RequestHead {
         }
         let framing = framing(of: connection)
         if let fault = framing.fault { return .failure(Refusal(status: 400, text: fault, closes: true)) }
+        let target = Self.origin(of: target)
         let cut = target.firstIndex(of: "?") ?? target.endIndex
         guard target.hasPrefix("/"), let path = PercentCoding.text(decoding: target[..<cut]),
             let query = PercentCoding.query(decoding: target[cut...].dropFirst())
@@ -24,6 +25,15 @@ enum RequestHead {
             WebRequest(
                 method: String(cString: method), path: path, rawTarget: target, query: query,
                 headers: headers(of: connection), peer: peer(of: connection), number: number))
+    }
+
+    /// The path and query of a target, also of one that names the server as well, as to a proxy: every server has to take
+    /// that (RFC 9112, section 3.2.2).
+    private static func origin(of target: String) -> String {
+        let lowered = target.prefix(8).lowercased()
+        guard let scheme = ["http://", "https://"].first(where: { lowered.hasPrefix($0) }) else { return target }
+        let rest = target.dropFirst(scheme.count).drop { $0 != "/" && $0 != "?" }
+        return rest.hasPrefix("/") ? String(rest) : "/" + rest
     }
 
     struct Refusal: Error {

@@ -143,12 +143,14 @@ struct LiveScheduler {
         var step: Int64
         var reserved: Int64
         var sent: Int64 = 0
+        /// 1: it takes its place in quotas of files.
+        var files: Int64
     }
 
     private let question: Plan.Question
     private var world: Admission.World
     private var remotes: [Admission.Remote]
-    private var waiting: [[(place: Int, left: Int64)]]
+    private var waiting: [[(place: Int, left: Int64, isBegun: Bool)]]
     private var transfers: [Transfer] = []
     private var turns: [Int]
     private var turn = 0
@@ -167,7 +169,7 @@ struct LiveScheduler {
         world = question.world
         remotes = question.remotes
         lastServed = remotes.count - 1
-        waiting = question.queues.map { $0.uploads.enumerated().map { ($0, $1.left) } }
+        waiting = question.queues.map { $0.uploads.enumerated().map { ($0, $1.left, false) } }
         turns = question.queues.map { _ in 0 }
     }
 
@@ -223,15 +225,17 @@ struct LiveScheduler {
     private mutating func askWhatIsOpen() {
         open = Set(
             waiting.indices.filter {
-                question.admission.bans(on: remotes[remote($0)], from: origin($0), in: world).isEmpty
+                let isBegun = waiting[$0].first?.isBegun == true
+                return question.admission.bans(on: remotes[remote($0)], from: origin($0), in: world)
+                    .allSatisfy { isBegun && $0.sparesBegun }
             })
     }
 
     private mutating func stop(_ transfer: Transfer) {
-        world.quotas.settle(transfer.step, Spending(bytes: transfer.sent), at: world.now)
+        world.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: world.now)
         transfers.removeAll { $0.key == transfer.key }
         let queue = transfer.key.queue
-        waiting[queue].append((transfer.key.place, transfer.left))
+        waiting[queue].append((transfer.key.place, transfer.left, true))
         waiting[queue].sort { $0.place < $1.place }
     }
 
@@ -257,15 +261,17 @@ struct LiveScheduler {
                 guard let queue = offers.min(by: { (-priority($0), turns[$0]) < (-priority($1), turns[$1]) }) else {
                     continue
                 }
-                let (place, left) = waiting[queue][0]
-                guard let (step, bytes) = reserve(queue, left, files: 1) else {
+                let (place, left, isBegun) = waiting[queue][0]
+                let files: Int64 = isBegun ? 0 : 1
+                guard let (step, bytes) = reserve(queue, left, files: files) else {
                     open.remove(queue)
                     continue
                 }
                 lastServed = number
                 waiting[queue].removeFirst()
                 transfers.append(
-                    Transfer(key: .init(queue: queue, place: place), left: left, step: step, reserved: bytes))
+                    Transfer(
+                        key: .init(queue: queue, place: place), left: left, step: step, reserved: bytes, files: files))
                 turn += 1
                 self.turns[queue] = turn
                 isTaken = true
@@ -317,7 +323,7 @@ struct LiveScheduler {
                 stop(transfer)
                 continue
             }
-            world.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: 1), at: world.now)
+            world.quotas.settle(transfer.step, Spending(bytes: transfer.sent, files: transfer.files), at: world.now)
             ends[transfer.key] = end
             transfers.removeAll { $0.key == transfer.key }
         }
@@ -336,7 +342,8 @@ struct LiveScheduler {
                 world.quotas.settle(step, .none, at: world.now)
                 lastStep += 1
                 world.quotas.open(
-                    lastStep, Spending(bytes: transfer.reserved + bytes, files: 1), for: kind(transfer.key.queue),
+                    lastStep, Spending(bytes: transfer.reserved + bytes, files: transfer.files),
+                    for: kind(transfer.key.queue),
                     at: world.now)
                 transfers[number].step = lastStep
                 transfers[number].reserved += bytes

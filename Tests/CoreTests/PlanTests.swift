@@ -56,6 +56,45 @@ struct PlanTests {
         #expect(plan.outcomes.first?.left == Spending.none)
     }
 
+    @Test("a small quota is kept to in every hour, whatever ends in the midst of one")
+    func smallQuota() throws {
+        let rules = PolicyRules(windows: [Window(from: 0, to: 15 * 60)], quotas: [Quota(period: .hour, bytes: 1 << 20)])
+        for (large, small) in [(3, 17), (4, 17), (3, 18), (1, 0), (5, 5)] {
+            var question = Self.question(
+                policy: rules,
+                [
+                    Self.queue(Array(repeating: 10_000_000, count: large)),
+                    Self.queue(Array(repeating: 3_000, count: small), folder: "yard"),
+                ], rate: 2_000_000)
+            var book = QuotaBook(policy: rules, least: Quota.least)
+            for recount in book.advance(to: Self.now, in: .utc) { book.recount(recount, spent: .none, at: Self.now) }
+            question.world.quotas = book
+            question.overhead = 4
+            let plan = Plan(question)
+            #expect(plan.outcomes.allSatisfy { $0.ends != nil })
+            let sums = Dictionary(grouping: plan.steps) { $0.from.milliseconds / 3_600_000 }
+                .mapValues { $0.reduce(0) { $0 + $1.bytes } }
+            #expect(sums.values.allSatisfy { $0 <= 1 << 20 }, "\(large) \(small): \(sums.values.max() ?? 0)")
+            #expect(sums.count >= large * 10)
+        }
+    }
+
+    @Test("what is begun goes on where a quota of files lets nothing new begin, and is not counted once more")
+    func begun() throws {
+        let rules = PolicyRules(quotas: [Quota(period: .day, files: 1)])
+        var queue = Self.queue([1_000_000, 1_000_000, 1_000_000])
+        queue.uploads[1].isBegun = true
+        var question = Self.question(policy: rules, [queue])
+        question.world.quotas.spend(
+            Spending(files: 1), for: QuotaBook.Class("nas", from: "door", isMetered: false), at: Self.now)
+        var ends: [Int: WallTime] = [:]
+        _ = Plan(question) { ends[$0.place] = $0.at }
+        #expect(
+            ends == [
+                1: Self.now.advanced(by: .seconds(1)), 0: utc("2026-11-21T00:00:01"), 2: utc("2026-11-22T00:00:01"),
+            ])
+    }
+
     @Test("it waits for its window, stops when that closes, and goes on in the next one where it stopped")
     func window() throws {
         // Eight hours carry 28.8 GB.

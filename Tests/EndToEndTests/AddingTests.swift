@@ -100,6 +100,50 @@ struct AddingTests {
         }
     }
 
+    @Test("what a server refuses of an upload for its own headers ends that one, and holds nothing else")
+    func refusedHeaders() async throws {
+        let held = Mutex(0)
+        let server = try FakeServer { exchange in
+            let version = ("Tus-Resumable", "1.0.0")
+            if exchange.header("X-Odd") != nil { return exchange.reply(401, [version], "who are you") }
+            switch exchange.method {
+            case "OPTIONS": exchange.reply(204, [version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation")])
+            case "POST":
+                held.withLock { $0 = 0 }
+                exchange.reply(201, [version, ("Location", "/files/1")])
+            case "PATCH":
+                let count = exchange.body().count
+                let offset = held.withLock { held in
+                    held += count
+                    return held
+                }
+                exchange.reply(204, [version, ("Upload-Offset", "\(offset)")])
+            default:
+                exchange.reply(
+                    200, [version, ("Upload-Offset", "\(held.withLock { $0 })"), ("Upload-Length", "1000")])
+            }
+        }
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.folderKeys = ["exclude: [\"*\"]"]
+        fixture.destination = server.url + "/files"
+        try fixture.startDaemon()
+        try await eventually("the daemon is ready", every: .milliseconds(50)) {
+            try await fixture.status()?.starting == false
+        }
+        for (name, more) in [("odd.mp4", ["--header", "X-Odd: 1"]), ("plain.mp4", [])] {
+            let path = fixture.drop.appending(FilePath(name))
+            try Files.replace(path, with: noise(1000))
+            let (ending, said) = try await run(fixture, ["add", path.display] + more)
+            #expect(ending == .status(0), "\(said)")
+            try await eventually("\(name) is over") {
+                let counts = try await fixture.status()?.counts
+                return more.isEmpty ? counts?.completed == 1 : counts?.failed == 1
+            }
+        }
+        let shown = try await run(fixture, ["show", "odd.mp4"]).1
+        #expect(shown.contains("so nothing else waits for it") && shown.contains("(final)"), "\(shown)")
+    }
+
     @Test("a header of one upload goes with all its requests to its destination's own address, and is shown nowhere")
     func headers() async throws {
         let secret = "Zq7canaryX9k2"

@@ -1,5 +1,6 @@
 import Core
 import Credentials
+import Glibc
 import Linux
 import Synchronization
 import TestKit
@@ -74,6 +75,15 @@ struct CourierTests {
             guard let stat = try? Files.read(FilePath("/proc/\(pid)/stat")) else { return true }
             return String(decoding: stat, as: UTF8.self).contains(") Z ")
         }
+    }
+
+    @Test("a program may be a link, and what is none is named")
+    func obstacles() async throws {
+        let link = folder.path.appending("link")
+        #expect(link.withCString { symlink("/bin/true", $0) } == 0)
+        #expect(await Courier.obstacle(running: [link.display]) == nil)
+        let none = folder.path.display
+        #expect(await Courier.obstacle(running: [none]) == "\(none) cannot be run: it is no program")
     }
 
     @Test("one that is not there says so")

@@ -30,6 +30,7 @@ struct QuestionTests {
         arguments: [
             ("yes", "it printed no answer"), ("[]", "it printed no answer"), ("{}", "it printed no answer"),
             (#"{"answer": "maybe"}"#, "its `answer` is `maybe`; there are go, wait, skip"),
+            (#"{"answer": "go", "nmae": "a.mp4"}"#, "its answer has a key `nmae`; there are answer, context"),
             (#"{"answer": "wait", "for": 5}"#, "it printed no answer"),
             (#"{"answer": "wait", "for": "soon"}"#, "its `for` is `soon`"),
             (#"{"answer": "go", "name": "/etc/passwd"}"#, "its `name` is no path below"),

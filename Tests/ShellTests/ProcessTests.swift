@@ -42,6 +42,44 @@ struct ProcessTests {
         #expect(try await start(["list", "--socket", none]).end(within: .seconds(20)) == .status(69))
     }
 
+    /// By a shell that has closed `closed` for it.
+    private func start(_ arguments: [String], closed: String) throws -> Child {
+        let name = hexadecimal(Chance.bytes(4))
+        return try Child(
+            "/bin/sh", ["-c", "exec \"$0\" \"$@\" \(closed)", binary.display] + arguments,
+            output: folder.path.appending(FilePath(name + ".out")),
+            errors: folder.path.appending(FilePath(name + ".err")))
+    }
+
+    @Test("what cannot be written is an error, and what nobody wants to read is none")
+    func unwritten() async throws {
+        for closed in ["> /dev/full", ">&-"] {
+            let child = try start(["completions", "bash"], closed: closed)
+            #expect(try await child.end(within: .seconds(20)) == .status(1))
+            #expect(try child.complained().contains("the output could not be written"))
+        }
+        #expect(try await start(["completions", "bash"], closed: "| :").end(within: .seconds(20)) == .status(0))
+    }
+
+    @Test("without standard input it waits for none, and writes into no file for want of an output")
+    func closed() async throws {
+        let none = folder.path.appending("none.yaml").display
+        let add = try start(["add", "-", "--name", "a", "--socket", none], closed: "<&-")
+        #expect(try await add.end(within: .seconds(20)) == .status(64))
+        #expect(try add.complained().contains("standard input is closed"))
+        let into = folder.path.appending("in")
+        let receiver = try start(
+            ["receive", "--listen", "127.0.0.1:0", "--into", into.display], closed: "<&- >&- 2>&-")
+        let lock = into.appending(".sluice-receive/lock")
+        try await eventually("it runs") { try FileLook.ifPresent(at: lock) != nil }
+        for number in 0...2 {
+            let link = "/proc/\(receiver.pid)/fd/\(number)"
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "/dev/null")
+        }
+        receiver.send(SIGTERM)
+        #expect(try await receiver.end(within: .seconds(20)) == .status(0))
+    }
+
     @Test("a receiver says where it listens, and a signal ends it well", arguments: [SIGTERM, SIGINT])
     func receiver(_ signal: Int32) async throws {
         let into = folder.path.appending("in")

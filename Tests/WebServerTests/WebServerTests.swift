@@ -76,6 +76,9 @@ struct WebServerTests {
             let wire = try Wire(port: server.port)
             try await wire.send("GET /a%20b?x=%26&y HTTP/1.1\r\nHost: h\r\nX-Two: 1\r\nx-two: 2\r\n\r\n")
             #expect(try await wire.reply().text == "GET /a b x=&&y= 1, 2 0\n")
+            // As to a proxy, which every server has to understand.
+            try await wire.send("GET HTTP://h:80/a%20b?x=1 HTTP/1.1\r\nHost: h\r\nX-Two: 1\r\n\r\n")
+            #expect(try await wire.reply().text == "GET /a b x=1 1 0\n")
             try await wire.send("POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
             #expect(try await wire.reply().text == "POST /p  - 3\n")
         }

@@ -3,6 +3,7 @@ internal import Core
 internal import Daemon
 internal import Glibc
 internal import Linux
+internal import Transport
 
 extension Verb {
     static let add: Verb = Verb(
@@ -91,7 +92,7 @@ private func handOver(
     }
     if call.arguments.has("again") { throw Arguments.usage("--again is for files; standard input is always new", .add) }
     let input = ByteStream.standardInput
-    if input.isTerminal { throw Arguments.usage("standard input is a terminal: pipe the bytes", .add) }
+    if let obstacle = input.obstacle { throw Arguments.usage("standard input \(obstacle)", .add) }
     let request = ReceiveRequest(
         name: text, to: call.arguments.texts("to"), key: call.arguments.text("key"), context: context, headers: headers,
         url: call.arguments.text("url"))
@@ -101,6 +102,8 @@ private func handOver(
             return .ok
         } catch let refusal as Refusal {
             throw CommandError(ExitCode(refusal.code), "sluice add: nothing was taken: \(refusal.message)")
+        } catch let error as TransportError {
+            throw CommandError(.failed, "sluice add: nothing was taken: \(error.detail)")
         } catch let error as ControlError {
             throw CommandError(
                 ExitCode(error), "sluice add: \(error.description)",
@@ -147,6 +150,10 @@ private func readHeaders(_ written: [String]) throws -> [String: String] {
             throw Arguments.usage("--header takes 'Name: value'; the \(number + 1). is something else", .add)
         }
         let value = String(String(parts[1].drop { $0 == " " }).reversed().drop { $0 == " " }.reversed())
+        guard value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
+            throw Arguments.usage(
+                "--header takes printable ASCII; the value of `\(printable(String(parts[0])))` is something else", .add)
+        }
         guard headers.updateValue(value, forKey: String(parts[0])) == nil else {
             throw Arguments.usage("--header names `\(printable(String(parts[0])))` twice", .add)
         }
