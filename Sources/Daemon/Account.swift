@@ -175,8 +175,9 @@ final class Account: Sendable {
         if isOver { end(failure) }
     }
 
-    /// The file that it is about is begun: its place in the quotas of files is taken, whatever becomes of it.
-    func began() { state.withLock { $0.hasBegun = true } }
+    /// Whether the file that it is about is begun, as the state on disk has it: then its place in the quotas of files is taken,
+    /// whatever becomes of it. What never reached its destination has none.
+    func note(isBegun: Bool) { state.withLock { $0.hasBegun = isBegun } }
 
     /// What is to be entered when the work is over. To be called once, when nothing is sent any more.
     ///

@@ -62,7 +62,7 @@ private final class BundleRunNotes: BundleNotes {
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
         CrashPoint.reached("opening")
         let held = try await house.store.record(checkpoints)
-        for id in held { accounts[id]?.began() }
+        for id in held { accounts[id]?.note(isBegun: checkpoints[id]?.fields.isEmpty == false) }
         pages.withLock { $0.merge(checkpoints) { $1 } }
         CrashPoint.reached("opened")
         return held

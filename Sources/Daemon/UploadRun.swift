@@ -162,7 +162,7 @@ final class RunNotes: UploadNotes {
         CrashPoint.reached("opening")
         try await source?.insist()
         try await house.store.record(checkpoint, for: id)
-        account?.began()
+        account?.note(isBegun: !checkpoint.fields.isEmpty)
         CrashPoint.reached("opened")
     }
 

@@ -120,6 +120,22 @@ struct FileQuotaTests {
         #expect(try await held(2) > first)
     }
 
+    @Test("what never reached its destination takes no place")
+    func unreached() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["quotas: [{per: month, files: 1}]"]
+        // A port that nobody listens at.
+        fixture.destination = "http://127.0.0.1:1/files/"
+        try fixture.startDaemon()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 0, size: 1000, relative: "0.mp4"))
+        try await eventually("it was tried") {
+            try await uploads(fixture)?.first?.holds.contains { $0.kind == "destination" }
+        }
+        try await eventually("its place is free again") { try await counted(fixture) == 0 }
+        #expect(try await uploads(fixture)?.first?.holds.contains { $0.kind == "quota" } == false)
+    }
+
     @Test("what is begun counts once through kills, and goes on though the quota is used up")
     func killed() async throws {
         let (fixture, _) = try await scene()
