@@ -7,7 +7,7 @@ import Testing
 /// What is planned against what happens: the same days, once by ``Plan`` and once by a scheduler that looks at the policy twice
 /// a minute, reserves what it sends in steps, and lets every transfer draw small pieces from what there is. A failure names its
 /// seed.
-@Suite("Plan, against the live scheduler", .timeLimit(.minutes(Patience.minutes(3))))
+@Suite("Plan, against the live scheduler", .timeLimit(.minutes(Patience.minutes(getenv("SLOW_TESTS") == nil ? 3 : 10))))
 struct PlanAgreementTests {
     /// A few folders, destinations, rules and files, around a day on which clocks are set.
     struct Case {
