@@ -23,7 +23,8 @@ package enum UploadOrdering: String, Hashable, Sendable, CaseIterable {
 /// Whose turn it is, among folders that all have something to send to one destination: of the highest priority the
 /// one whose last turn is longest ago. A turn is a transfer: one file, or a bundle of small ones.
 ///
-/// It lives in memory. After a start nobody had a turn yet, which costs a folder at most one.
+/// It is kept with what it gives turns to, so that a box which restarts again and again serves no folder twice in a row
+/// while another waits.
 package struct FolderTurns: Hashable, Sendable {
     /// What a folder would send next.
     package struct Offer<ID: Hashable & Comparable & Sendable>: Hashable, Sendable {
@@ -40,11 +41,17 @@ package struct FolderTurns: Hashable, Sendable {
         }
     }
 
-    /// The number of each folder's last turn.
-    private var last: [String: Int] = [:]
+    /// The number of each folder's last turn, from 1.
+    package private(set) var last: [String: Int] = [:]
     private var count = 0
 
     package init() {}
+
+    /// - Parameter last: As ``last`` was.
+    package init(last: [String: Int]) {
+        self.last = last
+        count = last.values.max() ?? 0
+    }
 
     /// The offer whose turn it is. Among folders that had none yet it is the one with the oldest upload.
     package func next<ID>(_ offers: some Sequence<Offer<ID>>) -> Offer<ID>? {

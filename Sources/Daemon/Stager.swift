@@ -29,8 +29,9 @@ actor Stager {
     var redeemed = StagingRoom.Promise()
     /// Assets whose source cannot be read now, and when they are tried again.
     var deferred: [Int64: Deferral] = [:]
-    /// A folder with many files does not keep another's from being copied.
-    private var turns = FolderTurns()
+    /// A folder with many files does not keep another's from being copied. Goes on where the last run was; `nil` before
+    /// that is read.
+    private var turns: FolderTurns?
     /// How often in a row an asset's source was another when its copy was made.
     var changes: [Int64: Int] = [:]
     /// Folders whose settings stand in the way of all of their files.
@@ -126,6 +127,10 @@ actor Stager {
         let now = house.clocks.monotonic()
         if let blockedUntil, blockedUntil > now { return [] }
         let waiting = deferred.filter { $0.value.until > now }.map(\.key)
+        let kept = turns == nil ? try await house.store.turns(of: .copies) : FolderTurns()
+        // Another worker may have been faster.
+        let turns = self.turns ?? kept
+        self.turns = turns
         let candidates = try await house.store.arrived(
             limit: Self.batchFiles, except: underWay.subtracting(considered).union(waiting), exports: exports,
             turns: turns)
@@ -177,7 +182,7 @@ actor Stager {
                 if obstacle != nil { continue }
             }
             underWay.insert(asset.id)
-            turns.took(asset.folder)
+            self.turns?.took(asset.folder)
             promised = promised + promise
             batch.append(Ticket(asset: asset, promise: promise))
             if !isSmall { break }

@@ -291,6 +291,14 @@ enum Schema {
         -- Numbers of assets whose bytes are still coming in: nobody was told that they are taken.
         CREATE TABLE reception (asset INTEGER PRIMARY KEY) STRICT;
 
+        -- Whose turn it is, of the folders that have something to send to one destination, or to be copied.
+        CREATE TABLE turn (
+            destination TEXT NOT NULL,             -- '' for copies into staging
+            folder TEXT NOT NULL,
+            last INTEGER NOT NULL,                 -- number of its last turn there, from 1
+            PRIMARY KEY (destination, folder)
+        ) STRICT, WITHOUT ROWID;
+
         CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
         -- How many uploads stand where, so that `status` counts no rows. Kept by triggers: whoever changes an upload

@@ -91,6 +91,8 @@ extension Store {
     /// The same as a part of another transaction.
     func stage(_ copies: [Copied], facts: [Int64: MediaFacts], _ connection: Connection) throws -> [Int64] {
         var repeats: [Int64] = []
+        let before = try turns(of: .copies)
+        var turns = before
         for copy in copies where try isCurrent(copy.asset, copy.version) {
             try connection.run(
                 """
@@ -102,6 +104,7 @@ extension Store {
                     .init(copy.export?.size), .init(copy.export.flatMap(\.sourceSHA256)),
                 ])
             guard connection.changes > 0, let asset = try asset(copy.asset) else { continue }
+            turns.took(asset.folder)
             if let facts = facts[copy.asset] { try note(facts, of: copy.asset, connection) }
             if let export = copy.export {
                 try measure(copy.asset, size: export.size, modified: asset.identity.modified)
@@ -111,6 +114,7 @@ extension Store {
             }
             if try settleRepeat(asset, copy) { repeats.append(asset.id) }
         }
+        try keep(turns, of: .copies, since: before, connection)
         return repeats
     }
 

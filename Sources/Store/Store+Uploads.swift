@@ -42,8 +42,9 @@ extension Store {
         guard
             try !line(to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike, now).isEmpty
         else { return [] }
-        let (claims, repeats, turns) = try await change { connection -> ([Claim], [AssetRecord], FolderTurns) in
-            var (room, turns) = (room, self.turns[destination] ?? FolderTurns())
+        let (claims, repeats) = try await change { connection -> ([Claim], [AssetRecord]) in
+            let before = try self.turns(of: .transfers(destination))
+            var (room, turns) = (room, before)
             var line = try self.line(
                 to: destination, from: isOpen, begunOnly: begunOnly, within: left, alike: alike, now)
             var claims: [Claim] = []
@@ -73,9 +74,9 @@ extension Store {
                 claim.step = try reserving(claim).map { try self.open($0) }
                 claims.append(claim)
             }
-            return (claims, repeats, turns)
+            try self.keep(turns, of: .transfers(destination), since: before, connection)
+            return (claims, repeats)
         }
-        self.turns[destination] = turns
         repeats.forEach(onRepeat)
         return claims
     }

@@ -59,8 +59,6 @@ package actor Store {
     var listsChanged = false
     private var onListChange: @Sendable () -> Void = {}
     var sorting: UploadSort
-    /// Whose turn it is, by destination.
-    var turns: [String: FolderTurns] = [:]
     /// Everything that waits is sorted so; not while a change of the order is on its way, or has ended half way.
     var isSorted = false
 

@@ -42,6 +42,36 @@ struct TurnTests {
         #expect(try await claims(scene, 3) == ["b3", "a7", "b4"])
     }
 
+    @Test("turns go on over restarts, whatever was done between two of them")
+    func restarts() async throws {
+        let folder = TemporaryFolder()
+        var sent: [String] = []
+        var copied: [String] = []
+        for run in 0..<6 {
+            let store = try await Store.open(folder.path, clocks: ManualClocks(), sorting: .oldestFirst)
+            if run == 0 {
+                for name in ["a", "b"] {
+                    let files = (0..<5).map { Scene.file("\(name)\($0)", modified: Int64($0), folder: name) }
+                    _ = try await store.record(files.map { Scene.arrival($0) })
+                }
+            }
+            // As a cache that has room for one more, and a quota that lets one go, before the power fails again.
+            let next = try #require(
+                try await store.arrived(limit: 1, except: [], turns: store.turns(of: .copies)).first)
+            copied.append(next.identity.relative.display)
+            try await store.staged([Store.Copied(asset: next.id, sha256: noise(32, seed: UInt64(run)))])
+            // One is held back, so that there is a choice.
+            if run > 0, let claim = try await store.claim("nas", passingOver: []) {
+                sent.append(claim.upload.name.display)
+                try await store.finish(claim.upload.id, .yielded)
+            }
+            await store.close()
+        }
+        #expect(copied == ["a0", "b0", "a1", "b1", "a2", "b2"])
+        // Each gave its place back: the first of the folder whose turn it is goes.
+        #expect(sent == ["a0", "b0", "a0", "b0", "a0"])
+    }
+
     @Test("folders take turns with what is to be copied as well, within a priority")
     func copies() async throws {
         let scene = try await Scene(sorting: .oldestFirst)

@@ -1,0 +1,40 @@
+package import Core
+
+// Whose turn it is, over restarts.
+
+extension Store {
+    /// What folders take turns at.
+    package enum Turning: Sendable {
+        /// Uploads to a destination.
+        case transfers(String)
+        /// Copies into staging.
+        case copies
+
+        fileprivate var column: Connection.Value {
+            switch self {
+            case .transfers(let destination): .text(destination)
+            case .copies: .text("")
+            }
+        }
+    }
+
+    package func turns(of turning: Turning) throws -> FolderTurns {
+        let rows = try connection.all("SELECT folder, last FROM turn WHERE destination = ?1", [turning.column]) {
+            ($0.text(0), Int($0.integer(1)))
+        }
+        return FolderTurns(last: Dictionary(rows) { $1 })
+    }
+
+    /// As a part of the transaction that gave the turns away.
+    ///
+    /// - Parameter before: As they were read in it.
+    func keep(
+        _ turns: FolderTurns, of turning: Turning, since before: FolderTurns, _ connection: Connection
+    ) throws {
+        for (folder, last) in turns.last where before.last[folder] != last {
+            try connection.run(
+                "INSERT OR REPLACE INTO turn VALUES (?1, ?2, ?3)",
+                [turning.column, .text(folder), .integer(Int64(last))])
+        }
+    }
+}
