@@ -98,6 +98,9 @@ package protocol UploadNotes: AnyObject, Sendable {
     func record(_ checkpoint: Checkpoint) async throws
     /// The server confirmed the bytes below `offset`; stored with the checkpoint. May be lower than before.
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws
+    /// The upload begins anew at the remote. What `old` names there is removed behind it; `nil` when nothing is to be.
+    /// **Durable when it returns**, both at once.
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws
     /// Bytes of the file handed to the socket so far in this attempt's running request, as an offset in the file.
     /// Called often, from any thread; must be cheap.
     func sending(_ offset: Int64)

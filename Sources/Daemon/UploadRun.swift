@@ -106,6 +106,9 @@ struct UploadRun: Sendable {
                 let wait = max(after ?? .zero, retry.wait(afterFailures: used, luck: Chance.luck()))
                 verdict.outcome = .again(failure, until: house.clocks.monotonic().advanced(by: wait))
             }
+        case .pending(let after):
+            return Verdict(
+                outcome: .held(failure, until: house.clocks.monotonic().advanced(by: after)), wasAnswered: true)
         case .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The dispatcher fills in when it may go again, since that is the destination's matter.
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
@@ -176,6 +179,14 @@ final class RunNotes: UploadNotes {
         try await source?.insist()
         try await house.store.record(checkpoint, for: id, acked: offset)
         CrashPoint.reached("accepted")
+    }
+
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        state.withLock { $0.acked = 0 }
+        house.live.acked(id, 0)
+        try await source?.insist()
+        try await house.store.renew(checkpoint, for: id, leaving: old)
+        if old != nil { house.removalBell.ring() }
     }
 
     func sending(_ offset: Int64) { house.live.sent(id, offset) }

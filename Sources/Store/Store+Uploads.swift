@@ -122,6 +122,21 @@ extension Store {
         if !isHeld { throw LeaseLost() }
     }
 
+    /// Stores the checkpoint of a new beginning, and queues what `old` names at the remote for removal, as one change.
+    /// Durable when it returns.
+    ///
+    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile, which has queued everything already.
+    package func renew(_ checkpoint: Checkpoint, for id: String, leaving old: Checkpoint?) async throws {
+        let isHeld = try await change { connection in
+            guard let upload = try self.upload(id), upload.state == .uploading else { return false }
+            if let old { try self.removeRemains(of: upload, old, isEarlier: true) }
+            guard try self.keep(checkpoint, for: id) else { return false }
+            try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
+            return true
+        }
+        if !isHeld { throw LeaseLost() }
+    }
+
     /// `before_upload` lets an upload go that this run holds, perhaps otherwise than it was written down. Durable when it
     /// returns.
     ///
@@ -159,7 +174,8 @@ extension Store {
         guard upload.state == .uploading else {
             // Cancelled while the request was under way: what it made is to be removed.
             try connection.run(
-                "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1", [.text(id), .text(fields)])
+                "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1 AND earlier = 0",
+                [.text(id), .text(fields)])
             return false
         }
         // One of nothing says that nothing was begun: room at the destination is asked for as for any other.
@@ -263,13 +279,15 @@ extension Store {
 
     /// It was cancelled when the remote had it whole: whoever removes what is there has to know.
     private func noteFinished(_ upload: UploadRecord) throws {
-        let body = try connection.first("SELECT checkpoint FROM remote_delete WHERE upload = ?1", [.text(upload.id)]) {
+        let body = try connection.first(
+            "SELECT checkpoint FROM remote_delete WHERE upload = ?1 AND earlier = 0", [.text(upload.id)]
+        ) {
             $0.text(0)
         }
         guard var fields = body.flatMap({ TextMap.map($0) }) else { return }
         fields[Checkpoint.isFinished] = "1"
         try connection.run(
-            "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1",
+            "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1 AND earlier = 0",
             [.text(upload.id), .text(TextMap.text(fields))])
     }
 
@@ -292,12 +310,13 @@ extension Store {
 
     package func remoteDeletions() throws -> [RemoteDeletion] {
         try connection.all(
-            "SELECT id, upload, destination, checkpoint, tries, created_at FROM remote_delete ORDER BY id LIMIT 1000"
+            "SELECT id, upload, destination, checkpoint, tries, created_at, earlier FROM remote_delete ORDER BY id LIMIT 1000"
         ) { row in
             RemoteDeletion(
                 id: row.integer(0), upload: row.text(1), destination: row.text(2),
                 checkpoint: Checkpoint(TextMap.map(row.text(3)) ?? [:]),
-                tries: Int(row.integer(4)), createdAt: WallTime(milliseconds: row.integer(5)))
+                tries: Int(row.integer(4)), createdAt: WallTime(milliseconds: row.integer(5)),
+                isEarlier: row.integer(6) != 0)
         }
     }
 
@@ -311,6 +330,7 @@ extension Store {
             try connection.run("DELETE FROM remote_delete WHERE id = ?1", [.integer(deletion.id)])
             // It may leave its list now.
             self.listsChanged = true
+            if deletion.isEarlier { return }
             try connection.run(
                 "UPDATE upload SET remote_delete = ?2 WHERE id = ?1 AND state IN ('cancelled', 'removed')",
                 [.text(deletion.upload), .text(result)])

@@ -312,6 +312,9 @@ private final class SwappingNotes: UploadNotes {
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
         try await logbook.accepted(offset, checkpoint)
     }
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        try await logbook.renewed(checkpoint, leaving: old)
+    }
     func sending(_ offset: Int64) { logbook.sending(offset) }
     func spent(_ bytes: Int64) {}
     func entered(_ phase: UploadPhase) {}

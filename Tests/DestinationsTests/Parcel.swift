@@ -81,6 +81,8 @@ final class Logbook: UploadNotes {
         /// Bytes of the file that were named as sent before anything was written down.
         var early = false
         var refusals = 0
+        /// To be removed at the remote.
+        var left: [Checkpoint] = []
     }
 
     private let pages = Mutex(Pages())
@@ -94,6 +96,7 @@ final class Logbook: UploadNotes {
     var accepted: Int64 { pages.withLock { $0.accepted } }
     var sent: [Int64] { pages.withLock { $0.sent } }
     var wasEarly: Bool { pages.withLock { $0.early } }
+    var left: [Checkpoint] { pages.withLock { $0.left } }
     var everything: String { pages.withLock { "\($0.checkpoints)" } }
 
     func beginAttempt() {
@@ -121,6 +124,15 @@ final class Logbook: UploadNotes {
         try take {
             $0.checkpoints.append(checkpoint)
             $0.accepted = offset
+        }
+        try Task.checkCancellation()
+    }
+
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        try take {
+            $0.checkpoints.append(checkpoint)
+            $0.accepted = 0
+            if let old { $0.left.append(old) }
         }
         try Task.checkCancellation()
     }

@@ -63,6 +63,8 @@ final class Ledger: UploadNotes {
         var accepted: [Int64] = []
         var sending: Int64 = 0
         var phases: [UploadPhase] = []
+        /// To be removed at the remote.
+        var left: [Checkpoint] = []
     }
 
     let book = Mutex(Book())
@@ -79,6 +81,13 @@ final class Ledger: UploadNotes {
         book.withLock {
             $0.checkpoints.append(checkpoint)
             $0.accepted.append(offset)
+        }
+    }
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        book.withLock {
+            $0.checkpoints.append(checkpoint)
+            $0.accepted.append(0)
+            if let old { $0.left.append(old) }
         }
     }
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }
