@@ -296,7 +296,7 @@ extension Store {
         try connection.run(
             "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
             [.text(upload.id), .text(try Self.json(remote))])
-        try move(upload, by: .verified, as: end)
+        try move(upload, by: .verified, as: end, leaving: remote)
         try remember(upload, .completed, remote: remote)
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
         try connection.run(
@@ -345,8 +345,10 @@ extension Store {
     /// - Parameters:
     ///   - reason: A code, told with the event.
     ///   - end: What it counts as when it is over by this.
+    ///   - remote: What is there now.
     func move(
-        _ upload: UploadRecord, by event: UploadEvent, because reason: String? = nil, as end: UploadEnd = .failed
+        _ upload: UploadRecord, by event: UploadEvent, because reason: String? = nil, as end: UploadEnd = .failed,
+        leaving remote: RemoteObject? = nil
     ) throws {
         // Read anew: the record may be older than a change in the same transaction.
         let word = try connection.first("SELECT state FROM upload WHERE id = ?1", [.text(upload.id)]) { $0.text(0) }
@@ -376,6 +378,7 @@ extension Store {
         if isOver { try endExceptions(of: upload.id) }
         var detail = ["from": now.rawValue, "to": next.rawValue]
         detail["reason"] = reason
+        if isOver { (detail["remote_id"], detail["url"]) = (remote?.id, remote?.url) }
         try note(isOver ? next.rawValue : "state", upload.id, detail)
         if isOver {
             listsChanged = true
