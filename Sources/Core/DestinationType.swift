@@ -7,11 +7,16 @@ package struct DestinationType: Sendable {
     /// One line for `sluice check --help` and the manual.
     package let summary: String
     package let keys: [SettingKey]
+    /// Values of `preset`, with what each is for.
+    package let presets: [(name: String, summary: String)]
 
-    package init(name: String, summary: String, keys: [SettingKey]) {
+    package init(
+        name: String, summary: String, keys: [SettingKey], presets: [(name: String, summary: String)] = []
+    ) {
         self.name = name
         self.summary = summary
         self.keys = keys
+        self.presets = presets
     }
 }
 

@@ -131,17 +131,4 @@ struct DocumentationTests {
         #expect(loaded.warnings.isEmpty)
         #expect(!loaded.settings.folders.isEmpty)
     }
-
-    @Test("no example is left out of the test above")
-    func allExamples() throws {
-        #expect(
-            try Files.names(in: top.appending("config")).filter { $0.fileExtension == "yaml" }.sorted() == [
-                "by-the-clock.yaml", "cameras.yaml", "hooks.yaml", "metered.yaml", "move-after-upload.yaml",
-                "nas-folder.yaml",
-                "recording.yaml",
-                "sluice.yaml",
-                "two-destinations.yaml",
-                "without-copies.yaml",
-            ])
-    }
 }
