@@ -167,15 +167,34 @@ final class RunNotes: UploadNotes {
     }
 
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
-        // More than before: a server that says where an upload stands, and takes no byte, is not up.
-        state.withLock { state in
-            if offset > state.acked { state.wasAnswered = true }
-            state.acked = offset
-        }
-        house.live.acked(id, offset)
+        note(acked: offset)
         try await source?.insist()
         try await house.store.record(checkpoint, for: id, acked: offset)
         CrashPoint.reached("accepted")
+    }
+
+    func parts() async throws -> [TakenPart] { try await house.store.parts(of: id) }
+
+    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+        note(acked: acked)
+        try await source?.insist()
+        try await house.store.took(parts, lost: lost, of: id, acked: acked)
+        CrashPoint.reached("accepted")
+    }
+
+    func restarted(_ checkpoint: Checkpoint) async throws {
+        note(acked: 0)
+        try await source?.insist()
+        try await house.store.restarted(checkpoint, for: id)
+    }
+
+    private func note(acked: Int64) {
+        // More than before: a server that says where an upload stands, and takes no byte, is not up.
+        state.withLock { state in
+            if acked > state.acked { state.wasAnswered = true }
+            state.acked = acked
+        }
+        house.live.acked(id, acked)
     }
 
     func sending(_ offset: Int64) { house.live.sent(id, offset) }

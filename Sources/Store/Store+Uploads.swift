@@ -111,12 +111,7 @@ extension Store {
     package func record(_ checkpoint: Checkpoint, for id: String, acked: Int64? = nil) async throws {
         let isHeld = try await change { connection in
             guard try self.keep(checkpoint, for: id) else { return false }
-            if let acked {
-                // Any acknowledged byte resets the budget of attempts.
-                try connection.run(
-                    "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2, sent = ?2 WHERE id = ?1",
-                    [.text(id), .integer(acked)])
-            }
+            if let acked { try self.keep(acked: acked, of: id) }
             return true
         }
         if !isHeld { throw LeaseLost() }
@@ -153,7 +148,7 @@ extension Store {
     }
 
     /// - Returns: Whether this run still holds the upload.
-    private func keep(_ checkpoint: Checkpoint, for id: String) throws -> Bool {
+    func keep(_ checkpoint: Checkpoint, for id: String) throws -> Bool {
         guard let upload = try upload(id) else { return false }
         let fields = TextMap.text(checkpoint.fields)
         guard upload.state == .uploading else {

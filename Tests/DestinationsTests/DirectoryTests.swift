@@ -312,6 +312,14 @@ private final class SwappingNotes: UploadNotes {
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
         try await logbook.accepted(offset, checkpoint)
     }
+    func parts() async throws -> [TakenPart] { try await logbook.parts() }
+    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+        try await logbook.took(parts, lost: lost, acked: acked)
+    }
+    func restarted(_ checkpoint: Checkpoint) async throws {
+        try await logbook.restarted(checkpoint)
+        try await act()
+    }
     func sending(_ offset: Int64) { logbook.sending(offset) }
     func spent(_ bytes: Int64) {}
     func entered(_ phase: UploadPhase) {}

@@ -73,6 +73,7 @@ final class Logbook: UploadNotes {
     struct Pages {
         var checkpoints: [Checkpoint] = []
         var accepted: Int64 = 0
+        var parts: [Int: TakenPart] = [:]
         /// The offsets that were named as sent in this attempt.
         var sent: [Int64] = []
         /// Notes in this attempt.
@@ -121,6 +122,28 @@ final class Logbook: UploadNotes {
         try take {
             $0.checkpoints.append(checkpoint)
             $0.accepted = offset
+        }
+        try Task.checkCancellation()
+    }
+
+    func parts() async throws -> [TakenPart] {
+        pages.withLock { $0.parts.values.sorted { $0.index < $1.index } }
+    }
+
+    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+        try take {
+            for index in lost { $0.parts[index] = nil }
+            for part in parts { $0.parts[part.index] = part }
+            $0.accepted = acked
+        }
+        try Task.checkCancellation()
+    }
+
+    func restarted(_ checkpoint: Checkpoint) async throws {
+        try take {
+            $0.checkpoints.append(checkpoint)
+            $0.parts = [:]
+            $0.accepted = 0
         }
         try Task.checkCancellation()
     }
