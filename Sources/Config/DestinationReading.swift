@@ -34,11 +34,7 @@ extension SettingsReading {
             path: Section.destination.path, keys: Section.destination.keys + type.keys.map(\.name),
             later: Section.destination.later)
         let fields = Fields(entry.value, section, path: key, start: entry.place, findings: findings)
-        var values: [String: SettingValue] = [:]
-        for setting in type.keys {
-            if setting.isRequired { fields.require(setting.name, inSentence(setting.summary)) }
-            if let value = value(of: setting, in: fields) { values[setting.name] = value }
-        }
+        let values = values(of: type.keys, in: fields)
         warnOfPlainText(values, fields)
         return ReadDestination(
             settings: DestinationSettings(
@@ -78,6 +74,24 @@ extension SettingsReading {
         return type
     }
 
+    /// By their whole names.
+    private func values(of settings: [SettingKey], in fields: Fields) -> [String: SettingValue] {
+        var values: [String: SettingValue] = [:]
+        for setting in settings {
+            if setting.isRequired { fields.require(setting.name, inSentence(setting.summary)) }
+            if case .section(let keys) = setting.kind {
+                guard fields.has(setting.name) else { continue }
+                let section = Section(path: "\(fields.section.path).\(setting.name)", keys: keys.map(\.name))
+                for (name, value) in self.values(of: keys, in: fields.fields(setting.name, section)) {
+                    values["\(setting.name).\(name)"] = value
+                }
+            } else if let value = value(of: setting, in: fields) {
+                values[setting.name] = value
+            }
+        }
+        return values
+    }
+
     private func value(of setting: SettingKey, in fields: Fields) -> SettingValue? {
         let key = setting.name
         guard let node = fields.node(key) else { return nil }
@@ -93,7 +107,9 @@ extension SettingsReading {
         case .choice(let words): return fields.take(key, as: .word(of: words)).map { .text($0.value) }
         case .whole(let range): return fields.take(key, as: .whole(range)).map { .whole($0.value) }
         case .path: return fields.take(key, as: .path).map { .path($0.value) }
-        case .template: return fields.take(key, as: .template()).map { .text($0.value.source) }
+        case .template: return fields.take(key, as: .template()).map { .template($0.value) }
+        case .texts: return fields.list(key, as: .text).map { .texts($0.map(\.value)) }
+        case .section: return nil
         case .map:
             var map: [String: SecretSource] = [:]
             for entry in findings.entries(of: node, path: fields.path(of: key)) {

@@ -5,7 +5,7 @@ struct EffectivePieces {
     typealias Fields = [(key: String, piece: EffectivePiece)]
 
     let hides: Bool
-    /// The keys that each type of destination has.
+    /// The keys that each type of destination has, by their whole names.
     let keys: [String: [String]]
     private static let hidden = "hidden"
 
@@ -184,10 +184,33 @@ struct EffectivePieces {
     }
 
     private func destination(_ destination: DestinationSettings) -> EffectivePiece {
-        var fields: Fields = [("type", .value(.plain(destination.type)))]
-        fields += destination.values.sorted { $0.key < $1.key }.map { ($0.key, value($0.value)) }
+        let own = sections(
+            destination.values.map { ($0.key[...], $0.value) }, known: (keys[destination.type] ?? []).map { $0[...] })
         return .mapping(
-            fields + overrides(destination.policy), known: Section.destination.keys + (keys[destination.type] ?? []))
+            [("type", .value(.plain(destination.type)))] + own.fields + overrides(destination.policy),
+            known: Section.destination.keys + own.known)
+    }
+
+    /// Puts `video.name` under `video` again.
+    private func sections(
+        _ values: [(name: Substring, value: SettingValue)], known: [Substring]
+    ) -> (fields: Fields, known: [String]) {
+        var fields: Fields = []
+        for (first, all) in Dictionary(grouping: values, by: { $0.name.prefix { $0 != "." } }).sorted(by: {
+            $0.key < $1.key
+        }) {
+            if let only = all.first, only.name == first {
+                fields.append((String(first), value(only.value)))
+                continue
+            }
+            let within = sections(
+                all.map { ($0.name.dropFirst(first.count + 1), $0.value) },
+                known: known.filter { $0.hasPrefix(first + ".") }.map { $0.dropFirst(first.count + 1) })
+            fields.append((String(first), .mapping(within.fields, known: within.known)))
+        }
+        var names: [String] = []
+        for name in known.map({ String($0.prefix { $0 != "." }) }) where !names.contains(name) { names.append(name) }
+        return (fields, names)
     }
 
     private func value(_ value: SettingValue) -> EffectivePiece {
@@ -199,6 +222,8 @@ struct EffectivePieces {
         case .duration(let duration): .value(.time(duration))
         case .whole(let number): .value(.number(Int64(number)))
         case .path(let path): .value(.path(path))
+        case .template(let template): .value(.text(template.source))
+        case .texts(let texts): .value(.texts(texts))
         case .map(let map):
             headers(map)
         }

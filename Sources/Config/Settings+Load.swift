@@ -75,7 +75,7 @@ extension Settings {
         return LoadedSettings(
             settings: settings, warnings: findings.warningsInOrder, files: texts.map(\.file),
             origins: surroundings.merging(Origins(nodes, in: findings.sources).places) { $1 },
-            keys: Dictionary(types.map { ($0.name, $0.keys.map(\.name)) }) { first, _ in first })
+            keys: Dictionary(types.map { ($0.name, $0.keys.flatMap(\.flat).map(\.name)) }) { first, _ in first })
     }
 
     private static func content(of file: FilePath, _ findings: Findings) -> [UInt8]? {

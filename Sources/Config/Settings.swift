@@ -98,6 +98,11 @@ package struct DestinationSettings: Hashable, Sendable {
     package var policy: PolicyOverrides
     /// `file:line:column`, for messages that come up later (a secret that cannot be read).
     package var place: String
+
+    /// What is filled for each file, by the whole names of their keys.
+    package var templates: [String: Template] {
+        values.compactMapValues { if case .template(let template) = $0 { template } else { nil } }
+    }
 }
 
 /// Global policy, defaults filled in.

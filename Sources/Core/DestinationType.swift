@@ -32,7 +32,11 @@ package struct SettingKey: Sendable {
         case map
         /// An absolute path.
         case path
+        /// Filled for each file when it is taken in, and kept with the upload's metadata under the key's name.
         case template
+        case texts
+        /// Keys of its own. Their values stand under names with a dot, as in `video.name`.
+        case section([SettingKey])
     }
 
     package let name: String
@@ -46,6 +50,14 @@ package struct SettingKey: Sendable {
         self.isRequired = required
         self.summary = summary
     }
+
+    /// Itself, or those of its section, each under its whole name.
+    package var flat: [SettingKey] {
+        guard case .section(let keys) = kind else { return [self] }
+        return keys.flatMap(\.flat).map {
+            SettingKey("\(name).\($0.name)", $0.kind, required: $0.isRequired, $0.summary)
+        }
+    }
 }
 
 /// A value that a person set, already of the kind that the key asked for.
@@ -58,6 +70,8 @@ package enum SettingValue: Hashable, Sendable {
     case whole(Int)
     case map([String: SecretSource])
     case path(FilePath)
+    case template(Template)
+    case texts([String])
 }
 
 /// Where a secret is kept. The secret itself is read by `Credentials` when it is needed and never stands in settings.

@@ -71,7 +71,7 @@ struct Intake: Sendable {
                 destination: destination, name: sent.remoteName(folder.name),
                 mediaType: MediaType.of(sent.relative), key: key ?? folder.key.map { naming.text($0) },
                 context: folder.context.mapValues { naming.text($0) }.merging(context) { $1 },
-                metadata: folder.metadata.mapValues { naming.text($0) })
+                metadata: metadata(of: folder, for: destination).mapValues { naming.text($0) })
             order.headers = headers
             order.url = url
             return order
@@ -80,6 +80,11 @@ struct Intake: Sendable {
             file: file, action: naming.settled(folder.afterUpload), priority: folder.priority, orders: orders,
             again: again,
             keeping: export != nil ? .export : keeping(in: folder))
+    }
+
+    /// A destination's own have names that a folder's cannot take from them.
+    private func metadata(of folder: FolderSettings, for destination: String) -> [String: Template] {
+        folder.metadata.merging(house.settings(ofDestination: destination)?.templates ?? [:]) { $1 }
     }
 
     private func keeping(in folder: FolderSettings) -> Keeping {

@@ -39,7 +39,7 @@ extension Intake {
     ///
     /// - Parameter path: Where the bytes are; the source by default.
     func facts(of file: SettledFile, at path: FilePath? = nil) async -> MediaFacts {
-        guard house.folder(file.folder)?.namesMediaFacts == true else { return MediaFacts() }
+        guard house.asksMedia(of: file.folder) else { return MediaFacts() }
         let (reading, path) = (house.mediaReading, path ?? file.path)
         // It throws nothing.
         return (try? await blocking { reading.facts(at: path, named: file.relative.name, probes: true) })
@@ -69,7 +69,7 @@ extension Stager {
     func facts(of assets: [AssetRecord]) async -> [Int64: MediaFacts] {
         let (reading, staging) = (house.mediaReading, house.staging)
         // Where no template asks, only a person does (`show`): a burst of files must not wait for a process each.
-        let probed = Set(assets.filter { house.folder($0.folder)?.namesMediaFacts == true }.map(\.id))
+        let probed = Set(assets.filter { house.asksMedia(of: $0.folder) }.map(\.id))
         let found = try? await blocking { () -> [Int64: MediaFacts] in
             var found: [Int64: MediaFacts] = [:]
             for asset in assets {
@@ -97,6 +97,17 @@ extension Agent {
                 let place = (try? FileLook.ifPresent(at: copy)) == nil ? asset.path : copy
                 return reading.facts(at: place, named: asset.identity.relative.name, probes: true)
             }) ?? known
+    }
+}
+
+extension House {
+    /// What is made of a folder's files names what a recording says of itself.
+    fileprivate func asksMedia(of name: String) -> Bool {
+        guard let folder = folder(name) else { return false }
+        return folder.namesMediaFacts
+            || settings.destinations.contains {
+                folder.uploadTo.contains($0.name) && $0.templates.values.contains(where: \.namesMediaFacts)
+            }
     }
 }
 
