@@ -36,6 +36,10 @@ extension SettingsReading {
         let fields = Fields(entry.value, section, path: key, start: entry.place, findings: findings)
         let values = values(of: type.keys, in: fields)
         warnOfPlainText(values, fields)
+        for objection in type.objections(values) {
+            let place = place(of: objection.key[...], in: entry.value) ?? entry.place
+            findings.error(objection.problem, at: place, key: "\(key).\(objection.key)")
+        }
         return ReadDestination(
             settings: DestinationSettings(
                 name: entry.key, type: type.name, values: values,
@@ -47,6 +51,18 @@ extension SettingsReading {
                     rules: rules(fields)),
                 place: findings.name(of: entry.place)),
             place: fields.node("path")?.start ?? entry.place)
+    }
+
+    /// Where the value of a key stands that is named with dots; where its section stands, if it is not set itself.
+    private func place(of key: Substring, in node: Node) -> Place? {
+        guard case .mapping(let entries) = node.content else { return node.start }
+        for entry in entries {
+            if key == entry.key { return entry.value.start }
+            if key.hasPrefix(entry.key + ".") {
+                return place(of: key.dropFirst(entry.key.count + 1), in: entry.value) ?? entry.place
+            }
+        }
+        return nil
     }
 
     private func type(of entry: Node.Entry, key: String) -> DestinationType? {

@@ -7,11 +7,30 @@ package struct DestinationType: Sendable {
     /// One line for `sluice check --help` and the manual.
     package let summary: String
     package let keys: [SettingKey]
+    /// What is wrong with values that are each of the right kind, by whole names of keys.
+    package let objections: @Sendable ([String: SettingValue]) -> [SettingObjection]
 
-    package init(name: String, summary: String, keys: [SettingKey]) {
+    package init(
+        name: String, summary: String, keys: [SettingKey],
+        objections: @escaping @Sendable ([String: SettingValue]) -> [SettingObjection] = { _ in [] }
+    ) {
         self.name = name
         self.summary = summary
         self.keys = keys
+        self.objections = objections
+    }
+}
+
+/// A mistake that only the kind of destination can see.
+package struct SettingObjection: Hashable, Sendable {
+    /// The whole name of the key, or of a name in its map: `send.fields.crc`.
+    package let key: String
+    /// What comes behind the key's name in a sentence: what is wrong, and what to do.
+    package let problem: String
+
+    package init(key: String, problem: String) {
+        self.key = key
+        self.problem = problem
     }
 }
 

@@ -58,5 +58,6 @@ package enum DestinationTable {
     package static let builtIn: [DestinationKind] = [
         Tus.kind,
         Directory.kind,
+        ChunkedForm.kind,
     ]
 }

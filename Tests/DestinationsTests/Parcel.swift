@@ -95,6 +95,10 @@ final class Logbook: UploadNotes {
     var accepted: Int64 { pages.withLock { $0.accepted } }
     var sent: [Int64] { pages.withLock { $0.sent } }
     var wasEarly: Bool { pages.withLock { $0.early } }
+    /// Letters of the values of each checkpoint that was written down.
+    var checkpointSizes: [Int] {
+        pages.withLock { $0.checkpoints.map { $0.fields.values.reduce(0) { $0 + $1.utf8.count } } }
+    }
     var everything: String { pages.withLock { "\($0.checkpoints)" } }
 
     func beginAttempt() {

@@ -3,7 +3,7 @@ internal import Core
 /// How one kind of remote that takes a file in numbered parts is spoken to. A value; the progress is in the checkpoint and in
 /// the parts that were taken.
 ///
-/// Of the checkpoint, every field that is not ``PartsRun``'s belongs to the dialect, and begins with `its-`.
+/// Of the checkpoint, every field that is not ``PartsRun``'s belongs to the dialect.
 protocol PartsDialect: Sendable {
     /// Whether the upload has to be begun with a request. If so an answer that is lost leaves an orphan.
     var opensByRequest: Bool { get }

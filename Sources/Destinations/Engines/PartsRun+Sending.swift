@@ -137,6 +137,7 @@ extension PartsRun {
             checkpoint["done_by"] = finished.verifiedBy
         }
         checkpoint["damaged"] = nil
+        checkpoint["gone_seen"] = nil
         // Before the part: what the answer said of the file is not said twice.
         if checkpoint != before { try await notes.record(checkpoint) }
         try await note([taken])

@@ -19,6 +19,7 @@ internal import Linux
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
 /// | `remains` | beginnings that could not be removed at the remote |
 /// | `damaged` | times that a part arrived damaged, in a row |
+/// | `gone_seen` | times that the remote did not know the upload, in a row |
 final class PartsRun {
     static let begun = "begun"
 
@@ -207,6 +208,13 @@ final class PartsRun {
     func afterGone(_ error: UploadError) async throws -> any Error {
         guard let plan = plan ?? storedPlan else { return error }
         if let object = try await dialect.found(piece(plan)) { return Exit.finished(object) }
+        if acked > Self.muchProgress, checkpoint.count("gone_seen") < 3 {
+            try await notes.record(checkpoint)
+            return UploadError(
+                dialect.failure(
+                    .transient, "upload_missing", "the upload with \(acked) bytes is not found; asking again",
+                    retryable: true), remedy: .again(after: .seconds(15)))
+        }
         if checkpoint["final_sent"] == nil && checkpoint["completing"] == nil {
             return try await renewed("the server does not know it any more", isGone: true)
         }
@@ -227,6 +235,8 @@ final class PartsRun {
         }
     }
 
+    /// More acknowledged bytes than that are not thrown away for one 404: a proxy may have lost its backend.
+    private static let muchProgress: Int64 = 64 << 20
     /// So many beginnings from the first part on, and the file is refused.
     static let mostRestarts: Int64 = 10
 
