@@ -42,7 +42,7 @@ extension FormServer {
     }
 
     func marker(_ id: String) -> FilePath {
-        folder.appending(FilePath(".\(PercentCoding.encode(Array(id.utf8).suffix(120))).part"))
+        folder.appending(FilePath(".\(Self.crc(Array(id.utf8))).part"))
     }
 
     // MARK: Blocks
@@ -155,8 +155,9 @@ extension FormServer {
         }
         let path = folder.appending(name)
         try Files.makeFolders(path.parent)
-        try Files.replace(path, with: content)
-        try Files.removeIfPresent(marker(id))
+        // Its own name may be as long as a name can be.
+        try Files.replace(marker(id), with: content)
+        try Files.rename(marker(id), to: path)
         return "http://files.example/\(PercentCoding.encode(name.bytes, keeping: "/"))"
     }
 

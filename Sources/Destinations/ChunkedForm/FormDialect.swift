@@ -1,5 +1,6 @@
 internal import Core
 internal import Credentials
+internal import Digests
 internal import Linux
 internal import Transport
 
@@ -93,8 +94,10 @@ struct FormDialect: PartsDialect {
                 default: false
                 }
             }
-            // Two files of one name and size must not be taken for each other.
-            let digest = hexadecimal(Array(order.file.sha256.prefix(8)))
+            // Two files of one name and size must not be taken for each other, nor one file under two names that differ in
+            // other letters.
+            let whole = Hasher.digest(.sha256, of: order.file.sha256 + order.name.bytes)
+            let digest = hexadecimal(Array(whole.prefix(8)))
             return "\(order.file.size)-\(String(decoding: plain.suffix(120), as: UTF8.self))-\(digest)"
                 + (restarts > 0 ? "-\(restarts)" : "")
         }

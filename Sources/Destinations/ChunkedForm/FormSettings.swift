@@ -56,7 +56,7 @@ struct FormSettings: Sendable {
 
     enum IDRule: String, Sendable, CaseIterable {
         case uuid4
-        /// Size, path and the beginning of the content's digest: the same file has the same one again.
+        /// Size, path and the beginning of a digest of content and path: the same file has the same one again.
         case sizeName = "size-name"
     }
 

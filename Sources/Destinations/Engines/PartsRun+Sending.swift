@@ -2,19 +2,20 @@ internal import Core
 internal import Linux
 internal import Synchronization
 
-/// Bytes of parts that are on their way: written by the transport's thread.
+/// How far all parts are together: those on their way are told of by the transport's thread.
 final class PartsInFlight: Sendable {
-    private let sent = Mutex<[Int: Int64]>([:])
+    private let state = Mutex((acked: Int64(0), sent: [Int: Int64]()))
 
-    /// - Returns: Of all parts together.
+    /// - Returns: Bytes that are acknowledged or on their way.
     func set(_ index: Int, _ bytes: Int64) -> Int64 {
-        sent.withLock { sent in
-            sent[index] = bytes
-            return sent.values.reduce(0, +)
+        state.withLock { state in
+            state.sent[index] = bytes
+            return state.acked + state.sent.values.reduce(0, +)
         }
     }
 
-    func end(_ index: Int) { sent.withLock { $0[index] = nil } }
+    func acknowledge(_ bytes: Int64) { state.withLock { $0.acked = bytes } }
+    func end(_ index: Int) { state.withLock { $0.sent[index] = nil } }
 }
 
 extension PartsRun {
@@ -50,7 +51,6 @@ extension PartsRun {
                 }
                 guard running > 0, let (part, sending) = try await group.next() else { break }
                 running -= 1
-                flight.end(part.index)
                 do { try await judge(part, sending) } catch let error as Damaged {
                     try await count(error)
                     waiting.insert(part.index, at: waiting.startIndex)
@@ -94,10 +94,11 @@ extension PartsRun {
         _ part: PartPlan.Part, _ plan: PartPlan,
         in group: inout ThrowingTaskGroup<(PartPlan.Part, PartSending), any Error>
     ) {
-        let (dialect, piece, notes, flight, acked) = (dialect, piece(plan), notes, flight, acked)
+        let (dialect, piece, notes, flight) = (dialect, piece(plan), notes, flight)
+        flight.acknowledge(acked)
         group.addTask {
             let sending = await dialect.send(part, piece) { sent in
-                notes.sending(acked + flight.set(part.index, min(sent, part.length)))
+                notes.sending(flight.set(part.index, min(sent, part.length)))
             }
             return (part, sending)
         }
@@ -116,9 +117,11 @@ extension PartsRun {
             throw try await afterGone(error)
         case .startOver(let error): throw try await renewed(error.failure.message)
         case .damaged(let error):
+            flight.end(part.index)
             try await noteRefused(part, sending)
             throw Damaged(error: error)
         case .failed(let error):
+            flight.end(part.index)
             // The checkpoint that was recorded last is good for the next attempt.
             if error is CancellationError { throw error }
             try await noteRefused(part, sending)

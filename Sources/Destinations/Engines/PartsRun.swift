@@ -191,7 +191,9 @@ final class PartsRun {
         for part in parts {
             acked += part.size - (taken[part.index]?.size ?? 0)
             taken[part.index] = part
+            flight.end(part.index)
         }
+        flight.acknowledge(acked)
         try await notes.took(parts, lost: lost, acked: acked)
     }
 
