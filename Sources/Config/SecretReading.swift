@@ -35,8 +35,11 @@ struct SecretReading {
     }
 
     /// The values of a map are texts, or secrets in their own form.
-    func value(_ node: Node, key: String, name: String) -> SecretSource? {
+    ///
+    /// - Parameter mayBeEmpty: `""` is a text too, as of a form's field.
+    func value(_ node: Node, key: String, name: String, mayBeEmpty: Bool = false) -> SecretSource? {
         if case .mapping = node.content { return secret(node, key: key) }
+        if mayBeEmpty, case .scalar("", isPlain: false) = node.content { return .literal("") }
         guard let text = findings.read(node, path: key, as: .text("a text, or a secret as \(Self.forms)")) else {
             return nil
         }

@@ -246,12 +246,7 @@ extension PlanQuery {
 /// A time of RFC 3339; parts of a second count for nothing. `+` in a query is a space.
 private func wallTime(_ name: String, in query: [String: String]) throws(Refusal) -> WallTime? {
     guard let written = query[name] else { return nil }
-    let bytes = Array(written.replacing(" ", with: "+").utf8)
-    if let time = CivilTime(bytes) {
-        var zone = bytes.dropFirst(19)
-        if zone.first == UInt8(ascii: ".") { zone = zone.dropFirst().drop { (48...57).contains($0) } }
-        if let offset = CivilTime.offset(zone) { return time.moment(offset: offset) }
-    }
+    if let time = WallTime(rfc3339: written.replacing(" ", with: "+")) { return time }
     throw Refusal(.badRequest, "\(name) is `\(printable(written))`; it must be a time like 2026-11-25T17:00:00Z")
 }
 

@@ -282,7 +282,7 @@ package struct DestinationHealth: Hashable, Sendable {
         case .rateLimit(let after): return (.rateLimit, after ?? wait)
         case .authenticate: return (.auth, .seconds(900))
         case .misconfigured: return (.destination, wait)
-        case .again, .restage, .giveUp: return nil
+        case .again, .pending, .restage, .giveUp: return nil
         }
     }
 }

@@ -77,3 +77,15 @@ package struct CivilTime: Hashable, Sendable {
         }
     }
 }
+
+extension WallTime {
+    /// Reads a time of RFC 3339, with its offset from UTC; parts of a second count for nothing.
+    package init?(rfc3339 text: String) {
+        let bytes = Array(text.utf8)
+        guard let time = CivilTime(bytes) else { return nil }
+        var zone = bytes.dropFirst(19)
+        if zone.first == UInt8(ascii: ".") { zone = zone.dropFirst().drop { (0x30...0x39).contains($0) } }
+        guard let offset = CivilTime.offset(zone) else { return nil }
+        self = time.moment(offset: offset)
+    }
+}

@@ -45,6 +45,8 @@ package enum Remedy: Hashable, Sendable {
     case authenticate
     /// The endpoint is wrong or needs a person (redirect, 404 on creation): hold, probe slowly.
     case misconfigured
+    /// The remote has every byte and works on them: this upload alone is looked after again. No failure, and no attempt.
+    case pending(after: Duration)
     /// This upload alone waits (lock, no progress) and tries again; uses an attempt.
     case again(after: Duration?)
     /// The staged copy is not what was recorded: stage it again from the source.

@@ -104,6 +104,16 @@ package struct Template: Hashable, Sendable {
         return text
     }
 
+    /// What it makes of every file; `nil` where that depends on the file.
+    package var constant: String? {
+        var text = ""
+        for piece in pieces {
+            guard case .text(let part) = piece else { return nil }
+            text += part
+        }
+        return text
+    }
+
     /// Puts the values in. Values are bytes, since file names are.
     ///
     /// - Parameter value: The bytes for a placeholder and its format.

@@ -104,8 +104,9 @@ package protocol UploadNotes: AnyObject, Sendable {
     ///
     /// - Parameter acked: Bytes of all parts that it has now.
     func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws
-    /// The upload is begun anew: the checkpoint counts from now on, and no part was taken. **Durable when it returns.**
-    func restarted(_ checkpoint: Checkpoint) async throws
+    /// The upload begins anew at the remote, and no part of it was taken. What `old` names there is removed behind it; `nil` when nothing is to be.
+    /// **Durable when it returns**, both at once.
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws
     /// Bytes of the file handed to the socket so far in this attempt's running request, as an offset in the file.
     /// Called often, from any thread; must be cheap.
     func sending(_ offset: Int64)

@@ -106,6 +106,9 @@ struct UploadRun: Sendable {
                 let wait = max(after ?? .zero, retry.wait(afterFailures: used, luck: Chance.luck()))
                 verdict.outcome = .again(failure, until: house.clocks.monotonic().advanced(by: wait))
             }
+        case .pending(let after):
+            return Verdict(
+                outcome: .held(failure, until: house.clocks.monotonic().advanced(by: after)), wasAnswered: true)
         case .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The dispatcher fills in when it may go again, since that is the destination's matter.
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
@@ -182,10 +185,11 @@ final class RunNotes: UploadNotes {
         CrashPoint.reached("accepted")
     }
 
-    func restarted(_ checkpoint: Checkpoint) async throws {
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         note(acked: 0)
         try await source?.insist()
-        try await house.store.restarted(checkpoint, for: id)
+        try await house.store.renew(checkpoint, for: id, leaving: old)
+        if old != nil { house.removalBell.ring() }
     }
 
     private func note(acked: Int64) {

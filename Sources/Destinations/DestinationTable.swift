@@ -59,5 +59,6 @@ package enum DestinationTable {
         Tus.kind,
         Directory.kind,
         ChunkedForm.kind,
+        Vimeo.kind,
     ]
 }

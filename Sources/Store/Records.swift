@@ -229,6 +229,8 @@ package struct RemoteDeletion: Sendable, Hashable {
     package var checkpoint: Checkpoint
     package var tries: Int
     package var createdAt: WallTime
+    /// The upload itself went on without them.
+    package var isEarlier: Bool
 }
 
 /// Where uploads come from and where they go: what may run is decided for these, and not for each upload.

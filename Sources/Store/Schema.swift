@@ -270,14 +270,15 @@ enum Schema {
             PRIMARY KEY (hook, seq)
         ) STRICT, WITHOUT ROWID;
 
-        -- Remote remains of cancelled uploads, to be removed.
+        -- Remote remains of cancelled uploads, and of beginnings that others took the place of: to be removed.
         CREATE TABLE remote_delete (
             id INTEGER PRIMARY KEY,
             upload TEXT NOT NULL,
             destination TEXT NOT NULL,
             checkpoint TEXT NOT NULL,
             tries INTEGER NOT NULL,
-            created_at INTEGER NOT NULL
+            created_at INTEGER NOT NULL,
+            earlier INTEGER NOT NULL               -- 1: the upload went on without them
         ) STRICT;
 
         -- Pauses that a person set: scope 'all', 'folder' or 'destination'.

@@ -33,18 +33,4 @@ extension Store {
         }
         if !isHeld { throw LeaseLost() }
     }
-
-    /// The upload begins anew at its remote: stores the checkpoint and forgets the parts, in one transaction. Durable when it
-    /// returns.
-    ///
-    /// - Throws: ``LeaseLost`` as ``record(_:for:acked:)``.
-    package func restarted(_ checkpoint: Checkpoint, for id: String) async throws {
-        let isHeld = try await change { connection in
-            guard try self.keep(checkpoint, for: id) else { return false }
-            try connection.run("DELETE FROM part WHERE upload = ?1", [.text(id)])
-            try self.keep(acked: 0, of: id)
-            return true
-        }
-        if !isHeld { throw LeaseLost() }
-    }
 }

@@ -117,6 +117,22 @@ extension Store {
         if !isHeld { throw LeaseLost() }
     }
 
+    /// Stores the checkpoint of a new beginning, and queues what `old` names at the remote for removal, as one change.
+    /// Durable when it returns.
+    ///
+    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile, which has queued everything already.
+    package func renew(_ checkpoint: Checkpoint, for id: String, leaving old: Checkpoint?) async throws {
+        let isHeld = try await change { connection in
+            guard let upload = try self.upload(id), upload.state == .uploading else { return false }
+            if let old { try self.removeRemains(of: upload, old, isEarlier: true) }
+            guard try self.keep(checkpoint, for: id) else { return false }
+            try connection.run("DELETE FROM part WHERE upload = ?1", [.text(id)])
+            try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
+            return true
+        }
+        if !isHeld { throw LeaseLost() }
+    }
+
     /// `before_upload` lets an upload go that this run holds, perhaps otherwise than it was written down. Durable when it
     /// returns.
     ///
@@ -154,7 +170,8 @@ extension Store {
         guard upload.state == .uploading else {
             // Cancelled while the request was under way: what it made is to be removed.
             try connection.run(
-                "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1", [.text(id), .text(fields)])
+                "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1 AND earlier = 0",
+                [.text(id), .text(fields)])
             return false
         }
         // One of nothing says that nothing was begun: room at the destination is asked for as for any other.
@@ -258,13 +275,15 @@ extension Store {
 
     /// It was cancelled when the remote had it whole: whoever removes what is there has to know.
     private func noteFinished(_ upload: UploadRecord) throws {
-        let body = try connection.first("SELECT checkpoint FROM remote_delete WHERE upload = ?1", [.text(upload.id)]) {
+        let body = try connection.first(
+            "SELECT checkpoint FROM remote_delete WHERE upload = ?1 AND earlier = 0", [.text(upload.id)]
+        ) {
             $0.text(0)
         }
         guard var fields = body.flatMap({ TextMap.map($0) }) else { return }
         fields[Checkpoint.isFinished] = "1"
         try connection.run(
-            "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1",
+            "UPDATE remote_delete SET checkpoint = ?2 WHERE upload = ?1 AND earlier = 0",
             [.text(upload.id), .text(TextMap.text(fields))])
     }
 
@@ -273,7 +292,7 @@ extension Store {
         try connection.run(
             "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
             [.text(upload.id), .text(try Self.json(remote))])
-        try move(upload, by: .verified, as: end)
+        try move(upload, by: .verified, as: end, leaving: remote)
         try remember(upload, .completed, remote: remote)
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
         try connection.run(
@@ -287,12 +306,13 @@ extension Store {
 
     package func remoteDeletions() throws -> [RemoteDeletion] {
         try connection.all(
-            "SELECT id, upload, destination, checkpoint, tries, created_at FROM remote_delete ORDER BY id LIMIT 1000"
+            "SELECT id, upload, destination, checkpoint, tries, created_at, earlier FROM remote_delete ORDER BY id LIMIT 1000"
         ) { row in
             RemoteDeletion(
                 id: row.integer(0), upload: row.text(1), destination: row.text(2),
                 checkpoint: Checkpoint(TextMap.map(row.text(3)) ?? [:]),
-                tries: Int(row.integer(4)), createdAt: WallTime(milliseconds: row.integer(5)))
+                tries: Int(row.integer(4)), createdAt: WallTime(milliseconds: row.integer(5)),
+                isEarlier: row.integer(6) != 0)
         }
     }
 
@@ -306,6 +326,7 @@ extension Store {
             try connection.run("DELETE FROM remote_delete WHERE id = ?1", [.integer(deletion.id)])
             // It may leave its list now.
             self.listsChanged = true
+            if deletion.isEarlier { return }
             try connection.run(
                 "UPDATE upload SET remote_delete = ?2 WHERE id = ?1 AND state IN ('cancelled', 'removed')",
                 [.text(deletion.upload), .text(result)])
@@ -320,8 +341,10 @@ extension Store {
     /// - Parameters:
     ///   - reason: A code, told with the event.
     ///   - end: What it counts as when it is over by this.
+    ///   - remote: What is there now.
     func move(
-        _ upload: UploadRecord, by event: UploadEvent, because reason: String? = nil, as end: UploadEnd = .failed
+        _ upload: UploadRecord, by event: UploadEvent, because reason: String? = nil, as end: UploadEnd = .failed,
+        leaving remote: RemoteObject? = nil
     ) throws {
         // Read anew: the record may be older than a change in the same transaction.
         let word = try connection.first("SELECT state FROM upload WHERE id = ?1", [.text(upload.id)]) { $0.text(0) }
@@ -351,6 +374,7 @@ extension Store {
         if isOver { try endExceptions(of: upload.id) }
         var detail = ["from": now.rawValue, "to": next.rawValue]
         detail["reason"] = reason
+        if isOver { (detail["remote_id"], detail["url"]) = (remote?.id, remote?.url) }
         try note(isOver ? next.rawValue : "state", upload.id, detail)
         if isOver {
             listsChanged = true

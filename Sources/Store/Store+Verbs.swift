@@ -63,12 +63,16 @@ extension Store {
         try remember(upload, .cancelled, code: code)
     }
 
-    func removeRemains(of upload: UploadRecord, _ checkpoint: Checkpoint) throws {
+    /// - Parameter isEarlier: The upload goes on without them.
+    func removeRemains(of upload: UploadRecord, _ checkpoint: Checkpoint, isEarlier: Bool = false) throws {
         try connection.run(
-            "INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at) VALUES (?1, ?2, ?3, 0, ?4)",
+            """
+            INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at, earlier)
+            VALUES (?1, ?2, ?3, 0, ?4, ?5)
+            """,
             [
                 .text(upload.id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
-                .integer(clocks.wall().milliseconds),
+                .integer(clocks.wall().milliseconds), .integer(isEarlier ? 1 : 0),
             ])
     }
 

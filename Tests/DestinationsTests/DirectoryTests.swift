@@ -316,9 +316,8 @@ private final class SwappingNotes: UploadNotes {
     func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
         try await logbook.took(parts, lost: lost, acked: acked)
     }
-    func restarted(_ checkpoint: Checkpoint) async throws {
-        try await logbook.restarted(checkpoint)
-        try await act()
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        try await logbook.renewed(checkpoint, leaving: old)
     }
     func sending(_ offset: Int64) { logbook.sending(offset) }
     func spent(_ bytes: Int64) {}

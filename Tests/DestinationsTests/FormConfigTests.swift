@@ -25,7 +25,7 @@ struct FormConfigTests {
     static let mistakes: [(lines: String, expected: String)] = [
         (
             "    preset: breakpoint\n    send: {fields: {crc: \"{crc23}\"}}",
-            "a.yaml:8:25: destinations.a.send.fields.crc: names `{crc23}`, which does not exist; did you mean `{crc32}`?"
+            "a.yaml:8:26: destinations.a.send.fields.crc: names `{crc23}`, which does not exist; did you mean `{crc32}`?"
         ),
         (
             "    preset: breakpoint\n    success: {json: [\"/a is b\"]}",
@@ -87,7 +87,11 @@ struct FormConfigTests {
         let page = FilePath(#filePath).parent.parent.parent.appending("docs/destinations/chunked-form.md")
         let manual = String(decoding: try Files.read(page), as: UTF8.self)
         for key in ChunkedForm.kind.type.keys {
-            #expect(manual.contains("| `\(key.name)`") || manual.contains("| `\(key.name)."), "\(key.name)")
+            // Those of its sections too.
+            for one in key.flat {
+                let last = one.name.split(separator: ".").last ?? ""
+                #expect(manual.contains("`\(last)`") || manual.contains("`\(last):"), "\(one.name)")
+            }
         }
         for preset in FormPreset.names { #expect(manual.contains("`\(preset)`"), "\(preset)") }
         for name in FormName.allCases { #expect(manual.contains("{\(name.rawValue)}"), "\(name)") }

@@ -62,7 +62,7 @@ struct FormVerdictTests {
             let settings = Self.settings(row.preset)
             let text = row.body.drop { $0 == " " }.lowercased()
             let verdict = FormVerdict(
-                row.question, status: row.status, document: JSONDocument(Array(row.body.utf8)), settings,
+                row.question, status: row.status, document: JSONValue.read(Array(row.body.utf8)), settings,
                 wantsJSON: settings.done != nil, isPage: text.hasPrefix("<!doctype html"), wait: nil)
             #expect(verdict == row.verdict, "\(row)")
         }
@@ -70,7 +70,7 @@ struct FormVerdictTests {
 
     @Test("conditions and statuses are read strictly")
     func reading() throws {
-        let document = try #require(JSONDocument(Array(#"{"a":{"b/c":[1,null,"x"]},"t":true,"n":"1"}"#.utf8)))
+        let document = try #require(JSONValue.read(Array(#"{"a":{"b/c":[1,null,"x"]},"t":true,"n":"1"}"#.utf8)))
         let rows = [
             ("/a exists", true), ("/a absent", false), ("/z absent", true), ("/a/b~1c/1 absent", true),
             ("/a/b~1c/0 = 1", true), ("/a/b~1c/2 = x", true), ("/a/b~1c/2 = \"x\"", true), ("/t = true", true),

@@ -82,6 +82,8 @@ final class Logbook: UploadNotes {
         /// Bytes of the file that were named as sent before anything was written down.
         var early = false
         var refusals = 0
+        /// To be removed at the remote.
+        var left: [Checkpoint] = []
     }
 
     private let pages = Mutex(Pages())
@@ -99,6 +101,7 @@ final class Logbook: UploadNotes {
     var checkpointSizes: [Int] {
         pages.withLock { $0.checkpoints.map { $0.fields.values.reduce(0) { $0 + $1.utf8.count } } }
     }
+    var left: [Checkpoint] { pages.withLock { $0.left } }
     var everything: String { pages.withLock { "\($0.checkpoints)" } }
 
     func beginAttempt() {
@@ -143,11 +146,12 @@ final class Logbook: UploadNotes {
         try Task.checkCancellation()
     }
 
-    func restarted(_ checkpoint: Checkpoint) async throws {
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         try take {
             $0.checkpoints.append(checkpoint)
-            $0.parts = [:]
             $0.accepted = 0
+            $0.parts = [:]
+            if let old { $0.left.append(old) }
         }
         try Task.checkCancellation()
     }

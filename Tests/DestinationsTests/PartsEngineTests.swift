@@ -130,6 +130,9 @@ struct PartsEngineTests {
         let other = try Parcel(4 * Self.part, seed: 5)
         _ = try await send(other, to: remote, logbook)
         #expect(remote.objects == [other.content])
+        let engine = PartsEngine(dialect: remote, parallel: 1, gone: .hold)
+        #expect(logbook.left.count == 1)
+        for old in logbook.left { #expect(try await engine.discard(old)) }
         #expect(remote.open.isEmpty, "what was begun with the other content is removed")
     }
 
@@ -169,6 +172,7 @@ private final class PartsRemote: PartsDialect {
     let repeatsSafely = true
     let lastGoesAlone = false
     let comparesContent = false
+    let canAbort = true
     let inquiry = PartsInquiry.list
 
     var objects: [[UInt8]] { state.withLock { $0.objects } }

@@ -127,6 +127,8 @@ struct ReplyFuzzTests {
             try round.expect(
                 wait ?? .seconds(1) >= .seconds(1) && wait ?? .seconds(1) <= .seconds(7 * 86_400),
                 "waits \(wait as Any)")
+        case .pending(let wait):
+            throw round.flaw("waits \(wait) for a server that has nothing to do: \(message)")
         case .again(let wait), .holdDestination(let wait), .rateLimit(let wait):
             try round.expect(
                 wait ?? .seconds(1) >= .seconds(1) && wait ?? .seconds(1) <= .seconds(3600), "waits \(wait as Any)")

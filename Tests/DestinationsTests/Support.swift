@@ -64,6 +64,8 @@ final class Ledger: UploadNotes {
         var parts: [Int: TakenPart] = [:]
         var sending: Int64 = 0
         var phases: [UploadPhase] = []
+        /// To be removed at the remote.
+        var left: [Checkpoint] = []
     }
 
     let book = Mutex(Book())
@@ -90,12 +92,12 @@ final class Ledger: UploadNotes {
             book.accepted.append(acked)
         }
     }
-    func restarted(_ checkpoint: Checkpoint) async throws {
-        try onRecord(checkpoint)
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         book.withLock {
             $0.checkpoints.append(checkpoint)
-            $0.parts = [:]
             $0.accepted.append(0)
+            $0.parts = [:]
+            if let old { $0.left.append(old) }
         }
     }
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }

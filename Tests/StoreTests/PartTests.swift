@@ -71,7 +71,7 @@ struct PartTests {
             let remains = try await scene.store.remoteDeletions()
             #expect(remains.map(\.checkpoint) == [Checkpoint(["id": "x"])])
         case .renewed:
-            try await scene.store.restarted(Checkpoint(["restarts": "1"]), for: id)
+            try await scene.store.renew(Checkpoint(["restarts": "1"]), for: id, leaving: nil)
             #expect(try await scene.store.checkpoint(id) == Checkpoint(["restarts": "1"]))
             #expect(try await scene.store.upload(id)?.acked == 0)
         case .emptied: try await scene.store.record(Checkpoint(), for: id)
@@ -84,9 +84,6 @@ struct PartTests {
         let (scene, id) = try await begun()
         _ = try await scene.store.cancel([id])
         await #expect(throws: Store.LeaseLost.self) { try await scene.store.took(Self.three, of: id, acked: 30) }
-        await #expect(throws: Store.LeaseLost.self) {
-            try await scene.store.restarted(Checkpoint(["id": "z"]), for: id)
-        }
-        #expect(try await scene.store.remoteDeletions().first?.checkpoint == Checkpoint(["id": "z"]))
+        #expect(try await scene.store.parts(of: id).isEmpty)
     }
 }

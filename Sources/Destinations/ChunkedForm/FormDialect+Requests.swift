@@ -7,12 +7,12 @@ internal import Transport
 /// An answer with what it says.
 struct Heard: Sendable {
     let response: Response
-    let document: JSONDocument?
+    let document: JSONValue?
     let verdict: FormVerdict
 
     init(_ response: Response, _ dialect: FormDialect, _ question: FormVerdict.Question, wantsJSON: Bool = false) {
         self.response = response
-        document = JSONDocument(response.body)
+        document = JSONValue.read(response.body)
         verdict = FormVerdict(
             question, status: response.status, document: document, dialect.settings, wantsJSON: wantsJSON,
             isPage: dialect.isPage(response),
@@ -21,7 +21,7 @@ struct Heard: Sendable {
 }
 
 extension FormDialect {
-    var host: String { FilePath(WebAddress(url).authority ?? "the server").display }
+    var host: String { asking.host(url) }
 
     // MARK: Asking
 
@@ -189,18 +189,10 @@ extension FormDialect {
         // Cut only after secrets are out, so that no half of one stays.
         let body = asking.withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
         let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
-        return FilePath(String(decoding: body[..<end], as: UTF8.self)).display
+        return String(decoding: body[..<end], as: UTF8.self)
     }
 
     func refused(_ what: String, _ answer: Heard) -> UploadError {
-        let (response, status) = (answer.response, answer.response.status)
-        var message = "\(host) answered \(status) to \(what)"
-        if isPage(response) {
-            message += " with a web page: a login portal, or the wrong address"
-        } else if !response.body.isEmpty {
-            message += ": " + excerpt(response)
-        }
-        if (300..<400).contains(status) { message += "; it redirects: a login portal, or the wrong address" }
         let remedy: Remedy =
             switch answer.verdict {
             case .stop(let remedy): remedy
@@ -208,16 +200,11 @@ extension FormDialect {
             case .damaged: .giveUp
             case .success, .startOver, .gone: .again(after: nil)
             }
-        let kind: Failure.Class
-        switch remedy {
-        case .authenticate: kind = .auth
-        case .misconfigured: kind = .config
-        case .giveUp: kind = .permanent
-        case .restage: kind = .local
-        case .noRoom: kind = .quota
-        case .holdDestination, .rateLimit, .again: kind = .transient
-        }
-        return UploadError(
-            asking.failure(kind, "http_\(status)", message, http: status, retryable: remedy != .giveUp), remedy: remedy)
+        let (response, isPage) = (answer.response, isPage(answer.response))
+        let isPortal = isPage && (200..<300).contains(response.status)
+        return asking.refused(
+            what, response, remedy,
+            words: isPortal
+                ? "a web page: a login portal, or the wrong address" : isPage ? "a web page" : excerpt(response))
     }
 }

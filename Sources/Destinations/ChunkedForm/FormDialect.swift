@@ -25,6 +25,7 @@ struct FormDialect: PartsDialect {
     var repeatsSafely: Bool { settings.repeatsSafely }
     var lastGoesAlone: Bool { true }
     var comparesContent: Bool { false }
+    var canAbort: Bool { settings.abort != nil }
 
     var inquiry: PartsInquiry {
         switch settings.probe {
@@ -64,12 +65,12 @@ struct FormDialect: PartsDialect {
         let request = try await request(open.message, piece, nil, open.part)
         let answer = try await answer(request.request, .open, wantsJSON: true)
         guard case .success = answer.verdict else { throw refused("the opening", answer) }
-        guard let token = answer.document?[open.token]?.words, !token.isEmpty, token.utf8.count <= 4096 else {
+        guard let token = answer.document?[open.token]?.text, !token.isEmpty, token.utf8.count <= 4096 else {
             throw UploadError(
                 failure(
                     .protocol, "no_token",
                     "\(host) answered \(answer.response.status) to the opening, and nothing stands at "
-                        + "\(open.token.source): \(excerpt(answer.response))", retryable: true),
+                        + "\(open.token.source): \(FilePath(excerpt(answer.response)).display)", retryable: true),
                 remedy: .again(after: nil))
         }
         checkpoint["token"] = token
@@ -114,9 +115,9 @@ struct FormDialect: PartsDialect {
                     failure(
                         .protocol, "no_list",
                         "\(host) was asked for its blocks, and no list stands at \(pointer.source): "
-                            + excerpt(answer.response), retryable: true), remedy: .again(after: nil))
+                            + FilePath(excerpt(answer.response)).display, retryable: true), remedy: .again(after: nil))
             }
-            let numbers = items.compactMap { $0.words.flatMap { Int($0) } }.map { $0 - base }
+            let numbers = items.compactMap { $0.text.flatMap { Int($0) } }.map { $0 - base }
             return .parts(
                 Set(numbers).filter { $0 >= 0 && $0 < piece.plan.count }.map {
                     TakenPart(index: $0, size: piece.plan[$0].length)
@@ -181,7 +182,7 @@ struct FormDialect: PartsDialect {
                             retryable: true), remedy: .again(after: nil))))
         }
         var changes: [String: String] = [:]
-        if let pointer = settings.newID, let id = answer.document?[pointer]?.words, (1...255).contains(id.utf8.count) {
+        if let pointer = settings.newID, let id = answer.document?[pointer]?.text, (1...255).contains(id.utf8.count) {
             changes["id"] = id
         }
         return ends(
@@ -271,7 +272,7 @@ extension Remedy {
         switch self {
         case .holdDestination, .rateLimit, .noRoom, .authenticate: true
         case .again(let after): after != nil
-        case .misconfigured, .restage, .giveUp: false
+        case .misconfigured, .pending, .restage, .giveUp: false
         }
     }
 }

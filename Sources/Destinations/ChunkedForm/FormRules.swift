@@ -29,7 +29,7 @@ struct FormStatuses: Hashable, Sendable {
 struct FormCondition: Hashable, Sendable {
     enum Test: Hashable, Sendable {
         case exists, absent
-        case equals(JSONDocument)
+        case equals(JSONValue)
     }
 
     let pointer: JSONPointer
@@ -45,12 +45,12 @@ struct FormCondition: Hashable, Sendable {
         switch (words[1], words.count) {
         case ("exists", 2): test = .exists
         case ("absent", 2): test = .absent
-        case ("=", 3): test = .equals(JSONDocument(Array(words[2].utf8)) ?? .text(words[2]))
+        case ("=", 3): test = .equals(JSONValue.read(Array(words[2].utf8)) ?? .text(words[2]))
         default: return nil
         }
     }
 
-    func holds(in document: JSONDocument) -> Bool {
+    func holds(in document: JSONValue) -> Bool {
         let found = document[pointer]
         return switch test {
         case .exists: found != nil
@@ -67,7 +67,7 @@ struct FormRule: Hashable, Sendable {
     var conditions: [FormCondition]
 
     /// All of it holds: for success.
-    func isMet(_ status: Int, _ document: JSONDocument?) -> Bool {
+    func isMet(_ status: Int, _ document: JSONValue?) -> Bool {
         guard statuses.contains(status) else { return false }
         guard !conditions.isEmpty else { return true }
         guard let document else { return false }
@@ -75,12 +75,12 @@ struct FormRule: Hashable, Sendable {
     }
 
     /// Any of it holds: for refusals.
-    func isTouched(_ status: Int, _ document: JSONDocument?) -> Bool {
+    func isTouched(_ status: Int, _ document: JSONValue?) -> Bool {
         statuses.contains(status) || speaks(document)
     }
 
     /// A condition holds, whatever the status.
-    func speaks(_ document: JSONDocument?) -> Bool {
+    func speaks(_ document: JSONValue?) -> Bool {
         document.map { document in conditions.contains { $0.holds(in: document) } } ?? false
     }
 }

@@ -21,7 +21,7 @@ enum FormVerdict: Hashable, Sendable {
     ///   - isPage: The body is a web page.
     ///   - wait: `Retry-After`.
     init(
-        _ question: Question, status: Int, document: JSONDocument?, _ settings: FormSettings, wantsJSON: Bool,
+        _ question: Question, status: Int, document: JSONValue?, _ settings: FormSettings, wantsJSON: Bool,
         isPage: Bool, wait: Duration?
     ) {
         let mayBeFile = question == .part || question == .finish

@@ -19,17 +19,58 @@ protocol OffsetDialect: Sendable {
     /// How many of the `count` bytes that are left one request may carry.
     func allowance(for count: Int64) -> Int64
 
+    /// Every request but the last ends at a multiple of it, in bytes.
+    var alignment: Int64 { get }
+
     /// Sends bytes `range.lowerBound..<range.upperBound` of the file.
     func send(
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending
 
+    /// What is to be removed at the remote when an upload begins anew; `nil` for nothing.
+    func remains(of checkpoint: Checkpoint) -> Checkpoint?
+
+    /// Something is to be done or asked when the remote has every byte: ``conclude(_:_:_:)``.
+    var concludes: Bool { get }
+
+    /// Does that. After a crash it is asked again with the checkpoint that was recorded last, and with the bytes not looked at.
+    ///
+    /// - Throws: ``UploadError``, with ``Remedy/pending(after:)`` while the remote works; `CancellationError`; what `notes` throws.
+    func conclude(
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+    ) async throws -> Conclusion
+
     /// Whether the remote, asked elsewhere than at the upload, looks like itself: not a proxy that lost it.
     func isThere() async throws -> Bool
 
     /// A failure that the engine found, in this destination's name.
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
+}
+
+extension OffsetDialect {
+    func remains(of checkpoint: Checkpoint) -> Checkpoint? { nil }
+    var alignment: Int64 { 1 }
+    var concludes: Bool { false }
+    func conclude(
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+    ) async throws -> Conclusion { .done(Outcome()) }
+}
+
+/// What a remote made of the bytes.
+struct Outcome: Sendable {
+    /// As in ``RemoteObject``.
+    var id: String?
+    var url: String?
+    /// Stronger than that it has the bytes; `nil` when it is just that.
+    var verifiedBy: String?
+    var warnings: [String] = []
+}
+
+enum Conclusion: Sendable {
+    case done(Outcome)
+    /// It has taken the bytes and does not keep them. The upload is to begin anew when `error` is over.
+    case rejected(UploadError)
 }
 
 /// Where a remote says that an upload stands.

@@ -14,16 +14,19 @@ struct OffsetEngine: Sendable {
         try order.file.checkLook(dialect.failure)
         let run = OffsetRun(self, order, notes)
         notes.entered(.opening)
-        var offset = try await run.open()
+        var offset = run.isConcluding ? order.file.size : try await run.open()
         while true {
-            notes.entered(.uploading)
+            if !run.isConcluding { notes.entered(.uploading) }
             while offset < order.file.size {
                 try Task.checkCancellation()
                 offset = try await run.send(from: offset)
             }
             notes.entered(.finishing)
             if let verified = try await run.confirm() {
-                return RemoteObject(id: nil, url: nil, verifiedBy: verified, warnings: run.warnings)
+                let outcome = try await run.conclude(verified)
+                return RemoteObject(
+                    id: outcome.id, url: outcome.url, verifiedBy: outcome.verifiedBy ?? verified,
+                    warnings: run.warnings + outcome.warnings)
             }
             // The remote took back what it had acknowledged.
             offset = run.acknowledged
@@ -40,6 +43,7 @@ struct OffsetEngine: Sendable {
 /// | `offset` | the last offset that the remote named |
 /// | `creating` | a creation was begun, and no answer to it is known |
 /// | `orphans` | creations without an answer so far: the remote may hold as many unfinished uploads |
+/// | `concluding` | the remote has every byte, as known by this; what is left is the dialect's ``OffsetDialect/conclude(_:_:_:)`` |
 /// | `final_bytes_sent` | the last byte of the file may have left |
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
 /// | `regressions` | times the remote went back behind what it had acknowledged |
@@ -90,7 +94,10 @@ final class OffsetRun {
         try await notes.record(checkpoint)
         let isKnown: Bool
         do { isKnown = try await dialect.create(order, &checkpoint) } catch let error as UploadError {
-            if error.leavesNothingBehind {
+            if dialect.remains(of: checkpoint) != nil {
+                // It has made something that is of no use.
+                try await forget()
+            } else if error.leavesNothingBehind {
                 checkpoint["creating"] = nil
                 try await notes.record(checkpoint)
             }
@@ -133,7 +140,7 @@ final class OffsetRun {
     ///
     /// - Returns: The offset from there on.
     func send(from offset: Int64) async throws -> Int64 {
-        let end = offset + dialect.allowance(for: min(size - offset, engine.chunks.cap))
+        let end = end(of: dialect.allowance(for: min(size - offset, engine.chunks.cap)), from: offset)
         if end == size, checkpoint["final_bytes_sent"] == nil {
             // Durable before the bytes leave: whoever finds the upload gone later has to know that it may be whole.
             checkpoint["final_bytes_sent"] = "1"
@@ -162,6 +169,14 @@ final class OffsetRun {
             try await notes.record(checkpoint)
             throw error
         }
+    }
+
+    /// Where a request ends that may carry `count` bytes: at the file's end, or where the remote wants pieces to end.
+    private func end(of count: Int64, from offset: Int64) -> Int64 {
+        let (end, unit) = (offset + count, dialect.alignment)
+        if end == size || unit <= 1 { return end }
+        let aligned = end / unit * unit
+        return aligned > offset ? aligned : min(size, (offset / unit + 1) * unit)
     }
 
     private func advance(to offset: Int64, of asked: Int64, isWhole: Bool) async throws -> Int64 {
@@ -217,10 +232,29 @@ final class OffsetRun {
         return try await locate()
     }
 
+    /// An earlier attempt got so far.
+    var isConcluding: Bool { checkpoint["concluding"] != nil && dialect.isOurs(checkpoint) }
+
+    /// - Parameter verified: How it is known that the remote has every byte.
+    func conclude(_ verified: String) async throws -> Outcome {
+        guard dialect.concludes else { return Outcome() }
+        if checkpoint["concluding"] == nil {
+            checkpoint["concluding"] = verified
+            try await notes.record(checkpoint)
+        }
+        switch try await dialect.conclude(order, &checkpoint, notes) {
+        case .done(let outcome): return outcome
+        case .rejected(let error):
+            try await forget()
+            throw error
+        }
+    }
+
     /// Whether the remote holds everything.
     ///
     /// - Returns: How that is known; `nil` when bytes are missing after all.
     func confirm() async throws -> String? {
+        if isConcluding, let verified = checkpoint["concluding"] { return completed(verified) }
         if located == size { return completed("offset") }
         switch try await dialect.locate(order, &checkpoint) {
         case .at(size): return completed("offset")
@@ -292,11 +326,7 @@ final class OffsetRun {
     /// Forgets the upload and begins a new one at 0.
     @discardableResult
     private func renew(_ reason: String) async throws -> Int64 {
-        var fresh = Checkpoint()
-        for field in ["orphans", "reuploaded"] { fresh[field] = checkpoint[field] }
-        checkpoint = fresh
-        located = nil
-        try await notes.accepted(0, checkpoint)
+        try await forget()
         renewals += 1
         if renewals > 1 {
             throw UploadError(
@@ -305,6 +335,15 @@ final class OffsetRun {
                 remedy: .again(after: .seconds(60)))
         }
         return try await create()
+    }
+
+    private func forget() async throws {
+        var fresh = Checkpoint()
+        for field in ["orphans", "reuploaded"] { fresh[field] = checkpoint[field] }
+        let remains = dialect.isOurs(checkpoint) ? dialect.remains(of: checkpoint) : nil
+        checkpoint = fresh
+        located = nil
+        try await notes.renewed(checkpoint, leaving: remains)
     }
 
     /// Two cut requests in a row that left nothing behind: shorter ones from now on.

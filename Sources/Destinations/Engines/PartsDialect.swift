@@ -47,6 +47,9 @@ protocol PartsDialect: Sendable {
     /// - Returns: `nil` when it is not there, or nobody can tell.
     func found(_ piece: PartsPiece) async throws -> RemoteObject?
 
+    /// Whether what was begun can be removed at the remote.
+    var canAbort: Bool { get }
+
     /// Gives the remote's room back. "Not there" is success.
     ///
     /// - Returns: `false` when the remote offers no removal.

@@ -250,14 +250,12 @@ final class PartsRun {
         checkpoint = Checkpoint()
         for field in ["orphans", "reuploaded", "restarts", "remains"] { checkpoint[field] = old[field] }
         let restarts = checkpoint.count("restarts")
-        if !isGone, old[Self.begun] != nil, dialect.isOurs(old) {
-            do {
-                if try await !dialect.abort(old) { checkpoint.count("remains") }
-            } catch is UploadError { checkpoint.count("remains") }
-        }
+        let isThere = !isGone && old[Self.begun] != nil
+        let remains = isThere && dialect.canAbort && dialect.isOurs(old) ? old : nil
+        if isThere, remains == nil { checkpoint.count("remains") }
         taken = [:]
         acked = 0
-        try await notes.restarted(checkpoint)
+        try await notes.renewed(checkpoint, leaving: remains)
         if restarts > Self.mostRestarts {
             return UploadError(
                 dialect.failure(

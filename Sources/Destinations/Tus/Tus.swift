@@ -75,7 +75,7 @@ struct Tus: Destination {
             }
             return judge(stranger: try await dialect.plainOptions(dialect.endpoint))
         } catch let error as UploadError {
-            return CheckResult(.failed, "\(error.failure.message)\(advice(error.remedy))")
+            return CheckResult(.failed, "\(error.failure.message)\(error.remedy.advice)")
         } catch {
             return CheckResult(.failed, "the check was stopped")
         }
@@ -117,15 +117,6 @@ struct Tus: Destination {
         }
         return CheckResult(
             .warning, answer + " and did not say that it speaks tus; uploads are tried all the same: check the address")
-    }
-
-    private func advice(_ remedy: Remedy) -> String {
-        switch remedy {
-        case .authenticate: "; check the token"
-        case .misconfigured: "; check the address"
-        case .holdDestination: "; uploads wait until it answers"
-        case .noRoom, .rateLimit, .again, .restage, .giveUp: ""
-        }
     }
 }
 

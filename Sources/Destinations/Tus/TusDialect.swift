@@ -286,34 +286,8 @@ struct TusDialect: OffsetDialect {
     }
 
     func refused(_ what: String, _ response: Response, _ remedy: Remedy) -> UploadError {
-        let status = response.status
-        var message = "\(host(response.url)) answered \(status) to \(what)"
-        // A plain-text answer ends with a line end, which would be shown as an escape.
-        // Cut only after that, so that no half of a secret stays.
-        let body = asking.withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
-        let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
-        let words = String(decoding: body[..<end], as: UTF8.self)
-        let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
-        if isPage {
-            message += " with a web page"
-        } else if !words.isEmpty {
-            message += ": " + FilePath(words).display
-        }
-        if case .noRoom = remedy { message += "; there is no room, or a quota is used up there" }
-        if (300..<400).contains(status) { message += "; it redirects: a login portal, or the wrong address" }
-        let kind: Failure.Class
-        switch remedy {
-        case .authenticate: kind = .auth
-        case .misconfigured: kind = .config
-        case .giveUp: kind = .permanent
-        case .restage: kind = .local
-        case .noRoom: kind = .quota
-        case .holdDestination, .rateLimit, .again: kind = .transient
-        }
-        return UploadError(
-            asking.failure(kind, "http_\(status)", message, http: status, retryable: remedy != .giveUp), remedy: remedy)
+        asking.refused(what, response, remedy)
     }
 
-    /// An upload's address is a capability, so only its host is ever shown.
-    func host(_ url: String) -> String { FilePath(WebAddress(url).authority ?? "the server").display }
+    func host(_ url: String) -> String { asking.host(url) }
 }

@@ -1,0 +1,163 @@
+internal import Core
+internal import Synchronization
+internal import Transport
+
+/// Bytes by PUT with `Content-Range` (RFC 9110, section 14.4) to the address of one upload, and the question how far it got: the same
+/// without bytes, answered with 308 and `Range`.
+///
+/// 308 is no redirect here. It was so before RFC 7538 gave it that meaning, and the services that speak this have kept it.
+struct ContentRange: Sendable {
+    /// What the number in `Range: bytes=0-N` is.
+    enum Meaning: Sendable {
+        /// The last byte that is there, as RFC 9110 has it.
+        case lastByte
+        /// How many bytes are there. Where a service is not sure itself, the one that repeats a byte rather than lose one.
+        case count(RangeHabit)
+    }
+
+    /// What 200 and 201 say to bytes.
+    enum Success: Sendable {
+        /// The file is complete.
+        case ofFile
+        /// These bytes were taken.
+        case ofPiece
+    }
+
+    let asking: Asking
+    let limits: Limits
+    var meaning: Meaning
+    var success: Success
+    /// Each request but the last carries a multiple of it.
+    var alignment: Int64 = 1
+
+    private static let small = Limits(whole: .seconds(60))
+
+    /// Asks where the upload at `url` stands.
+    func locate(_ url: String, _ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
+        let size = order.file.size
+        let response: Response
+        do {
+            response = try await asking.ask(
+                Request(
+                    "PUT", url, headers: [("Content-Range", "bytes */\(size)"), ("Content-Length", "0")],
+                    body: .bytes([]), limits: Self.small)
+            ).response
+        } catch let error as Asking.Unanswered { throw error.error }
+        switch response.status {
+        case 308: return position(response, size, &checkpoint)
+        case 200, 201: return .at(size)
+        case 404, 410: return .gone(isCertain: false)
+        // Google's word for an upload that was cancelled.
+        case 499: return .gone(isCertain: true)
+        case 400: return .doubtful(refused(response, "the question how far it got", .again(after: nil)))
+        default: throw refused(response, "the question how far it got", remedy(response))
+        }
+    }
+
+    private func position(_ response: Response, _ size: Int64, _ checkpoint: inout Checkpoint) -> Position {
+        guard let range = response.headers["Range"] else { return .at(0) }
+        guard let number = Self.lastNumber(range) else {
+            return .doubtful(
+                UploadError(
+                    asking.failure(
+                        .protocol, "no_offset", "an answer whose Range is no range of bytes", http: 308, retryable: true
+                    ),
+                    remedy: .again(after: nil)))
+        }
+        let offset = offset(number, size, checkpoint)
+        return offset > size ? .foreign("it holds \(offset) bytes, and the file has \(size)") : .at(offset)
+    }
+
+    private func offset(_ number: Int64, _ size: Int64, _ checkpoint: Checkpoint) -> Int64 {
+        switch meaning {
+        case .lastByte: return number < .max ? number + 1 : number
+        case .count(let habit):
+            // The last byte was sent once more and taken, and the number has stayed: it is that of the last byte.
+            if number == size - 1, checkpoint["last_byte_again"] != nil { habit.isLastByte = true }
+            return habit.isLastByte && number < size ? number + 1 : number
+        }
+    }
+
+    func send(
+        _ range: Range<Int64>, to url: String, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
+        _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> Sending {
+        let count = range.upperBound - range.lowerBound
+        let request = Request(
+            "PUT", url,
+            headers: [
+                ("Content-Type", order.mediaType),
+                ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(order.file.size)"),
+            ], body: .file(order.file.path, offset: range.lowerBound, count: count), limits: limits)
+        do {
+            let answer = try await asking.ask(request, sent: sent)
+            let verdict = judge(answer.response, range, order.file.size, &checkpoint)
+            return Sending(answer: verdict, bytesSent: min(answer.bytesSent, count))
+        } catch let error as Asking.Unanswered {
+            return Sending(answer: .failed(error.error), bytesSent: error.bytesSent)
+        } catch {
+            return Sending(answer: .failed(error), bytesSent: 0)
+        }
+    }
+
+    private func judge(
+        _ response: Response, _ range: Range<Int64>, _ size: Int64, _ checkpoint: inout Checkpoint
+    ) -> Sending.Answer {
+        func refusal(_ remedy: Remedy) -> UploadError { refused(response, "bytes", remedy) }
+        let isLastByteAlone = range.lowerBound == size - 1 && range.upperBound == size
+        switch response.status {
+        case 200, 201:
+            if isLastByteAlone { checkpoint["last_byte_again"] = "1" }
+            switch success {
+            case .ofPiece: return .accepted(range.upperBound)
+            case .ofFile where range.upperBound == size: return .accepted(size)
+            case .ofFile: return .look(refusal(.again(after: nil)), again: 1)
+            }
+        case 308:
+            if isLastByteAlone { checkpoint["last_byte_again"] = "1" }
+            guard response.headers["Range"] != nil, case .at(let offset) = position(response, size, &checkpoint) else {
+                return .look(refusal(.again(after: nil)), again: 2)
+            }
+            return .accepted(offset)
+        case 400, 416: return .look(refusal(.giveUp), again: 1)
+        case 401, 403: return .look(refusal(.authenticate), again: 1)
+        case 404, 410, 499: return .look(refusal(.again(after: nil)), again: 0)
+        case 413: return .tooMuch(refusal(.giveUp))
+        default: return .failed(refusal(remedy(response)))
+        }
+    }
+
+    private func remedy(_ response: Response) -> Remedy {
+        let wait = retryAfter(response.headers, now: asking.clocks.wall())
+        switch response.status {
+        case 401, 403: return .authenticate
+        case 408, 409, 425: return .again(after: wait)
+        case 429: return .rateLimit(after: wait)
+        case 507: return .noRoom(after: wait)
+        case 500...: return .holdDestination(after: wait)
+        case 300..<400: return .misconfigured
+        default: return .giveUp
+        }
+    }
+
+    private func refused(_ response: Response, _ what: String, _ remedy: Remedy) -> UploadError {
+        asking.refused(what, response, remedy)
+    }
+
+    /// `bytes=0-42` and what is written like it: the number behind the last dash.
+    private static func lastNumber(_ range: String) -> Int64? {
+        range.split(separator: "-", omittingEmptySubsequences: false).last.flatMap {
+            plainInteger(String($0.filter { $0 != " " }))
+        }
+    }
+}
+
+/// What a service was seen to mean by `Range`, shared by all uploads of a destination.
+final class RangeHabit: Sendable {
+    private let state = Atomic(false)
+
+    var isLastByte: Bool {
+        get { state.load(ordering: .relaxed) }
+        set { state.store(newValue, ordering: .relaxed) }
+    }
+}

@@ -1,0 +1,57 @@
+internal import Core
+internal import Transport
+
+// What a server says no to, for a person.
+
+extension Asking {
+    /// What an answer refuses, in words: the status, and what it says if that is a text.
+    ///
+    /// - Parameter words: What it says, where that was found out already.
+    func refused(_ what: String, _ response: Response, _ remedy: Remedy, words said: String? = nil, code: String? = nil)
+        -> UploadError
+    {
+        let status = response.status
+        var message = "\(host(response.url)) answered \(status) to \(what)"
+        // A plain-text answer ends with a line end, which would be shown as an escape.
+        // Cut only after that, so that no half of a secret stays.
+        let body = withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
+        let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
+        let words = said ?? String(decoding: body[..<end], as: UTF8.self)
+        // Who knows what it says knows better than its type.
+        let isPage = said == nil && response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
+        if isPage {
+            message += " with a web page"
+        } else if !words.isEmpty {
+            message += ": " + FilePath(words).display
+        }
+        if case .noRoom = remedy { message += "; there is no room, or a quota is used up there" }
+        if (300..<400).contains(status) { message += "; it redirects: a login portal, or the wrong address" }
+        let kind: Failure.Class
+        switch remedy {
+        case .authenticate: kind = .auth
+        case .misconfigured: kind = .config
+        case .giveUp: kind = .permanent
+        case .restage: kind = .local
+        case .noRoom: kind = .quota
+        case .holdDestination, .rateLimit, .again, .pending: kind = .transient
+        }
+        return UploadError(
+            failure(kind, code ?? "http_\(status)", message, http: status, retryable: remedy != .giveUp), remedy: remedy
+        )
+    }
+
+    /// An upload's address is a capability, so only its host is ever shown.
+    func host(_ url: String) -> String { FilePath(WebAddress(url).authority ?? "the server").display }
+}
+
+extension Remedy {
+    /// The end of a sentence that says what was found by hand.
+    var advice: String {
+        switch self {
+        case .authenticate: "; check the token"
+        case .misconfigured: "; check the address"
+        case .holdDestination: "; uploads wait until it answers"
+        case .noRoom, .rateLimit, .again, .pending, .restage, .giveUp: ""
+        }
+    }
+}

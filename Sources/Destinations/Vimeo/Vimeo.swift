@@ -1,0 +1,117 @@
+internal import Core
+internal import Credentials
+internal import Transport
+
+/// An account at Vimeo (https://developer.vimeo.com/api/upload/videos), or at a server that speaks its API.
+struct Vimeo: Destination {
+    private let dialect: VimeoDialect
+    private let engine: OffsetEngine
+    let site: DestinationSite
+
+    /// What a request carries at most, unless set.
+    private static let defaultChunk: Int64 = 64 << 20
+
+    init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
+        let settings = try Self.settings(values)
+        guard case .secret(let token)? = values["token"] else {
+            throw UnusableSetting(key: "token", problem: "is missing")
+        }
+        var chunk = Self.defaultChunk
+        if case .bytes(let size)? = values["chunk_size"] { chunk = size == 0 ? .max : size }
+        var caFile: FilePath?
+        if case .path(let path)? = values["ca_file"] { caFile = path }
+        func asking(_ headers: [CredentialProvider.Header]) -> Asking {
+            Asking(
+                transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
+                origin: WebAddress(settings.base).origin, caFile: caFile, clocks: tools.clocks, name: tools.name)
+        }
+        // The address of an upload is its own permission, and lies on other hosts: the token never goes there.
+        let bytes = asking([])
+        dialect = VimeoDialect(
+            api: VimeoAPI(asking([.init("Authorization", prefix: "Bearer ", token)]), base: settings.base),
+            tus: TusDialect(
+                endpoint: settings.base, asking: bytes,
+                settings: TusSettings(isASCII: false, checksum: nil, sending: settings.sending),
+                capabilities: TusCapabilities(), log: tools.log),
+            ranges: ContentRange(
+                asking: bytes, limits: settings.sending, meaning: .count(RangeHabit()), success: .ofPiece),
+            settings: settings, secrets: tools.secrets, log: tools.log)
+        site = WebAddress(settings.base).site ?? .here
+        engine = OffsetEngine(dialect: dialect, chunks: ChunkSize(chunk), gone: .reupload)
+    }
+
+    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+        try await engine.upload(order, notes)
+    }
+
+    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+        // A ticket that was not ended is no video, and goes by itself.
+        guard let video = checkpoint["video"] else { return true }
+        guard dialect.isOurs(checkpoint) else { return false }
+        return try await asking("the removal") { try await dialect.remove(video) }
+    }
+
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+        .unknown("Vimeo names no digest of what it holds, and two videos may have one name: `sluice remote` lists them")
+    }
+
+    var tellsSpace: Bool { true }
+
+    func space() async throws(UploadError) -> RemoteSpace? {
+        try await asking("the question") { try await dialect.space() }
+    }
+
+    private func asking<Answer>(
+        _ what: String, _ body: () async throws -> Answer
+    ) async throws(UploadError) -> Answer {
+        do { return try await body() } catch let error as UploadError { throw error } catch {
+            throw UploadError(
+                dialect.failure(.cancelled, "cancelled", "\(what) was stopped", retryable: true),
+                remedy: .again(after: nil))
+        }
+    }
+
+    func check() async -> CheckResult {
+        do {
+            let scopes = try await dialect.scopes()
+            // A token that may not read it is told nothing.
+            let space = try await dialect.space()
+            return judge(scopes, space)
+        } catch let error as UploadError {
+            return CheckResult(.failed, error.failure.message + error.remedy.advice)
+        } catch {
+            return CheckResult(.failed, "the check was stopped")
+        }
+    }
+
+    /// What uploads need, and what else is used, by the scope that allows it.
+    private var uses: [(scope: String, purpose: String)] {
+        var uses = [
+            ("delete", "removing what was cancelled"), ("private", "seeing the quota and videos that are not public"),
+        ]
+        if dialect.settings.flow == .fourStep { uses.insert(("edit", "naming a video"), at: 0) }
+        return uses
+    }
+
+    private func judge(_ scopes: Set<String>?, _ space: RemoteSpace?) -> CheckResult {
+        var words = ["the token is good"]
+        var verdict = CheckResult.Verdict.ok
+        if let scopes {
+            guard scopes.contains("upload") else {
+                return CheckResult(
+                    .failed, "the token is good, and lacks the scope `upload`: no upload can begin", space: space)
+            }
+            for use in uses where !scopes.contains(use.scope) {
+                words.append("it lacks the scope `\(use.scope)`, for \(use.purpose)")
+                verdict = .warning
+            }
+        }
+        if let space { words.append(space.words) }
+        if dialect.settings.flow != .tus, dialect.settings.base == VimeoSettings.publicAPI {
+            words.append(
+                "the public service has switched `flow: \(dialect.settings.flow.rawValue)` off: set `flow: tus`")
+            verdict = .warning
+        }
+        return CheckResult(verdict, words.joined(separator: "; "), space: space)
+    }
+}

@@ -1,0 +1,129 @@
+internal import Core
+internal import Synchronization
+internal import Transport
+
+/// Requests to the API's own host: with the token, the version, and one ban that all of them keep to.
+struct VimeoAPI: Sendable {
+    let asking: Asking
+    let base: String
+    /// Until when the service has told us to stay away.
+    private let ban = VimeoBan()
+
+    /// `asking` brings the token.
+    init(_ asking: Asking, base: String) {
+        self.asking = asking
+        self.base = base
+    }
+
+    /// Without the version the application's own default counts, which turns a right request into error 3116.
+    private static let accepted = ("Accept", "application/vnd.vimeo.*+json;version=3.4")
+    private static let small = Limits(whole: .seconds(60))
+
+    /// - Parameters:
+    ///   - path: Below the base, as the service names it: `/videos/123`.
+    ///   - what: The request in words, for a refusal.
+    ///   - allowing: Statuses besides 2xx that the caller understands.
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func ask(
+        _ method: String, _ path: String, _ body: JSONValue? = nil, _ what: String, allowing: Set<Int> = []
+    ) async throws -> (response: Response, json: JSONValue?) {
+        if let left = ban.left(asking.clocks.monotonic()) {
+            throw UploadError(
+                asking.failure(
+                    .transient, "rate_limit",
+                    "the API asked to be left alone for \(Int(left.inSeconds.rounded(.up))) s more",
+                    http: 429, retryable: true), remedy: .rateLimit(after: left))
+        }
+        var response = try await once(method, path, body)
+        // Nothing was done: the token has ended, and may have been renewed behind our back. 8002 is no such word.
+        if response.status == 401, body != nil, !VimeoVerdict(response, wait: { _ in .zero }).numbers.contains(8002) {
+            response = try await once(method, path, body)
+        }
+        if (200..<300).contains(response.status) {
+            ban.ended()
+            return (response, JSONValue.read(response.body))
+        }
+        if allowing.contains(response.status) { return (response, JSONValue.read(response.body)) }
+        throw refusal(response, what)
+    }
+
+    private func once(_ method: String, _ path: String, _ body: JSONValue?) async throws -> Response {
+        var headers = [Self.accepted]
+        var content = Request.Body.none
+        if let body {
+            headers.append(("Content-Type", "application/json"))
+            content = .bytes(try body.bytes)
+        }
+        do {
+            let url = path.hasPrefix("/") ? base + path : path
+            return try await asking.ask(
+                Request(method, url, headers: headers, body: content, limits: Self.small)
+            ).response
+        } catch let error as Asking.Unanswered { throw error.error }
+    }
+
+    func verdict(_ response: Response) -> VimeoVerdict {
+        VimeoVerdict(response) { ban.begin(rateLimit($0), asking.clocks.monotonic()) }
+    }
+
+    func refusal(_ response: Response, _ what: String) -> UploadError {
+        let verdict = verdict(response)
+        var words = asking.withoutSecrets(verdict.words)
+        if verdict.isOfFlow { words += "; set `flow: tus`, which is the one that the service offers" }
+        return asking.refused(what, response, verdict.remedy, words: words, code: verdict.code)
+    }
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        asking.failure(kind, code, message, retryable: retryable)
+    }
+
+    /// How long the service wants to be left alone: `X-RateLimit-Reset` as a date or in seconds since 1970, as both are
+    /// told of it; else `Retry-After`; `nil` where it says neither, or nothing that can be.
+    private func rateLimit(_ response: Response) -> Duration? {
+        let now = asking.clocks.wall()
+        if let text = response.headers["X-RateLimit-Reset"] {
+            let then =
+                plainInteger(text).map { WallTime(milliseconds: 0).advanced(by: .seconds($0)) }
+                ?? WallTime(rfc3339: text)
+            // Held against the answer's own clock, since the box's may be unset.
+            let base = response.headers["Date"].flatMap { httpDate($0) } ?? now
+            if let then, then > base, then <= base.advanced(by: .seconds(86_400)) {
+                return .milliseconds(then.milliseconds - base.milliseconds)
+            }
+        }
+        return retryAfter(response.headers, now: now)
+    }
+}
+
+/// The wait that a service has asked for, shared by all uploads to an account. It doubles where the service names none.
+private final class VimeoBan: Sendable {
+    private struct State {
+        var until: MonotonicTime?
+        var guesses = 0
+    }
+
+    private let state = Mutex(State())
+
+    func left(_ now: MonotonicTime) -> Duration? {
+        state.withLock { state in
+            guard let until = state.until, until > now else { return nil }
+            return until.since(now)
+        }
+    }
+
+    func begin(_ asked: Duration?, _ now: MonotonicTime) -> Duration {
+        state.withLock { state in
+            let wait: Duration
+            if let asked {
+                wait = asked
+            } else {
+                wait = min(.seconds(60) * (1 << min(state.guesses, 4)), .seconds(900))
+                state.guesses += 1
+            }
+            state.until = now.advanced(by: wait)
+            return wait
+        }
+    }
+
+    func ended() { state.withLock { $0 = State() } }
+}

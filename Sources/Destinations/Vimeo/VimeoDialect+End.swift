@@ -1,0 +1,203 @@
+internal import Core
+internal import Transport
+
+// What is left when the service has every byte.
+
+extension VimeoDialect {
+    var concludes: Bool { true }
+
+    func conclude(
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+    ) async throws -> Conclusion {
+        var outcome = Outcome()
+        if checkpoint["complete"] != nil, checkpoint["video"] == nil {
+            try await activate(order, &checkpoint, notes)
+            guard checkpoint["video"] != nil else {
+                outcome.warnings.append("it is complete there, and which video it became could not be found out")
+                return .done(outcome)
+            }
+        }
+        if checkpoint["complete"] != nil, checkpoint["settled"] == nil {
+            try await settle(order, &checkpoint, notes, &outcome.warnings)
+        } else {
+            outcome.warnings += try await said(of: order).warnings
+        }
+        return try await judge(&checkpoint, notes, outcome)
+    }
+
+    // MARK: Four steps
+
+    /// Ends a ticket, which makes a video of it.
+    private func activate(
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+    ) async throws {
+        guard let complete = checkpoint["complete"] else { return }
+        let path = complete.hasPrefix("/") ? complete : "/" + complete
+        let (response, _) = try await asked("DELETE", path, nil, "the end of the upload", allowing: [404])
+        if (200..<300).contains(response.status) {
+            guard let location = response.headers["Location"], let video = Self.path(of: location) else {
+                throw strange("the end of the upload was taken without a word of the video that it became")
+            }
+            checkpoint["video"] = video
+            return try await notes.record(checkpoint)
+        }
+        guard api.verdict(response).isDeadTicket else { throw api.refusal(response, "the end of the upload") }
+        // It was ended before, by a request whose answer was lost.
+        if let video = try await lookForVideo(order, checkpoint) {
+            checkpoint["video"] = video
+            try await notes.record(checkpoint)
+        }
+    }
+
+    /// The one video that may be this upload's: of its size, and made since its ticket was.
+    private func lookForVideo(_ order: UploadOrder, _ checkpoint: Checkpoint) async throws -> String? {
+        let (_, json) = try await asked(
+            "GET", "/me/videos?sort=date&direction=desc&per_page=10&fields=uri,name,created_time,upload", nil,
+            "the list of videos")
+        // Clocks differ.
+        let begun = checkpoint.number("ticket_at") - 600_000
+        let mine = (json?["data"]?.items ?? []).filter { video in
+            guard let made = video["created_time"]?.text.flatMap({ WallTime(rfc3339: $0) }) else { return false }
+            return made.milliseconds >= begun && video["upload"]?["size"]?.whole == order.file.size
+        }
+        return mine.count == 1 ? mine.first?["uri"]?.text : nil
+    }
+
+    /// So often is it tried to say what is said of a video; after that the upload is complete without it.
+    private static let settingsTries: Int64 = 6
+
+    private func settle(
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ warnings: inout [String]
+    ) async throws {
+        guard let video = checkpoint["video"] else { return }
+        let said = try await said(of: order)
+        warnings += said.warnings
+        do {
+            _ = try await asked("PATCH", video, .object(said.fields), "what is said of the video")
+        } catch let error as UploadError {
+            guard error.failure.retryable, checkpoint.count("settings_tries") < Self.settingsTries else {
+                warnings.append("what is said of the video was not taken: \(error.failure.message)")
+                checkpoint["settled"] = "1"
+                return try await notes.record(checkpoint)
+            }
+            try await notes.record(checkpoint)
+            // Everything is there: the file does not wait as one that is not.
+            let wait = if case .rateLimit(let after?) = error.remedy { after } else { Duration.seconds(30) }
+            throw UploadError(error.failure, remedy: .pending(after: wait))
+        }
+        checkpoint["settled"] = "1"
+        try await notes.record(checkpoint)
+    }
+
+    // MARK: What became of it
+
+    /// The states of a video after which nothing changes, as the service's own client counts them.
+    private static let endings = [
+        "available", "uploading_error", "transcoding_error", "quota_exceeded", "total_cap_exceeded",
+    ]
+    private static let longestPoll: Duration = .seconds(300)
+
+    private func judge(
+        _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ outcome: Outcome
+    ) async throws -> Conclusion {
+        guard let video = checkpoint["video"] else { return .done(outcome) }
+        let (response, json) = try await asked(
+            "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,transcode.status", nil,
+            "the question what became of the video", allowing: [404, 410])
+        guard (200..<300).contains(response.status) else {
+            return .rejected(
+                refusal(
+                    "video_deleted", "the video \(FilePath(video).display) was deleted there after its bytes had come"))
+        }
+        var outcome = outcome
+        outcome.id = video
+        if let link = json?["link"]?.text { checkpoint["link"] = link }
+        outcome.url = checkpoint["link"]
+        let (upload, transcode) = (json?["upload"]?["status"]?.text, json?["transcode"]?["status"]?.text)
+        let status = json?["status"]?.text
+        if status == "quota_exceeded" || status == "total_cap_exceeded" {
+            return .rejected(await full(status))
+        }
+        if status == "uploading_error" || upload == "error" {
+            return .rejected(
+                UploadError(
+                    failure(
+                        .protocol, "upload_rejected",
+                        "the service has taken every byte, and says that the upload failed",
+                        retryable: true), remedy: .again(after: .seconds(60))))
+        }
+        if status == "transcoding_error" || transcode == "error" {
+            return .rejected(
+                refusal("transcoding_failed", "the service has taken every byte, and can make no video of them"))
+        }
+        let isPlayable = status == "available" || transcode == "complete" || json?["is_playable"]?.flag == true
+        switch settings.verify {
+        case .transfer where upload != "in_progress" && status != "uploading" || isPlayable: return .done(outcome)
+        case .playable where isPlayable:
+            outcome.verifiedBy = "playable"
+            return .done(outcome)
+        default: return try await wait(&checkpoint, notes, status ?? transcode ?? upload ?? "nothing")
+        }
+    }
+
+    private func wait(
+        _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ status: String
+    ) async throws -> Conclusion {
+        let polls = checkpoint.count("polls")
+        try await notes.record(checkpoint)
+        let wait = min(settings.firstPoll * (1 << min(polls - 1, 10)), max(Self.longestPoll, settings.firstPoll))
+        throw UploadError(
+            failure(
+                .transient, "remote_works",
+                "every byte is there, and the service is still at work on the video (\(FilePath(status).display))",
+                retryable: true), remedy: .pending(after: wait))
+    }
+
+    private func full(_ status: String?) async -> UploadError {
+        let failure = failure(
+            .quota, "quota_exceeded",
+            "the service has taken every byte, and the account's \(status == "total_cap_exceeded" ? "storage" : "quota") "
+                + "does not allow the video", retryable: true)
+        let reset = (try? await space())?.resetsAt
+        let now = api.asking.clocks.wall()
+        let wait = reset.flatMap { $0 > now ? Duration.milliseconds($0.milliseconds - now.milliseconds) : nil }
+        return UploadError(failure, remedy: .noRoom(after: wait))
+    }
+
+    /// `/videos/123` of an address that may be a whole one.
+    private static func path(of location: String) -> String? {
+        let path = WebAddress(location).path
+        return path.hasPrefix("/videos/") && path.utf8.count > 8 ? path : nil
+    }
+
+    // MARK: Besides
+
+    /// The tighter of the period's quota and the whole storage; `nil` where the service says nothing, which a token without
+    /// the scope `private` is told too.
+    func space() async throws -> RemoteSpace? {
+        let (_, json) = try await api.ask("GET", "/me?fields=upload_quota", nil, "the question for the quota")
+        guard let space = json?["upload_quota"]?["space"] else { return nil }
+        let isCount = space["unit"]?.text == "video_count"
+        let periodic = json?["upload_quota"]?["periodic"]
+        let showsPeriod = space["showing"]?.text != "lifetime"
+        let reset = showsPeriod ? periodic?["reset_date"]?.text.flatMap { WallTime(rfc3339: $0) } : nil
+        let answer = RemoteSpace(
+            isCount ? .files : .bytes, free: space["free"]?.whole, used: space["used"]?.whole,
+            limit: space["max"]?.whole, resetsAt: reset)
+        return answer.left == nil && answer.used == nil && answer.limit == nil ? nil : answer
+    }
+
+    /// - Returns: Whether there is nothing left of it.
+    func remove(_ video: String) async throws -> Bool {
+        let (response, _) = try await api.ask(
+            "DELETE", video, nil, "the removal of a video", allowing: [403, 404, 410])
+        // Who may not delete will not be let later either.
+        return response.status != 403
+    }
+
+    /// What the token may do, in the service's words; `nil` where it does not say.
+    func scopes() async throws -> Set<String>? {
+        let (_, json) = try await api.ask("GET", "/oauth/verify", nil, "the question what the token may do")
+        return json?["scope"]?.text.map { Set($0.split(separator: " ").map(String.init)) }
+    }
+}

@@ -1,0 +1,180 @@
+internal import Core
+internal import Credentials
+internal import Transport
+
+/// The API of Vimeo (version 3.4) as ``OffsetEngine`` needs it: a video or ticket, bytes to the address that it names, and
+/// what is left to do and to ask when they are there.
+///
+/// Its fields of the checkpoint, besides `url` and `server`:
+///
+/// | field | means |
+/// |---|---|
+/// | `flow` | how it was created; a later setting counts for later uploads |
+/// | `video`, `link` | the video's address in the API, and its public page |
+/// | `complete`, `ticket_at` | of a four-step upload: the address that ends it, and when it began (ms since 1970) |
+/// | `settled`, `settings_tries` | what is said of the video is there, or was tried so often |
+/// | `polls` | how often it was asked whether it is ready |
+struct VimeoDialect: OffsetDialect {
+    let api: VimeoAPI
+    /// Speaks tus to the address of an upload. Without a token: that is another host's business.
+    let tus: TusDialect
+    let ranges: ContentRange
+    let settings: VimeoSettings
+    let secrets: SecretReader
+    let log: @Sendable (String) -> Void
+
+    private var server: String { WebAddress(settings.base).origin }
+
+    // MARK: Creation
+
+    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool {
+        guard order.file.size > 0 else {
+            throw refusal("empty_file", "an empty file makes a video that never ends; it is not sent")
+        }
+        if checkpoint.number("orphans") > 0 {
+            log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
+        }
+        switch settings.flow {
+        case .tus: try await createVideo("tus", order, &checkpoint)
+        case .twoStep: try await createVideo("streaming", order, &checkpoint)
+        case .fourStep: try await createTicket(order, &checkpoint)
+        }
+        checkpoint["flow"] = settings.flow.rawValue
+        checkpoint["server"] = server
+        return false
+    }
+
+    private func createVideo(
+        _ approach: String, _ order: UploadOrder, _ checkpoint: inout Checkpoint
+    ) async throws {
+        var body = try await said(of: order).fields
+        var upload: [String: JSONValue] = ["approach": .text(approach), "size": .whole(order.file.size)]
+        if approach == "streaming" { upload["mime_type"] = .text(order.mediaType) }
+        body["upload"] = .object(upload)
+        let (_, json) = try await asked(
+            "POST", "/me/videos?fields=uri,link,name,upload", .object(body), "the creation of a video")
+        let answer = json?["upload"]
+        // Whatever came is to be removed again, also when it is of no use.
+        if let video = json?["uri"]?.text { checkpoint["video"] = video }
+        checkpoint["link"] = json?["link"]?.text
+        guard let video = json?["uri"]?.text, video.hasPrefix("/") else {
+            throw strange("an answer to the creation that names no video")
+        }
+        if let other = answer?["approach"]?.text, other != approach {
+            throw strange(
+                "the video was created with the approach `\(FilePath(other).display)`, and not `\(approach)`: "
+                    + "this account or application may not upload so")
+        }
+        checkpoint["url"] = try uploadAddress(answer?["upload_link"]?.text)
+    }
+
+    private func createTicket(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws {
+        let body: [String: JSONValue] = ["type": .text("streaming"), "size": .whole(order.file.size)]
+        let (_, json) = try await asked("POST", "/me/videos", .object(body), "the creation of an upload ticket")
+        guard let complete = json?["complete_uri"]?.text, !complete.isEmpty else {
+            throw strange(
+                "an answer to the creation that does not say how the upload ends: the application may have no upload access"
+            )
+        }
+        checkpoint["url"] = try uploadAddress(json?["upload_link_secure"]?.text)
+        checkpoint["complete"] = complete
+        checkpoint["ticket_at"] = "\(api.asking.clocks.wall().milliseconds)"
+    }
+
+    private func uploadAddress(_ link: String?) throws(UploadError) -> String {
+        guard let link, !link.isEmpty else {
+            throw strange("an answer to the creation that names no address for the bytes")
+        }
+        do { return try TusLocation.resolve(link, base: settings.base + "/", endpoint: settings.base).url } catch {
+            throw strange("the address for the bytes is refused: \(error.reason)")
+        }
+    }
+
+    /// The limits of a name and the like are the file's own fault.
+    func said(of order: UploadOrder) async throws -> VimeoFields.Said {
+        var password: String?
+        if let source = settings.password {
+            do { password = try await secrets.read(source).reveal() } catch {
+                throw UploadError(
+                    failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+            }
+        }
+        do { return try settings.video.said(of: order, password: password) } catch {
+            throw refusal("metadata_refused", error.text)
+        }
+    }
+
+    // MARK: Bytes
+
+    func isOurs(_ checkpoint: Checkpoint) -> Bool { checkpoint["server"].map { $0 == server } ?? true }
+
+    private func flow(_ checkpoint: Checkpoint) -> VimeoFlow {
+        checkpoint["flow"].flatMap { VimeoFlow(rawValue: $0) } ?? settings.flow
+    }
+
+    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
+        guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
+        guard flow(checkpoint) == .tus else { return try await ranges.locate(url, order, &checkpoint) }
+        do { return try await tus.locate(order, &checkpoint) } catch let error as UploadError {
+            // There is no token to be refused: the link has ended.
+            guard let status = error.failure.http, status == 401 || status == 403 else { throw error }
+            return .gone(isCertain: false)
+        }
+    }
+
+    func allowance(for count: Int64) -> Int64 { tus.allowance(for: count) }
+
+    func send(
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
+        _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> Sending {
+        guard let url = checkpoint["url"] else { return Sending(answer: .accepted(nil), bytesSent: 0) }
+        guard flow(checkpoint) == .tus else { return await ranges.send(range, to: url, order, &checkpoint, sent) }
+        return await tus.send(range, order, &checkpoint, sent)
+    }
+
+    /// The API, which knows of the video when no proxy has lost its backend.
+    func isThere() async throws -> Bool {
+        _ = try await asked("GET", "/me?fields=uri", nil, "the question who we are")
+        return true
+    }
+
+    /// A video counts against the account's quota, whether it has bytes or not. A ticket that was not activated is nothing.
+    func remains(of checkpoint: Checkpoint) -> Checkpoint? {
+        guard let video = checkpoint["video"] else { return nil }
+        return Checkpoint(["video": video, "server": checkpoint["server"] ?? server])
+    }
+
+    // MARK: Words
+
+    /// As ``VimeoAPI/ask(_:_:_:_:allowing:)``; where the quota is used up, with the time at which it is whole again.
+    func asked(
+        _ method: String, _ path: String, _ body: JSONValue?, _ what: String, allowing: Set<Int> = []
+    ) async throws -> (response: Response, json: JSONValue?) {
+        do { return try await api.ask(method, path, body, what, allowing: allowing) } catch var error as UploadError {
+            if case .noRoom(nil) = error.remedy { error.remedy = .noRoom(after: try await resetWait()) }
+            throw error
+        }
+    }
+
+    private func resetWait() async throws -> Duration? {
+        // The refusal is what counts; not knowing when it ends is no further trouble.
+        guard let reset = try? await space()?.resetsAt else { return nil }
+        let now = api.asking.clocks.wall()
+        return reset > now ? .milliseconds(reset.milliseconds - now.milliseconds) : nil
+    }
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        api.failure(kind, code, message, retryable: retryable)
+    }
+
+    /// Of this file, for its own sake.
+    func refusal(_ code: String, _ message: String) -> UploadError {
+        UploadError(failure(.permanent, code, message, retryable: false), remedy: .giveUp)
+    }
+
+    /// An answer that no account with the right to upload gets.
+    func strange(_ message: String) -> UploadError {
+        UploadError(failure(.protocol, "unusable_answer", message, retryable: true), remedy: .misconfigured)
+    }
+}

@@ -1,0 +1,80 @@
+internal import Core
+
+extension VimeoFields {
+    /// What a request says of one video, and what had to be left out or cut, for a person.
+    struct Said: Sendable {
+        var fields: [String: JSONValue] = [:]
+        var warnings: [String] = []
+    }
+
+    /// What is said of the video of an order.
+    ///
+    /// A destination's own templates count before the folder's `metadata` (`title` or `name`, `description`).
+    ///
+    /// - Throws: A sentence for a person, where what a template made cannot be sent.
+    func said(of order: UploadOrder, password: String?) throws(Unsayable) -> Said {
+        var said = Said()
+        // Without a name a video is called "Untitled".
+        let name = words("video.name", ["title", "name"], order) ?? text(order.name.stem)
+        said.put("name", cut(name, "video.name", &said.warnings))
+        if let description = words("video.description", ["description"], order) {
+            said.put("description", cut(description, "video.description", &said.warnings))
+        }
+        if let license { said.put("license", license) }
+        if let locale { said.put("locale", locale) }
+        if let folder { said.put("folder_uri", folder) }
+        if !contentRating.isEmpty { said.fields["content_rating"] = .list(contentRating.map { .text($0) }) }
+        var privacy: [String: JSONValue] = [:]
+        for field in ["view", "embed", "comments"] {
+            guard let word = try word("video.privacy.\(field)", order) else { continue }
+            privacy[field] = .text(word)
+        }
+        if let download { privacy["download"] = .bool(download) }
+        if let add { privacy["add"] = .bool(add) }
+        switch privacy["view"]?.text {
+        case "password":
+            guard let password else {
+                throw Unsayable(text: "its privacy is `password`, and `video.password` is missing")
+            }
+            said.put("password", password)
+        case "users":
+            if users.isEmpty { throw Unsayable(text: "its privacy is `users`, and `video.users` is missing") }
+            said.fields["users"] = .list(users.map { .object(["uri": .text($0)]) })
+        default: break
+        }
+        if !privacy.isEmpty { said.fields["privacy"] = .object(privacy) }
+        return said
+    }
+
+    struct Unsayable: Error, Hashable { let text: String }
+
+    /// `nil` for what is empty: an empty text would be refused or take the place of what is there.
+    private func words(_ own: String, _ names: [String], _ order: UploadOrder) -> String? {
+        ([own] + names).lazy.compactMap { order.metadata[$0].flatMap { Self.trimmed($0) } }.first
+    }
+
+    private func word(_ key: String, _ order: UploadOrder) throws(Unsayable) -> String? {
+        guard let word = order.metadata[key].flatMap({ Self.trimmed($0) }) else { return nil }
+        guard let words = VimeoWords.choices[key], !words.contains(word) else { return word }
+        throw Unsayable(
+            text: "`\(key)` made `\(FilePath(word).display)`, and Vimeo takes one of \(words.joined(separator: ", "))")
+    }
+
+    private func cut(_ text: String, _ key: String, _ warnings: inout [String]) -> String {
+        guard let most = VimeoWords.longest[key], text.count > most else { return text }
+        warnings.append("`\(key)` had \(text.count) characters, and was cut to the \(most) that Vimeo takes")
+        return String(text.prefix(most))
+    }
+
+    private func text(_ name: FilePath) -> String { name.text ?? name.display }
+
+    private static func trimmed(_ text: String) -> String? {
+        let start = text.drop(while: \.isWhitespace)
+        guard let last = start.lastIndex(where: { !$0.isWhitespace }) else { return nil }
+        return String(start[...last])
+    }
+}
+
+extension VimeoFields.Said {
+    fileprivate mutating func put(_ name: String, _ text: String) { fields[name] = .text(text) }
+}

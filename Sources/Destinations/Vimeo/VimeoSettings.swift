@@ -1,0 +1,197 @@
+internal import Core
+internal import Credentials
+internal import Transport
+
+/// How a video is created and its bytes are taken.
+///
+/// The two others belong to versions of the API that the public service has switched off; private servers still speak them.
+enum VimeoFlow: String, Sendable, CaseIterable {
+    case tus
+    case twoStep = "two-step"
+    case fourStep = "four-step"
+}
+
+/// When an upload counts as verified.
+enum VimeoVerification: String, Sendable, CaseIterable {
+    /// The service has every byte and says that it took them.
+    case transfer
+    /// It can be watched.
+    case playable
+}
+
+/// What a person set for an account, with defaults filled in.
+struct VimeoSettings: Sendable {
+    static let publicAPI = "https://api.vimeo.com"
+
+    /// Without a slash at its end.
+    var base = publicAPI
+    var flow = VimeoFlow.tus
+    var verify = VimeoVerification.transfer
+    /// Between the first two questions whether a video is ready; they grow apart.
+    var firstPoll: Duration = .seconds(15)
+    var sending = Limits()
+    var video = VimeoFields()
+    var password: SecretSource?
+}
+
+/// What is said of every video, besides its name and description.
+struct VimeoFields: Hashable, Sendable {
+    var license: String?
+    var locale: String?
+    var contentRating: [String] = []
+    /// Addresses of users, `/users/123`, who may see it.
+    var users: [String] = []
+    var download: Bool?
+    var add: Bool?
+    /// The folder's address, `/users/1/projects/2`.
+    var folder: String?
+}
+
+extension Vimeo {
+    static let kind = DestinationKind(
+        type: DestinationType(
+            name: "vimeo", summary: "an account at Vimeo, or at a server that speaks its API",
+            keys: [
+                SettingKey(
+                    "token", .secret, required: true, "An access token of the account, with the scope `upload`."),
+                SettingKey("url", .url, "The API, `https://api.vimeo.com` by default."),
+                SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
+                SettingKey(
+                    "flow", .choice(VimeoFlow.allCases.map(\.rawValue)),
+                    "How bytes go: `tus` (default), or the older `two-step` and `four-step`, which the public service has switched off."
+                ),
+                SettingKey(
+                    "verify", .choice(VimeoVerification.allCases.map(\.rawValue)),
+                    "When an upload is complete: when the service has taken every byte (`transfer`, default), or when the video is `playable`."
+                ),
+                SettingKey(
+                    "poll", .duration,
+                    "Until it is asked again whether a video is ready; 15 s by default, and more each time."),
+                SettingKey("chunk_size", .size, "The most bytes of one request, 64 MiB by default; 0 for no bound."),
+                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                SettingKey(
+                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+                SettingKey("video", .section(video), "What is said of each video."),
+            ])
+    ) { values, tools in try Vimeo(values, tools) }
+
+    private static let video = [
+        SettingKey("name", .template, "Its title; the name of the file without its ending by default."),
+        SettingKey("description", .template, "Its description."),
+        SettingKey("license", .choice(VimeoWords.licenses), "A Creative Commons licence."),
+        SettingKey("locale", .text, "The language of its words, `en` or `de-DE`."),
+        SettingKey("content_rating", .texts, "Ratings, as Vimeo names them: `safe`, `unrated`, `violence` …"),
+        SettingKey("password", .secret, "What is asked of viewers; for `privacy: {view: password}`."),
+        SettingKey("users", .texts, "Who may see it, as `/users/123`; for `privacy: {view: users}`."),
+        SettingKey("folder", .text, "The folder that it is put into, as `/users/1/projects/2`."),
+        SettingKey(
+            "privacy",
+            .section([
+                SettingKey(
+                    "view", .template, "Who may see it: \(list(VimeoWords.view)), or a template that makes one of them."
+                ),
+                SettingKey("embed", .template, "Where it may be embedded: \(list(VimeoWords.embed))."),
+                SettingKey("comments", .template, "Who may comment: \(list(VimeoWords.comments))."),
+                SettingKey("download", .flag, "Whether viewers may download it."),
+                SettingKey("add", .flag, "Whether viewers may add it to collections of theirs."),
+            ]), "Who may do what with it."),
+    ]
+
+    private static func list(_ words: [String]) -> String { words.map { "`\($0)`" }.joined(separator: ", ") }
+
+    static func settings(_ values: [String: SettingValue]) throws -> VimeoSettings {
+        var settings = VimeoSettings()
+        if case .text(let url)? = values["url"] { settings.base = url.hasSuffix("/") ? String(url.dropLast()) : url }
+        if case .text(let word)? = values["flow"], let flow = VimeoFlow(rawValue: word) { settings.flow = flow }
+        if case .text(let word)? = values["verify"], let end = VimeoVerification(rawValue: word) {
+            settings.verify = end
+        }
+        if case .duration(let time)? = values["poll"] {
+            guard time >= .seconds(1) else { throw UnusableSetting(key: "poll", problem: "is shorter than a second") }
+            settings.firstPoll = time
+        }
+        if case .duration(let limit)? = values["stall_timeout"] { settings.sending.sendingStall = limit }
+        if case .duration(let limit)? = values["reply_timeout"] { settings.sending.replyWait = limit }
+        if case .secret(let source)? = values["video.password"] { settings.password = source }
+        settings.video = try fields(values)
+        try check(values, hasPassword: settings.password != nil, users: settings.video.users)
+        return settings
+    }
+
+    private static func fields(_ values: [String: SettingValue]) throws -> VimeoFields {
+        var fields = VimeoFields()
+        if case .text(let word)? = values["video.license"] { fields.license = word }
+        if case .text(let text)? = values["video.locale"] { fields.locale = text }
+        if case .texts(let words)? = values["video.content_rating"] { fields.contentRating = words }
+        if case .flag(let flag)? = values["video.privacy.download"] { fields.download = flag }
+        if case .flag(let flag)? = values["video.privacy.add"] { fields.add = flag }
+        if case .texts(let users)? = values["video.users"] {
+            for user in users where !isAddress(user, after: "/users/") {
+                throw UnusableSetting(key: "video.users", problem: "takes addresses like `/users/123`, not `\(user)`")
+            }
+            fields.users = users
+        }
+        if case .text(let folder)? = values["video.folder"] {
+            guard isAddress(folder, after: "/") else {
+                throw UnusableSetting(
+                    key: "video.folder", problem: "takes an address like `/users/1/projects/2`, not `\(folder)`")
+            }
+            fields.folder = folder
+        }
+        return fields
+    }
+
+    private static func isAddress(_ text: String, after prefix: String) -> Bool {
+        text.hasPrefix(prefix) && text.utf8.count > prefix.utf8.count
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"?#%\\".utf8.contains($0) }
+    }
+
+    /// What can be judged before there is a file.
+    private static func check(_ values: [String: SettingValue], hasPassword: Bool, users: [String]) throws {
+        for (name, words) in VimeoWords.choices {
+            guard case .template(let template)? = values[name], let written = template.constant else { continue }
+            if !words.contains(written) {
+                throw UnusableSetting(
+                    key: name,
+                    problem: "takes one of \(list(words)), not `\(written)`"
+                        + (closest(to: written.lowercased(), among: words).map { "; did you mean `\($0)`?" } ?? ""))
+            }
+        }
+        for (name, most) in VimeoWords.longest {
+            guard case .template(let template)? = values[name] else { continue }
+            let count = template.pieces.reduce(0) { if case .text(let text) = $1 { $0 + text.count } else { $0 } }
+            if count > most {
+                throw UnusableSetting(key: name, problem: "has \(count) characters, and Vimeo takes at most \(most)")
+            }
+        }
+        guard case .template(let view)? = values["video.privacy.view"] else {
+            if hasPassword {
+                throw UnusableSetting(
+                    key: "video.password", problem: "has no effect without `privacy: {view: password}`")
+            }
+            if !users.isEmpty {
+                throw UnusableSetting(key: "video.users", problem: "has no effect without `privacy: {view: users}`")
+            }
+            return
+        }
+        if view.constant == "password", !hasPassword {
+            throw UnusableSetting(key: "video.privacy.view", problem: "is `password`, and `video.password` is missing")
+        }
+        if view.constant == "users", users.isEmpty {
+            throw UnusableSetting(key: "video.privacy.view", problem: "is `users`, and `video.users` is missing")
+        }
+    }
+}
+
+/// The words that Vimeo takes (its OpenAPI description, version 3.4, "Upload a video"), and its limits.
+enum VimeoWords {
+    static let view = ["anybody", "contacts", "disable", "nobody", "password", "unlisted", "users"]
+    static let embed = ["private", "public", "whitelist"]
+    static let comments = ["anybody", "contacts", "nobody"]
+    static let licenses = ["by", "by-nc", "by-nc-nd", "by-nc-sa", "by-nd", "by-sa", "cc0"]
+    static let choices = [
+        "video.privacy.view": view, "video.privacy.embed": embed, "video.privacy.comments": comments,
+    ]
+    /// Characters. The service's help names them; its API description does not.
+    static let longest = ["video.name": 128, "video.description": 5000]
+}

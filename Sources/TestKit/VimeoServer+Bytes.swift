@@ -1,0 +1,126 @@
+internal import Glibc
+internal import Synchronization
+
+// The host for bytes: tus to the links of one flow, PUT with ranges to those of the others.
+
+extension VimeoServer {
+    func take(_ exchange: Exchange) throws {
+        if exchange.header("authorization") != nil { change { $0.tokensAtBytes += 1 } }
+        let number = Int(exchange.target.split(separator: "/").last?.prefix { $0 != "?" } ?? "")
+        let found = state.withLock { $0.uploads.first { $0.number == number && !$0.isDeleted } }
+        let named = exchange.header("upload-offset") ?? exchange.header("content-range") ?? ""
+        let kind = Self.kind(exchange)
+        change { $0.requests.append(kind.map { named.isEmpty ? "\($0)" : "\($0) \(named)" } ?? exchange.method) }
+        guard let kind else { return exchange.reply(405) }
+        guard let upload = found, exchange.target.hasSuffix("signature=s\(upload.number)") else {
+            return exchange.reply(404)
+        }
+        let fault = next(kind)
+        if case .answer(let status, let headers, let text)? = fault { return exchange.reply(status, headers, text) }
+        guard (upload.flow == .tus) == (kind == .head || kind == .patch) else { return exchange.reply(405) }
+        switch kind {
+        case .head:
+            guard exchange.header("tus-resumable") == "1.0.0" else {
+                return exchange.reply(412, [], "unsupported version")
+            }
+            tusAnswer(exchange, 200, upload.number, 0)
+        case .patch: patch(exchange, upload, fault)
+        case .put: put(exchange, upload, fault)
+        default: rangeAnswer(exchange, upload.number, 0)
+        }
+    }
+
+    private static func kind(_ exchange: Exchange) -> Kind? {
+        switch exchange.method {
+        case "HEAD": .head
+        case "PATCH": .patch
+        case "PUT": exchange.header("content-range")?.contains("*/") == true ? .question : .put
+        default: nil
+        }
+    }
+
+    private func held(_ number: Int) -> Int64 {
+        state.withLock { state in state.uploads.first { $0.number == number }.map { Int64($0.bytes.count) } ?? 0 }
+    }
+
+    private func patch(_ exchange: Exchange, _ upload: Upload, _ fault: Fault?) {
+        guard exchange.header("tus-resumable") == "1.0.0" else { return exchange.reply(412, [], "unsupported version") }
+        guard exchange.header("content-type") == "application/offset+octet-stream" else { return exchange.reply(415) }
+        let length = exchange.header("content-length").flatMap { Int64($0) } ?? 0
+        guard let offset = exchange.header("upload-offset").flatMap({ Int64($0) }), offset == held(upload.number) else {
+            return exchange.reply(409)
+        }
+        guard offset + length <= upload.size else { return exchange.reply(413) }
+        guard store(exchange, upload.number, at: Int(offset), length, fault) else { return exchange.cut() }
+        if case .loseReply? = fault { return exchange.cut() }
+        tusAnswer(exchange, 204, upload.number, fewer(fault))
+    }
+
+    private func tusAnswer(_ exchange: Exchange, _ status: Int, _ number: Int, _ fewer: Int) {
+        let size = state.withLock { state in state.uploads.first { $0.number == number }?.size ?? 0 }
+        exchange.reply(
+            status,
+            [
+                ("Tus-Resumable", "1.0.0"), ("Upload-Offset", "\(held(number) - Int64(fewer))"),
+                ("Upload-Length", "\(size)"), ("Cache-Control", "no-store"),
+            ])
+    }
+
+    private func put(_ exchange: Exchange, _ upload: Upload, _ fault: Fault?) {
+        let length = exchange.header("content-length").flatMap { Int64($0) } ?? 0
+        var start: Int64 = 0
+        if let range = exchange.header("content-range") {
+            // As its own clients write it, also with a colon, and with the end behind the last byte.
+            let words = range.drop { !$0.isNumber }.split { "-/".contains($0) }
+            guard words.count == 3, let first = Int64(words[0]) else { return exchange.reply(400, [], "bad range") }
+            start = first
+        }
+        // A gap would lose bytes; what overlaps is written over.
+        guard start <= held(upload.number), start + length <= upload.size else {
+            return exchange.reply(400, [], "bad range")
+        }
+        guard store(exchange, upload.number, at: Int(start), length, fault) else { return exchange.cut() }
+        if case .loseReply? = fault { return exchange.cut() }
+        if case .claims? = fault { return rangeAnswer(exchange, upload.number, fewer(fault)) }
+        exchange.reply(200)
+    }
+
+    private func rangeAnswer(_ exchange: Exchange, _ number: Int, _ fewer: Int) {
+        let (held, meaning) = (held(number) - Int64(fewer), state.withLock { $0.behaviour.range })
+        let last = meaning == .count ? held : held - 1
+        exchange.reply(308, held > 0 ? [("Range", "bytes=0-\(last)")] : [])
+    }
+
+    private func fewer(_ fault: Fault?) -> Int { if case .claims(let count)? = fault { count } else { 0 } }
+
+    /// - Returns: Whether all of it came.
+    private func store(_ exchange: Exchange, _ number: Int, at offset: Int, _ length: Int64, _ fault: Fault?) -> Bool {
+        var left = Int(length)
+        if case .cut(let count)? = fault { left = min(left, count) }
+        let isWhole = left == Int(length)
+        var pause = 0
+        if case .slow(let milliseconds)? = fault { pause = milliseconds }
+        var got: [UInt8] = []
+        func keep() {
+            let piece = got
+            let at = offset
+            change { state in
+                guard let index = state.uploads.firstIndex(where: { $0.number == number }) else { return }
+                let bytes = state.uploads[index].bytes
+                state.uploads[index].bytes = bytes.prefix(at) + piece + bytes.dropFirst(at + piece.count)
+                state.received += Int64(piece.count)
+            }
+        }
+        while left > 0 {
+            let piece = exchange.piece(min(left, 64 << 10))
+            if piece.isEmpty { break }
+            got += piece
+            left -= piece.count
+            if pause > 0 { usleep(UInt32(pause) * 1000) }
+        }
+        let hasAll = left == 0 && isWhole
+        let keeps = state.withLock { $0.behaviour.keeps }
+        if hasAll || keeps == .bytes { keep() }
+        return hasAll
+    }
+}

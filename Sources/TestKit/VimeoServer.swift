@@ -1,0 +1,391 @@
+internal import FoundationEssentials
+package import Synchronization
+
+/// A server as Vimeo's: an API, and another host for bytes, told apart by their ports. What it takes and refuses is from the
+/// service's API description and from its own clients; faults are scripted by the kind of request.
+package final class VimeoServer: Sendable {
+    /// What a request is about.
+    package enum Kind: Hashable, Sendable {
+        case create, ticket, complete, settings, video, removal, me, verify, list
+        case head, patch, put, question
+    }
+
+    /// What happens in place of an answer, once.
+    package enum Fault: Sendable {
+        /// It is done, and nobody hears of it.
+        case loseReply
+        case answer(Int, [(String, String)] = [], String = "")
+        /// The connection ends when so many bytes of the body have come.
+        case cut(after: Int)
+        /// Says that it has so many bytes less than it has, in an answer to bytes.
+        case claims(fewer: Int)
+        /// Takes its time with each piece, in ms.
+        case slow(Int)
+    }
+
+    /// What an interrupted request leaves.
+    package enum Keeping: Sendable { case bytes, none }
+    /// What the number in `Range` is.
+    package enum RangeMeaning: Sendable { case count, lastIndex }
+
+    package struct Account: Sendable {
+        package var token = "vimeo-token-1"
+        package var scopes = ["public", "private", "upload", "edit", "delete"]
+        package var hasUser = true
+        /// `nil`: the answer has no block of it.
+        package var quota: (free: Int64, max: Int64, isCount: Bool)? = (1 << 40, 1 << 40, false)
+        package var reset: String?
+        package var largest = Int64.max
+        /// The two older ways are offered.
+        package var isLegacy = true
+        /// What `POST /me/videos` answers as the approach, where it is not what was asked for.
+        package var otherApproach: String?
+        package var hasNoLink = false
+    }
+
+    package struct Behaviour: Sendable {
+        package var keeps = Keeping.bytes
+        package var range = RangeMeaning.count
+        /// What a video's state is when all of its bytes are there, one for each question; the last stays.
+        package var states = ["available"]
+    }
+
+    package struct Upload: Sendable {
+        package enum Flow: Sendable { case tus, streaming, ticket }
+        package let number: Int
+        package let flow: Flow
+        package let size: Int64
+        package var bytes: [UInt8] = []
+        /// It has a page: from its creation on, but for a ticket, which has none until it is ended.
+        package var isVideo: Bool
+        package var isDeleted = false
+        package var fields: [String: String] = [:]
+        package var questions = 0
+        package var isComplete: Bool { Int64(bytes.count) == size }
+    }
+
+    package struct State: Sendable {
+        package var account = Account()
+        package var behaviour = Behaviour()
+        package var uploads: [Upload] = []
+        package var faults: [Kind: [Fault]] = [:]
+        /// `create`, `patch 1000`: each request, with the offset that it named.
+        package var requests: [String] = []
+        /// Requests to the host for bytes that carried a token.
+        package var tokensAtBytes = 0
+        package var agents: Set<String> = []
+        /// Bytes of bodies that came to the host for bytes.
+        package var received: Int64 = 0
+    }
+
+    package let state = Mutex(State())
+    private let api: FakeServer
+    private let bytes: FakeServer
+
+    package var url: String { api.url }
+    package var port: Int { api.port }
+
+    package init() throws {
+        // The two know each other only through this box, since each is made before the server is.
+        let box = Box()
+        api = try FakeServer { try box.server?.answer($0) }
+        bytes = try FakeServer { try box.server?.take($0) }
+        box.set(self)
+    }
+
+    package func stop() {
+        api.stop()
+        bytes.stop()
+    }
+
+    private final class Box: Sendable {
+        private struct Weak: Sendable { weak var server: VimeoServer? }
+        private let held = Mutex(Weak())
+        var server: VimeoServer? { held.withLock { $0.server } }
+        func set(_ server: VimeoServer) { held.withLock { $0.server = server } }
+    }
+
+    package func script(_ kind: Kind, _ faults: Fault...) { state.withLock { $0.faults[kind, default: []] += faults } }
+    package func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
+    package var requests: [String] { state.withLock { $0.requests } }
+    /// Videos that a person sees in the account.
+    package var videos: [Upload] { state.withLock { $0.uploads.filter { $0.isVideo && !$0.isDeleted } } }
+
+    func link(_ number: Int) -> String { "\(bytes.url)/upload/\(number)?signature=s\(number)" }
+
+    // MARK: The API
+
+    private func answer(_ exchange: Exchange) throws {
+        let path = String(exchange.target.prefix { $0 != "?" })
+        let kind = Self.kind(exchange.method, path)
+        state.withLock { $0.requests.append(kind.map { "\($0)" } ?? "\(exchange.method) \(path)") }
+        guard let kind else { return error(exchange, 404, 5000, "no such address") }
+        let body = exchange.body()
+        let fault = next(kind)
+        if case .answer(let status, let headers, let text)? = fault { return exchange.reply(status, headers, text) }
+        let refusal = refusal(exchange, kind)
+        let reply = refusal ?? perform(kind, path, body)
+        if case .loseReply? = fault { return exchange.cut() }
+        exchange.reply(reply.status, reply.headers, reply.body)
+    }
+
+    func next(_ kind: Kind) -> Fault? {
+        state.withLock { state in
+            guard let first = state.faults[kind]?.first else { return nil }
+            state.faults[kind]?.removeFirst()
+            return first
+        }
+    }
+
+    private static func kind(_ method: String, _ path: String) -> Kind? {
+        switch (method, path) {
+        case ("POST", "/me/videos"): .create
+        case ("GET", "/me/videos"): .list
+        case ("GET", "/me"): .me
+        case ("GET", "/oauth/verify"): .verify
+        case ("DELETE", _) where path.hasPrefix("/users/1/uploads/"): .complete
+        case ("GET", _) where path.hasPrefix("/videos/"): .video
+        case ("PATCH", _) where path.hasPrefix("/videos/"): .settings
+        case ("DELETE", _) where path.hasPrefix("/videos/"): .removal
+        default: nil
+        }
+    }
+
+    struct Reply {
+        var status: Int
+        var headers: [(String, String)] = [("Content-Type", "application/vnd.vimeo.video+json")]
+        var body = ""
+    }
+
+    static func refused(_ status: Int, _ code: Int, _ words: String, field: (String, Int)? = nil) -> Reply {
+        let more = field.map {
+            ", \"invalid_parameters\": [{\"field\": \"\($0.0)\", \"error_code\": \($0.1), \"error\": \"\(words)\"}]"
+        }
+        return Reply(
+            status: status, headers: [("Content-Type", "application/vnd.vimeo.error+json")],
+            body:
+                "{\"error\": \"\(words)\", \"link\": null, \"developer_message\": \"\(words)\", \"error_code\": \(code)\(more ?? "")}"
+        )
+    }
+
+    private func error(_ exchange: Exchange, _ status: Int, _ code: Int, _ words: String) {
+        let reply = Self.refused(status, code, words)
+        exchange.reply(reply.status, reply.headers, reply.body)
+    }
+
+    /// What is wrong with the request's token or version.
+    private func refusal(_ exchange: Exchange, _ kind: Kind) -> Reply? {
+        let account = state.withLock { $0.account }
+        guard exchange.header("authorization") == "Bearer \(account.token)" else {
+            var reply = Self.refused(401, 8003, "a valid user token must be passed")
+            reply.headers.append(("WWW-Authenticate", "Bearer error=\"invalid_token\""))
+            return reply
+        }
+        let needed: [Kind: String] = [
+            .create: "upload", .complete: "upload", .settings: "edit", .removal: "delete", .list: "private",
+        ]
+        if !account.hasUser, kind == .create { return Self.refused(401, 8002, "no user credentials were provided") }
+        if let scope = needed[kind], !account.scopes.contains(scope) {
+            return Self.refused(403, 3200, "the token lacks the scope \(scope)")
+        }
+        guard exchange.header("accept")?.contains("version=3.4") == true || kind != .create else {
+            return Self.refused(400, 3116, "the version is missing")
+        }
+        return nil
+    }
+
+    private func perform(_ kind: Kind, _ path: String, _ body: [UInt8]) -> Reply {
+        let number = Int(path.split(separator: "/").last ?? "")
+        return state.withLock { state in
+            switch kind {
+            case .create: create(body, &state)
+            case .me: Self.me(state)
+            case .verify:
+                Reply(
+                    status: 200,
+                    body: "{\"token_type\": \"bearer\", \"scope\": \"\(state.account.scopes.joined(separator: " "))\"}")
+            case .complete: Self.complete(number, &state)
+            case .list: Self.list(state)
+            case .video, .settings, .removal: video(kind, number, body, &state)
+            case .ticket, .head, .patch, .put, .question: Reply(status: 500)
+            }
+        }
+    }
+
+    private static func me(_ state: State) -> Reply {
+        guard let quota = state.account.quota, state.account.scopes.contains("private") else {
+            return Reply(status: 200, body: "{\"upload_quota\": null}")
+        }
+        let unit = quota.isCount ? "video_count" : "video_size"
+        let counts =
+            "\"free\": \(quota.free), \"max\": \(quota.max), \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
+        let reset = state.account.reset.map { "\"\($0)\"" } ?? "null"
+        return Reply(
+            status: 200,
+            body: "{\"upload_quota\": {\"space\": {\(counts), \"showing\": \"periodic\"}, "
+                + "\"periodic\": {\"period\": \"week\", \(counts), \"reset_date\": \(reset)}}}")
+    }
+
+    private static func complete(_ number: Int?, _ state: inout State) -> Reply {
+        guard let index = state.uploads.firstIndex(where: { $0.number == number && $0.flow == .ticket }) else {
+            return refused(404, 8400, "bad signature")
+        }
+        if state.uploads[index].isVideo { return refused(404, 5006, "no such upload") }
+        guard state.uploads[index].isComplete else { return refused(400, 2502, "the file is not valid") }
+        state.uploads[index].isVideo = true
+        return Reply(status: 201, headers: [("Location", "/videos/\(state.uploads[index].number)")])
+    }
+
+    private static func list(_ state: State) -> Reply {
+        let videos = state.uploads.filter { $0.isVideo && !$0.isDeleted }.reversed().map { upload in
+            "{\"uri\": \"/videos/\(upload.number)\", \"name\": \"\(upload.fields["name"] ?? "Untitled")\", "
+                + "\"created_time\": \"\(stamp)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
+                + "\"status\": \"\(upload.isComplete ? "available" : "uploading")\", \"upload\": {\"size\": \(upload.size)}}"
+        }
+        return Reply(
+            status: 200,
+            body:
+                "{\"total\": \(videos.count), \"paging\": {\"next\": null}, \"data\": [\(videos.joined(separator: ", "))]}"
+        )
+    }
+
+    private static var stamp: String { "2099-01-01T00:00:00+00:00" }
+
+    private func video(_ kind: Kind, _ number: Int?, _ body: [UInt8], _ state: inout State) -> Reply {
+        guard let index = state.uploads.firstIndex(where: { $0.number == number && $0.isVideo && !$0.isDeleted }) else {
+            return Self.refused(404, 5000, "the video was not found")
+        }
+        switch kind {
+        case .removal:
+            state.uploads[index].isDeleted = true
+            return Reply(status: 204)
+        case .settings:
+            switch Self.read(body) {
+            case .failure(let refusal): return refusal.reply
+            case .success(let wish):
+                state.uploads[index].fields.merge(wish.said) { $1 }
+                return Reply(status: 200, body: "{\"uri\": \"/videos/\(state.uploads[index].number)\"}")
+            }
+        default:
+            let upload = state.uploads[index]
+            var status = "uploading"
+            if upload.isComplete {
+                let states = state.behaviour.states
+                status = states[min(upload.questions, states.count - 1)]
+                state.uploads[index].questions += 1
+            }
+            let part = upload.isComplete ? "complete" : "in_progress"
+            return Reply(
+                status: 200,
+                body: "{\"uri\": \"/videos/\(upload.number)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
+                    + "\"status\": \"\(status)\", \"upload\": {\"status\": \"\(part)\"}, "
+                    + "\"transcode\": {\"status\": \"\(status == "available" ? "complete" : "in_progress")\"}}")
+        }
+    }
+
+    // MARK: Creation
+
+    private func create(_ body: [UInt8], _ state: inout State) -> Reply {
+        let wish: Wish
+        switch Self.read(body) {
+        case .failure(let refusal): return refusal.reply
+        case .success(let read): wish = read
+        }
+        let account = state.account
+        if let type = wish.type {
+            guard account.isLegacy else {
+                return Self.refused(400, 2204, "the parameters are not valid", field: ("type", 2552))
+            }
+            guard type == "streaming" else { return Self.refused(400, 2230, "no such type") }
+        } else if wish.approach == "streaming", !account.isLegacy {
+            return Self.refused(400, 2204, "the parameters are not valid", field: ("upload.approach", 2552))
+        } else if wish.approach != "tus", wish.approach != "streaming" {
+            return Self.refused(400, 2230, "no such approach")
+        }
+        guard let size = wish.size, size >= 0 else {
+            return Self.refused(400, 2204, "the parameters are not valid", field: ("size", 2254))
+        }
+        if let quota = account.quota {
+            if quota.isCount, quota.free < 1 { return Self.refused(403, 4104, "the count of videos is reached") }
+            if !quota.isCount, quota.free < size { return Self.refused(403, 4102, "the quota is reached") }
+        }
+        if size > account.largest { return Self.refused(403, 3428, "the file is larger than the quota") }
+        let flow: Upload.Flow = wish.type != nil ? .ticket : wish.approach == "tus" ? .tus : .streaming
+        let number = state.uploads.count + 1
+        state.uploads.append(
+            Upload(number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said))
+        if flow == .ticket {
+            return Reply(
+                status: 201,
+                body: "{\"uri\": \"/users/1/uploads/\(number)\", \"ticket_id\": \"t\(number)\", "
+                    + "\"upload_link_secure\": \"\(link(number))\", \"complete_uri\": \"/users/1/uploads/\(number)?signature=c\(number)\"}"
+            )
+        }
+        let approach = account.otherApproach ?? wish.approach ?? ""
+        let link = account.hasNoLink ? "null" : "\"\(link(number))\""
+        // The trap: a video that never ends.
+        let upload =
+            size == 0
+            ? "{}"
+            : "{\"approach\": \"\(approach)\", \"status\": \"in_progress\", \"size\": \(size), \"upload_link\": \(link)}"
+        return Reply(
+            status: 201,
+            body:
+                "{\"uri\": \"/videos/\(number)\", \"name\": \"Untitled\", \"link\": \"https://vimeo.example/\(number)\", \"upload\": \(upload)}"
+        )
+    }
+
+    struct Refusal: Error { let reply: Reply }
+
+    struct Wish {
+        var type: String?
+        var approach: String?
+        var size: Int64?
+        var said: [String: String]
+    }
+
+    private struct Written: Decodable {
+        struct Upload: Decodable {
+            let approach: String?
+            let size: Int64?
+        }
+        struct Privacy: Decodable { let view, embed, comments: String? }
+        struct User: Decodable { let uri: String }
+        let type, name, description, password, license, locale: String?
+        let upload: Upload?
+        let size: Int64?
+        let privacy: Privacy?
+        let users: [User]?
+    }
+
+    private static let views = ["anybody", "contacts", "disable", "nobody", "password", "unlisted", "users"]
+
+    private static func read(_ body: [UInt8]) -> Result<Wish, Refusal> {
+        guard let written = try? JSONDecoder().decode(Written.self, from: Data(body)) else {
+            return .failure(Refusal(reply: refused(400, 2205, "the body is not well formed")))
+        }
+        if written.type != nil, written.upload != nil {
+            return .failure(Refusal(reply: refused(400, 3116, "type is not of this version")))
+        }
+        var said: [String: String] = [:]
+        said["name"] = written.name
+        said["description"] = written.description
+        said["password"] = written.password
+        said["license"] = written.license
+        said["view"] = written.privacy?.view
+        said["embed"] = written.privacy?.embed
+        said["users"] = written.users.map { $0.map(\.uri).joined(separator: ",") }
+        func wrong(_ code: Int) -> Result<Wish, Refusal> {
+            .failure(Refusal(reply: refused(400, 2204, "the parameters are not valid", field: ("privacy.view", code))))
+        }
+        if let view = written.privacy?.view {
+            guard views.contains(view) else { return wrong(2232) }
+            if view == "password", written.password?.isEmpty ?? true { return wrong(2233) }
+            if view == "users", written.users?.isEmpty ?? true { return wrong(2244) }
+        }
+        return .success(
+            Wish(
+                type: written.type, approach: written.upload?.approach, size: written.upload?.size ?? written.size,
+                said: said))
+    }
+}

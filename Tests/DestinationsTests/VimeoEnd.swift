@@ -1,0 +1,68 @@
+import Core
+import Credentials
+import Linux
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// The emulator, and a destination for it.
+final class VimeoEnd: OtherEnd {
+    let server: VimeoServer
+    let destination: any Destination
+    let clocks: ManualClocks
+    let folder: FilePath
+    private let temporary = TemporaryFolder()
+    let tokenFile: FilePath
+    var secret: String? { "vimeo-token-1" }
+
+    static let chunk = 1000
+
+    init(
+        _ flow: VimeoFlow = .tus, _ more: [String: SettingValue] = [:], clocks: ManualClocks = ManualClocks()
+    ) throws {
+        server = try VimeoServer()
+        self.clocks = clocks
+        folder = temporary.path
+        tokenFile = try temporary.write("token", Array("vimeo-token-1\n".utf8))
+        var values: [String: SettingValue] = [
+            "url": .text(server.url), "token": .secret(.file(tokenFile)), "flow": .text(flow.rawValue),
+            "chunk_size": .bytes(Int64(Self.chunk)),
+        ]
+        values.merge(more) { $1 }
+        destination = try Vimeo(
+            values,
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
+    }
+
+    func goAway() async throws { server.stop() }
+    func close() async throws { server.stop() }
+
+    /// Attempts until it is complete or refused; what was left behind is removed as the daemon would.
+    @discardableResult
+    func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 10) async throws -> RemoteObject {
+        var last: (any Error)?
+        for _ in 0..<attempts {
+            do {
+                let object = try await parcel.send(to: self, logbook)
+                try await sweep(logbook)
+                return object
+            } catch let error as UploadError {
+                if error.remedy == .giveUp { throw error }
+                last = error
+                // As the daemon waits: what was asked for is over.
+                clocks.advance(by: .seconds(1000))
+            }
+        }
+        throw last ?? Parcel.Unexpected(what: "no attempt")
+    }
+
+    func sweep(_ logbook: Logbook) async throws {
+        for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
+    }
+
+    /// What a person sees in the account.
+    var contents: [[UInt8]] { server.videos.map(\.bytes) }
+}

@@ -1,0 +1,226 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// What becomes of a video, of an account and of a token.
+@Suite("vimeo, endings and refusals", .timeLimit(.minutes(Patience.minutes(3))))
+struct VimeoEndingsTests {
+    @Test(
+        "an upload that is to be playable waits without an attempt, more and more seldom, until it is",
+        arguments: VimeoFlow.allCases)
+    func playable(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow, ["verify": .text("playable")])
+        end.server.change {
+            $0.behaviour.states = ["transcode_starting", "transcoding", "a word of next year", "available"]
+        }
+        let parcel = try Parcel(1500)
+        let logbook = Logbook()
+        var waits: [Duration] = []
+        for _ in 0..<3 {
+            let error = try await parcel.failure(to: end, logbook)
+            guard case .pending(let wait) = error.remedy else { throw error }
+            waits.append(wait)
+        }
+        #expect(waits == [.seconds(15), .seconds(30), .seconds(60)])
+        let object = try await parcel.send(to: end, logbook)
+        #expect(object.verifiedBy == "playable")
+        #expect(end.server.state.withLock { $0.received } == 1500)
+        #expect(logbook.sent.isEmpty, "asking sends nothing")
+    }
+
+    @Test("without that it is complete when the service has taken it, whatever it makes of it")
+    func transfer() async throws {
+        let end = try VimeoEnd()
+        end.server.change { $0.behaviour.states = ["transcoding"] }
+        let object = try await Parcel(1500).send(to: end, Logbook())
+        #expect(object.verifiedBy == "offset")
+    }
+
+    @Test(
+        "a quota that shows after the last byte removes the video, holds the account, and sends it again",
+        arguments: [
+            "quota_exceeded", "total_cap_exceeded",
+        ], VimeoFlow.allCases)
+    func lateQuota(_ status: String, _ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow, clocks: ManualClocks(wall: WallTime(milliseconds: 0)))
+        end.server.change {
+            $0.behaviour.states = [status]
+            $0.account.reset = "1970-01-08T00:00:00+00:00"
+        }
+        let parcel = try Parcel(1500)
+        let logbook = Logbook()
+        let error = try await parcel.failure(to: end, logbook)
+        guard case .noRoom(let wait?) = error.remedy else { throw error }
+        #expect(wait > .seconds(5 * 86_400) && wait <= .seconds(7 * 86_400))
+        #expect(error.failure.kind == .quota)
+        try await end.sweep(logbook)
+        #expect(end.contents.isEmpty)
+        end.server.change { $0.behaviour.states = ["available"] }
+        _ = try await end.bring(parcel, logbook)
+        #expect(end.contents == [parcel.content])
+    }
+
+    @Test("what it can make no video of fails for its own sake, and so does what somebody has deleted there")
+    func rejected() async throws {
+        let end = try VimeoEnd()
+        end.server.change { $0.behaviour.states = ["transcoding_error"] }
+        let logbook = Logbook()
+        let error = try await Parcel(1500).failure(to: end, logbook)
+        #expect(error.remedy == .giveUp)
+        #expect(error.failure.code == "transcoding_failed")
+        try await end.sweep(logbook)
+        #expect(end.contents.isEmpty)
+        let other = try VimeoEnd()
+        other.server.script(.video, .answer(404))
+        #expect(try await Parcel(1500).failure(to: other).failure.code == "video_deleted")
+        let third = try VimeoEnd()
+        third.server.change { $0.behaviour.states = ["uploading_error"] }
+        let parcel = try Parcel(1500)
+        let journal = Logbook()
+        #expect(try await parcel.failure(to: third, journal).remedy == .again(after: .seconds(60)))
+        third.server.change { $0.behaviour.states = ["available"] }
+        _ = try await third.bring(parcel, journal)
+        #expect(third.contents == [parcel.content])
+    }
+
+    @Test("a refusal for quota holds the account until its day, and 3428 fails the file alone")
+    func quota() async throws {
+        let end = try VimeoEnd(clocks: ManualClocks(wall: WallTime(milliseconds: 0)))
+        end.server.change {
+            $0.account.quota = (100, 1000, false)
+            $0.account.reset = "1970-01-03T00:00:00Z"
+        }
+        let error = try await Parcel(1500).failure(to: end)
+        guard case .noRoom(let wait?) = error.remedy else { throw error }
+        #expect(wait > .seconds(86_400) && wait <= .seconds(2 * 86_400))
+        #expect(error.failure.code == "vimeo_4102")
+        #expect(
+            try await end.destination.space()
+                == RemoteSpace(free: 100, used: 900, limit: 1000, resetsAt: WallTime(milliseconds: 172_800_000)))
+        end.server.change { $0.account.quota = (0, 2, true) }
+        #expect(try await end.destination.space()?.unit == .files)
+        #expect(try await Parcel(1).failure(to: end).failure.code == "vimeo_4104")
+        end.server.change { $0.account.quota = nil }
+        #expect(try await end.destination.space() == nil, "missing is unknown")
+        end.server.change { $0.account.largest = 1000 }
+        let tooLarge = try await Parcel(1500).failure(to: end)
+        #expect(tooLarge.remedy == .giveUp)
+        #expect(tooLarge.failure.code == "vimeo_3428")
+    }
+
+    @Test(
+        "429 keeps the API alone until the time that it names, as a date, in seconds, or not at all",
+        arguments: [
+            ("1970-01-01T00:02:00Z", 120), ("120", 120), ("", 60), ("0", 60), ("9999999999", 60),
+        ])
+    func rateLimit(_ reset: String, _ seconds: Int) async throws {
+        let clocks = ManualClocks(wall: WallTime(milliseconds: 0))
+        let end = try VimeoEnd(clocks: clocks)
+        end.server.script(.create, .answer(429, reset.isEmpty ? [] : [("X-RateLimit-Reset", reset)]))
+        let parcel = try Parcel(1500)
+        let error = try await parcel.failure(to: end)
+        #expect(error.remedy == .rateLimit(after: .seconds(seconds)))
+        let before = end.server.requests.count
+        let again = try await parcel.failure(to: end)
+        guard case .rateLimit = again.remedy else { throw again }
+        #expect(end.server.requests.count == before, "nothing is asked before")
+        clocks.advance(by: .seconds(seconds + 1))
+        _ = try await parcel.send(to: end, Logbook())
+        #expect(end.contents == [parcel.content])
+    }
+
+    @Test("a token that was renewed is read again within a request; a dead one holds; no answer shows it")
+    func tokens() async throws {
+        let end = try VimeoEnd()
+        let logbook = Logbook()
+        _ = try await Parcel(10, id: "1").send(to: end, Logbook())
+        end.server.change { $0.account.token = "vimeo-token-2" }
+        let error = try await Parcel(10, id: "2").failure(to: end, logbook)
+        #expect(error.remedy == .authenticate)
+        #expect(error.failure.kind == .auth)
+        #expect(!"\(error)".contains("vimeo-token"))
+        try Files.replace(end.tokenFile, with: Array("vimeo-token-2".utf8))
+        _ = try await Parcel(10, id: "2").send(to: end, logbook)
+        #expect(end.contents.count == 2)
+        end.server.change { $0.account.hasUser = false }
+        let count = end.server.requests.count
+        #expect(try await Parcel(10, id: "3").failure(to: end).remedy == .authenticate)
+        #expect(end.server.requests.count == count + 1, "8002 is no matter of an old token")
+    }
+
+    @Test(
+        "the streaming flows are off: a hold that names the flow which works",
+        arguments: [VimeoFlow.twoStep, .fourStep])
+    func streamingIsOff(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow)
+        end.server.change { $0.account.isLegacy = false }
+        let error = try await Parcel(10).failure(to: end)
+        #expect(error.remedy == .misconfigured)
+        #expect(error.failure.message.contains("set `flow: tus`"))
+    }
+
+    @Test("metadata that a ticket's video does not take is tried again, and then a warning, with no byte sent twice")
+    func settingsFail() async throws {
+        let end = try VimeoEnd(.fourStep)
+        end.server.script(.settings, .answer(503), .answer(500))
+        let parcel = try Parcel(1500)
+        var object = try await end.bring(parcel)
+        #expect(object.warnings.isEmpty)
+        #expect(end.server.videos.first?.fields["name"] == "clip")
+        let other = try VimeoEnd(.fourStep)
+        other.server.change { $0.account.scopes = ["upload", "private"] }
+        object = try await other.bring(parcel)
+        #expect(object.warnings.count == 1)
+        #expect(object.warnings.first?.contains("scope edit") == true, "\(object.warnings)")
+        #expect(other.contents == [parcel.content])
+        #expect(other.server.state.withLock { $0.received } == 1500)
+    }
+
+    @Test("the check names what the token may not do, and the quota")
+    func check() async throws {
+        let end = try VimeoEnd()
+        let good = await end.destination.check()
+        #expect(good.verdict == .ok, "\(good.detail)")
+        #expect(good.space != nil)
+        end.server.change { $0.account.scopes = ["upload", "public"] }
+        let less = await end.destination.check()
+        #expect(less.verdict == .warning)
+        #expect(less.detail.contains("`delete`") && less.detail.contains("`private`"), "\(less.detail)")
+        end.server.change { $0.account.scopes = ["public"] }
+        let none = await end.destination.check()
+        #expect(none.verdict == .failed)
+        #expect(none.detail.contains("`upload`"))
+        end.server.change { $0.account.token = "other" }
+        let dead = await end.destination.check()
+        #expect(dead.verdict == .failed)
+        #expect(dead.detail.contains("check the token"), "\(dead.detail)")
+    }
+
+    @Test(
+        "each number of an error calls for what it means",
+        arguments: [
+            (400, 2205, Remedy.giveUp), (400, 2233, .giveUp), (403, 2411, .giveUp), (403, 3400, .authenticate),
+            (403, 4101, .noRoom(after: nil)), (500, 4003, .holdDestination(after: nil)),
+            (503, 7100, .holdDestination(after: nil)),
+            (400, 3116, .misconfigured), (404, 5000, .misconfigured), (403, 1, .authenticate),
+            (500, 1, .holdDestination(after: nil)),
+            (418, 1, .giveUp),
+        ])
+    func numbers(_ status: Int, _ number: Int, _ remedy: Remedy) async throws {
+        for (headers, body) in [
+            ([], "{\"error\": \"no\", \"error_code\": \(number)}"),
+            ([], "{\"error\": \"no\", \"error_code\": \"\(number)\"}"),
+            ([("Vimeo-Error-Code", "\(number)")], "<html>"),
+        ] {
+            let end = try VimeoEnd()
+            end.server.change { $0.account.quota = nil }
+            end.server.script(.create, .answer(status, headers, body))
+            let error = try await Parcel(10).failure(to: end)
+            #expect(error.remedy == remedy, "\(status) \(number) \(body)")
+        }
+    }
+}

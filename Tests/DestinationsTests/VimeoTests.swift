@@ -1,0 +1,188 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// The three flows against the emulator.
+@Suite("vimeo", .timeLimit(.minutes(Patience.minutes(3))))
+struct VimeoTests {
+    private static let chunk = VimeoEnd.chunk
+
+    @Test(
+        "a file of any size becomes one video with its bytes and its page, in every flow",
+        arguments: VimeoFlow.allCases,
+        [1, chunk - 1, chunk, chunk + 1, 3 * chunk + 1])
+    func sizes(_ flow: VimeoFlow, _ size: Int) async throws {
+        let end = try VimeoEnd(flow)
+        let parcel = try Parcel(size)
+        let logbook = Logbook()
+        let object = try await end.bring(parcel, logbook)
+        #expect(end.contents == [parcel.content])
+        #expect(object.id == "/videos/1")
+        #expect(object.url == "https://vimeo.example/1")
+        #expect(object.warnings.isEmpty)
+        #expect(!logbook.wasEarly, "the checkpoint is there before the first byte")
+        #expect(end.server.state.withLock { $0.tokensAtBytes } == 0, "the token goes to the API alone")
+        #expect(!logbook.everything.contains("vimeo-token-1"))
+    }
+
+    @Test("an empty file is refused without a request", arguments: VimeoFlow.allCases)
+    func empty(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow)
+        let error = try await Parcel(0).failure(to: end)
+        #expect(error.remedy == .giveUp)
+        #expect(error.failure.code == "empty_file")
+        #expect(end.server.requests.isEmpty)
+    }
+
+    @Test(
+        "stopped at any note and begun again, there is one video, whole, and no byte below what was accepted goes again",
+        arguments: VimeoFlow.allCases)
+    func stopped(_ flow: VimeoFlow) async throws {
+        for note in 1...40 {
+            let end = try VimeoEnd(flow)
+            let parcel = try Parcel(2 * Self.chunk + 1, seed: UInt64(note))
+            let logbook = Logbook()
+            let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
+            let accepted = logbook.accepted
+            _ = try await end.bring(parcel, logbook)
+            #expect(logbook.sent.allSatisfy { $0 >= accepted })
+            // Stopped between the creation and its note, an empty one may be left: nobody can know of it.
+            #expect(end.contents.filter { $0 == parcel.content }.count == 1, "stopped at note \(note)")
+            #expect(end.contents.allSatisfy { $0 == parcel.content || $0.isEmpty })
+            if !wasStopped { return }
+        }
+        Issue.record("it was stopped at every note")
+    }
+
+    enum Trouble: CaseIterable, Sendable {
+        case cutInFirst, cutInSecond, lostReply, unavailable, nothingKept, fewer, html
+    }
+
+    @Test("a cut, a lost reply, a server in trouble: one video, whole", arguments: VimeoFlow.allCases, Trouble.allCases)
+    func troubles(_ flow: VimeoFlow, _ trouble: Trouble) async throws {
+        let end = try VimeoEnd(flow)
+        let kind: VimeoServer.Kind = flow == .tus ? .patch : .put
+        switch trouble {
+        case .cutInFirst: end.server.script(kind, .cut(after: 300))
+        case .cutInSecond: end.server.script(kind, .slow(0), .cut(after: 1))
+        case .lostReply: end.server.script(kind, .loseReply, .slow(0), .loseReply)
+        case .unavailable: end.server.script(kind, .answer(503), .answer(502), .answer(500))
+        case .nothingKept:
+            end.server.change { $0.behaviour.keeps = .none }
+            end.server.script(kind, .cut(after: 900), .cut(after: 900))
+        case .fewer: end.server.script(kind, .claims(fewer: 200))
+        case .html: end.server.script(kind, .answer(503, [("Content-Type", "text/html")], "<html>busy</html>"))
+        }
+        let parcel = try Parcel(3 * Self.chunk + 7)
+        let object = try await end.bring(parcel)
+        #expect(end.contents == [parcel.content])
+        #expect(object.warnings.isEmpty)
+    }
+
+    @Test(
+        "where Range names the last byte, the last byte goes twice the first time, and then never again",
+        arguments: [
+            VimeoFlow.twoStep, .fourStep,
+        ])
+    func lastByte(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow)
+        end.server.change { $0.behaviour.range = .lastIndex }
+        // Its end is asked for, since the reply to the last bytes is lost.
+        end.server.script(.put, .loseReply)
+        let first = try Parcel(500, seed: 1)
+        _ = try await end.bring(first)
+        #expect(end.contents == [first.content])
+        let ones = end.server.requests.filter { $0 == "put bytes 499-499/500" }.count
+        #expect(ones >= 1)
+        end.server.script(.put, .loseReply)
+        let second = try Parcel(500, id: "02", seed: 2)
+        _ = try await end.bring(second)
+        #expect(end.contents == [first.content, second.content])
+        #expect(end.server.requests.filter { $0 == "put bytes 499-499/500" }.count == ones)
+    }
+
+    @Test(
+        "the reply to a creation is lost: the file is there once, and a warning says what else may be",
+        arguments: [
+            VimeoFlow.tus, .twoStep,
+        ])
+    func lostCreation(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow)
+        end.server.script(.create, .loseReply)
+        let parcel = try Parcel(1500)
+        let object = try await end.bring(parcel)
+        #expect(end.contents == [[], parcel.content])
+        #expect(object.warnings == ["1 creation(s) got no answer: the remote may hold as many unfinished uploads"])
+    }
+
+    @Test("the reply to the end of a ticket is lost: it is the same video, and no byte goes again")
+    func lostEnd() async throws {
+        let end = try VimeoEnd(.fourStep)
+        end.server.script(.complete, .loseReply)
+        let parcel = try Parcel(1500)
+        let object = try await end.bring(parcel)
+        #expect(end.contents == [parcel.content])
+        #expect(object.id == "/videos/1")
+        #expect(end.server.state.withLock { $0.received } == 1500)
+    }
+
+    @Test("a link that is gone: the video is removed, and another takes its place", arguments: [404, 410, 403])
+    func goneLink(_ status: Int) async throws {
+        let end = try VimeoEnd()
+        let parcel = try Parcel(3 * Self.chunk)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: end, logbook, accepting: Self.chunk)
+        end.server.script(.head, .answer(status))
+        _ = try await end.bring(parcel, logbook)
+        #expect(end.contents == [parcel.content])
+        #expect(end.server.requests.filter { $0 == "removal" }.count == 1)
+    }
+
+    @Test("what was created and is of no use is removed, and the destination waits for a person")
+    func useless() async throws {
+        for change in [
+            { @Sendable (state: inout VimeoServer.State) in state.account.otherApproach = "post" },
+            { @Sendable (state: inout VimeoServer.State) in state.account.hasNoLink = true },
+        ] {
+            let end = try VimeoEnd()
+            end.server.change(change)
+            let logbook = Logbook()
+            let error = try await Parcel(100).failure(to: end, logbook)
+            #expect(error.remedy == .misconfigured)
+            try await end.sweep(logbook)
+            #expect(end.contents.isEmpty)
+        }
+    }
+
+    @Test("removed at any moment, nothing is left; what is gone already is removed", arguments: VimeoFlow.allCases)
+    func discards(_ flow: VimeoFlow) async throws {
+        for note in 1...40 {
+            let end = try VimeoEnd(flow)
+            let parcel = try Parcel(2 * Self.chunk)
+            let logbook = Logbook()
+            let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
+            let checkpoint = try #require(logbook.last)
+            for _ in 0..<2 { #expect(try await end.destination.discard(checkpoint)) }
+            // Only a creation that nobody has written down.
+            if checkpoint["url"] != nil { #expect(end.contents.isEmpty, "removed after note \(note)") }
+            if !wasStopped { return }
+        }
+        Issue.record("it was stopped at every note")
+    }
+
+    @Test("a removal that is refused for now is an error, and one that the token may not do is none")
+    func refusedRemoval() async throws {
+        let end = try VimeoEnd()
+        let checkpoint = Checkpoint(["video": "/videos/7"])
+        end.server.script(.removal, .answer(503), .answer(500))
+        for _ in 0..<2 {
+            await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
+        }
+        end.server.change { $0.account.scopes = ["upload"] }
+        #expect(try await end.destination.discard(checkpoint) == false)
+    }
+}

@@ -1,0 +1,149 @@
+import Core
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+/// The built program and an account: killed anywhere, each file is one video.
+@Suite("vimeo, killed", .serialized, .timeLimit(.minutes(Patience.minutes(20))))
+struct VimeoCrashTests {
+    private struct Scene {
+        let server: VimeoServer
+        let fixture: DaemonFixture
+        let camera: Camera
+
+        init(_ flow: String, _ more: String = "") throws {
+            server = try VimeoServer()
+            fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+            let token = try fixture.folder.write("token", Array("vimeo-token-1".utf8))
+            fixture.uploadTo = ["film"]
+            fixture.destination = server.url
+            fixture.moreDestinations = [
+                "film: {type: vimeo, url: \"\(server.url)\", token: {file: \(token.display)}, flow: \(flow), "
+                    + "chunk_size: 64 KiB, poll: 1s\(more)}"
+            ]
+            camera = Camera(fixture, dice: Dice(seed: 1))
+        }
+
+        func drop(_ count: Int, size: Int, from first: Int = 0) throws {
+            for number in first..<first + count {
+                try camera.drop(Clip(number: number, size: size, relative: FilePath("clip \(number).mp4")))
+            }
+        }
+
+        func allIsDone(_ count: Int) async throws {
+            try await eventually("all are complete", within: .seconds(90), every: .milliseconds(100)) {
+                try fixture.daemon?.mustRun()
+                guard let counts = try await fixture.status()?.counts else { return nil }
+                return counts.completed == count && counts.ongoing == 0
+            }
+            try await eventually("the sources went", every: .milliseconds(50)) {
+                try Outcome.files(in: fixture.drop, hidden: true).isEmpty
+            }
+        }
+
+        /// Every clip is one video, and what else there is has no byte.
+        func check(orphans: Int = 0) throws {
+            let wanted = Set(camera.clips.map(\.content))
+            let videos = server.videos.map(\.bytes)
+            let whole = videos.filter { !$0.isEmpty }
+            #expect(Set(whole) == wanted)
+            #expect(whole.count == wanted.count, "one is there twice")
+            #expect(videos.count - whole.count <= orphans)
+            #expect(server.state.withLock { $0.tokensAtBytes } == 0)
+            #expect(try Outcome.files(in: fixture.staging, hidden: true).isEmpty)
+        }
+    }
+
+    struct Kill: CustomTestStringConvertible, Sendable {
+        let flow: String
+        let step: String
+        let nth: Int
+        var testDescription: String { "\(flow), \(step):\(nth)" }
+    }
+
+    static let kills = ["tus", "two-step", "four-step"].flatMap { flow in
+        [
+            Kill(flow: flow, step: "opening", nth: 1), Kill(flow: flow, step: "opened", nth: 1),
+            Kill(flow: flow, step: "opening", nth: 2), Kill(flow: flow, step: "opened", nth: 2),
+            Kill(flow: flow, step: "accepted", nth: 2), Kill(flow: flow, step: "opened", nth: 3),
+            Kill(flow: flow, step: "opened", nth: 4), Kill(flow: flow, step: "verified", nth: 1),
+            Kill(flow: flow, step: "completed", nth: 1),
+        ]
+    }
+
+    @Test("behind any step, the next start goes on: one video for each file, and nothing else", arguments: kills)
+    func steps(_ kill: Kill) async throws {
+        let scene = try Scene(kill.flow)
+        try scene.drop(2, size: 150_000)
+        try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(kill.step):\(kill.nth)"])
+        let ending = try await #require(scene.fixture.daemon).end(within: .seconds(20))
+        try #require(ending == .signal(SIGKILL), "\(kill) was not reached: \(scene.fixture.lastWords())")
+        try scene.fixture.startDaemon()
+        try await scene.allIsDone(2)
+        // Two are on their way at once: the other one may have asked for its video, whose answer died with the program.
+        try scene.check(orphans: 1)
+    }
+
+    @Test(
+        "at any moment: one video for each file, and an empty one at most for each creation that was cut off",
+        arguments: ["tus", "two-step", "four-step"])
+    func random(_ flow: String) async throws {
+        let scene = try Scene(flow)
+        let seed = Setting.seed
+        var dice = Dice(seed: seed)
+        let kills = max(2, Setting.kills / 10)
+        try scene.fixture.startDaemon()
+        for round in 0..<kills {
+            try scene.drop(3, size: 200_000 + round, from: round * 3)
+            // The moment is the point: long enough for a file to be anywhere on its way.
+            try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
+            scene.fixture.killDaemon()
+            try scene.fixture.startDaemon()
+        }
+        do {
+            try await scene.allIsDone(kills * 3)
+            try scene.check(orphans: kills * 4)
+        } catch { Issue.record(error, "seed \(seed); run again with SLUICE_SEED=\(seed)") }
+    }
+
+    @Test("cancelled while it goes, its video is removed, also over a kill and a service that is away")
+    func cancelled() async throws {
+        let scene = try Scene("tus", ", bandwidth: 100 kB/s")
+        try scene.drop(1, size: 600_000)
+        try scene.fixture.startDaemon()
+        try await eventually("it goes") { scene.server.videos.first.map { $0.bytes.count > 60_000 } }
+        scene.server.script(.removal, .answer(503))
+        _ = try await scene.fixture.ask("cancel", [scene.fixture.drop.appending("clip 0.mp4").display])
+        scene.fixture.killDaemon()
+        try scene.fixture.startDaemon()
+        try await eventually("the video is gone", within: .seconds(30), every: .milliseconds(100)) {
+            scene.server.videos.isEmpty
+        }
+        #expect(try Outcome.files(in: scene.fixture.drop, hidden: true) == ["clip 0.mp4"])
+    }
+
+    @Test("the page of a playable video is shown, in the event as well; meanwhile the upload says what it waits for")
+    func shown() async throws {
+        let scene = try Scene("tus", ", verify: playable")
+        scene.server.change { $0.behaviour.states = ["transcoding"] }
+        try scene.drop(1, size: 1000)
+        try scene.fixture.startDaemon()
+        let source = scene.fixture.drop.appending("clip 0.mp4").display
+        try await eventually("it waits for the service", within: .seconds(20), every: .milliseconds(100)) {
+            try await scene.fixture.ask("why", [source])?.contains("still at work on the video")
+        }
+        scene.server.change { $0.behaviour.states = ["available"] }
+        try await scene.allIsDone(1)
+        let shown = try await eventually("it is shown") { try await scene.fixture.ask("show", [source]) }
+        #expect(shown.contains("https://vimeo.example/1"), "\(shown)")
+        #expect(shown.contains("verified by playable"), "\(shown)")
+        let follower = Follower(scene.fixture.folder.path.appending("control.sock"))
+        let task = Task { await follower.follow() }
+        defer { task.cancel() }
+        try await eventually("the event names the page") {
+            await follower.events.contains { $0.type == "completed" && $0.detail["url"] == "https://vimeo.example/1" }
+        }
+    }
+}
