@@ -1,6 +1,7 @@
 internal import Core
 internal import Glibc
 internal import Linux
+internal import TestKit
 
 // `make bench` runs this. Arguments pick by a part of a name: `make bench ONLY=core/`. ROUNDS=5 is how often each side is
 // measured.
@@ -22,6 +23,15 @@ if words.first == "claims", words.count == 2 {
     let times = try await claimTimes(FilePath(words[1]))
     print("claim\t\(times.claim)\tsmallest change\t\(times.smallest)")
     exit(0)
+}
+// For a look by hand: the servers of the tests, until the process is ended.
+if words.first == "serve", words.count == 2 {
+    guard words[1] == "vimeo" else { throw WrongResult("usage: Benchmarks serve vimeo") }
+    let server = try VimeoServer()
+    // Past the buffer, which nobody would see while it waits.
+    let line = "listening on \(server.url), token vimeo-token-1\n"
+    _ = line.withCString { write(1, $0, line.utf8.count) }
+    while true { pause() }
 }
 func isWanted(_ name: String) -> Bool { words.isEmpty || words.contains { name.contains($0) } }
 

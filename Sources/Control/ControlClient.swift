@@ -77,6 +77,9 @@ package struct ControlClient: Sendable {
         try await ask(
             Request("POST", url("hooks/\(percentEncoded(name))/test")), as: HookTrial.self, within: .seconds(660))
     }
+    package func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
+        try await post("remote/\(percentEncoded(name))", request)
+    }
     package func allow(_ request: AllowRequest) async throws -> ExceptionsReply { try await post("allow", request) }
     package func limit(_ request: LimitRequest) async throws -> ExceptionsReply { try await post("limit", request) }
 

@@ -110,6 +110,9 @@ final class ControlService: WebService {
         case .check:
             let request = body.isEmpty ? CheckRequest() : try Self.read(CheckRequest.self, body)
             return WebReply(json: try await operations.check(request))
+        case .remote(let name):
+            let request = body.isEmpty ? RemoteRequest() : try Self.read(RemoteRequest.self, body)
+            return WebReply(json: try await operations.remote(name, request))
         case .tryHook(let name): return WebReply(json: try await operations.tryHook(name))
         case .add:
             return WebReply(json: try await operations.add(try Self.read(AddRequest.self, body)), status: 202)

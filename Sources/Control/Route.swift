@@ -32,6 +32,8 @@ enum Route: Hashable, Sendable {
     case check
     /// A hook, by its name.
     case tryHook(String)
+    /// What a destination holds.
+    case remote(String)
 
     /// No such path, or a path that does not know the method.
     enum Mistake: Error, Hashable, Sendable {
@@ -42,7 +44,8 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .plan, .status, .metrics, .usage, .quota, .events: false
-        case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit, .check, .tryHook: true
+        case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit, .check, .tryHook, .remote:
+            true
         }
     }
 
@@ -79,6 +82,8 @@ enum Route: Hashable, Sendable {
             self = try only("GET", .quota(String(rest.dropFirst(6))))
         case _ where rest.hasPrefix("hooks/") && rest.hasSuffix("/test") && rest.count > 11:
             self = try only("POST", .tryHook(String(rest.dropFirst(6).dropLast(5))))
+        case _ where rest.hasPrefix("remote/") && rest.count > 7:
+            self = try only("POST", .remote(String(rest.dropFirst(7))))
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))
             guard !reference.isEmpty else { throw .noSuchPath }

@@ -7,16 +7,19 @@ package struct DestinationType: Sendable {
     /// One line for `sluice check --help` and the manual.
     package let summary: String
     package let keys: [SettingKey]
+    /// Values of `preset`, with what each is for.
+    package let presets: [(name: String, summary: String)]
     /// What is wrong with values that are each of the right kind, by whole names of keys.
     package let objections: @Sendable ([String: SettingValue]) -> [SettingObjection]
 
     package init(
-        name: String, summary: String, keys: [SettingKey],
+        name: String, summary: String, keys: [SettingKey], presets: [(name: String, summary: String)] = [],
         objections: @escaping @Sendable ([String: SettingValue]) -> [SettingObjection] = { _ in [] }
     ) {
         self.name = name
         self.summary = summary
         self.keys = keys
+        self.presets = presets
         self.objections = objections
     }
 }

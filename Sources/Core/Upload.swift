@@ -163,6 +163,11 @@ package protocol Destination: Sendable {
     func objection(toURL url: String) -> String?
     /// Whether ``space()`` may have an answer.
     var tellsSpace: Bool { get }
+    /// Asks what it holds, newest first, also what others brought: one page, without side effects.
+    ///
+    /// - Parameter mark: ``RemotePage/next`` of the page before; `nil` for the first.
+    /// - Returns: `nil` when this kind of remote cannot be asked.
+    func list(after mark: String?) async throws(UploadError) -> RemotePage?
     /// Asks how much room there is, without side effects.
     ///
     /// - Returns: `nil` when the remote says nothing of it.
@@ -179,6 +184,45 @@ extension Destination {
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }
     package func space() async throws(UploadError) -> RemoteSpace? { nil }
+    package func list(after mark: String?) async throws(UploadError) -> RemotePage? { nil }
+}
+
+/// What a remote holds, one page of it.
+package struct RemotePage: Hashable, Sendable {
+    package struct Item: Hashable, Sendable {
+        /// The remote's own name for it: ``RemoteObject/id``.
+        package var id: String
+        /// What a person calls it there.
+        package var name: String?
+        /// Where a person finds it.
+        package var url: String?
+        /// The remote's own word for how it stands.
+        package var state: String?
+        /// Bytes.
+        package var size: Int64?
+        package var createdAt: WallTime?
+
+        package init(
+            id: String, name: String? = nil, url: String? = nil, state: String? = nil, size: Int64? = nil,
+            createdAt: WallTime? = nil
+        ) {
+            self.id = id
+            self.name = name
+            self.url = url
+            self.state = state
+            self.size = size
+            self.createdAt = createdAt
+        }
+    }
+
+    package var items: [Item]
+    /// Where the next page begins; `nil` for the last.
+    package var next: String?
+
+    package init(items: [Item], next: String?) {
+        self.items = items
+        self.next = next
+    }
 }
 
 /// What a remote says of a file that it may hold already.

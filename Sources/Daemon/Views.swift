@@ -381,6 +381,8 @@ package protocol Operations: Sendable {
     func check(_ request: CheckRequest) async throws -> CheckReport
     /// Tells a hook of a made-up event.
     func tryHook(_ name: String) async throws -> HookTrial
+    /// Asks a destination what it holds, one page of it.
+    func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply
     /// Puts the configuration as its files stand now in force, or says what is wrong with it and changes nothing.
     func reload() async throws -> ReloadView
     /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled.

@@ -33,7 +33,7 @@ func generalHelp(_ verbs: [Verb], width: Int) -> String {
 }
 
 /// Two columns: a word, and what it means, wrapped.
-private func twoColumns(_ rows: [(word: String, meaning: String)], _ width: Int) -> String {
+func twoColumns(_ rows: [(word: String, meaning: String)], _ width: Int) -> String {
     // On a narrow screen the meaning goes below the word.
     let column = width < 60 ? 6 : min(26, (rows.map { displayWidth($0.word) }.max() ?? 0) + 4)
     return rows.map { row in

@@ -8,15 +8,9 @@ package import Linux
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .runDaemon, .check, .config, .doctor, .hook, .rebuild, .receive, .status, .list, .show, .why, .plan, .usage,
-        .quota,
-        .metrics,
-        .events,
-        .add,
-        .pause,
-        .resume,
-        .cancel, .retry, .remove, .flush, .allow, .limit, .reload, .rescan,
-        .completions, .version, .help,
+        .runDaemon, .check, .destinations, .config, .doctor, .hook, .rebuild, .receive, .status, .list, .show, .why,
+        .plan, .usage, .quota, .remote, .metrics, .events, .add, .pause, .resume, .cancel, .retry, .remove, .flush,
+        .allow, .limit, .reload, .rescan, .completions, .version, .help,
     ]
 
     /// The process: reads its words, runs their verb, and exits.

@@ -233,6 +233,7 @@ enum Schema {
             sha256 BLOB,
             destination TEXT NOT NULL,
             remote TEXT,
+            remote_id TEXT,                        -- the destination's name for it, where it has one
             outcome TEXT NOT NULL,
             code TEXT,
             attempts INTEGER NOT NULL,
@@ -240,6 +241,7 @@ enum Schema {
             finished_at INTEGER NOT NULL
         ) STRICT;
         CREATE INDEX history_upload ON history (upload);
+        CREATE INDEX history_remote ON history (destination, remote_id) WHERE remote_id IS NOT NULL;
         -- By content and path: a million files of the same content are not looked through for one path.
         CREATE INDEX history_content ON history (sha256, destination, folder, relative) WHERE outcome = 'completed';
 

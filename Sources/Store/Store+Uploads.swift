@@ -405,14 +405,14 @@ extension Store {
         try connection.run(
             """
             INSERT INTO history (upload, generation, key, folder, relative, size, sha256, destination, remote, outcome,
-                code, attempts, created_at, finished_at)
-            SELECT ?1, ?2, ?3, folder, relative, size, sha256, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM asset WHERE id = ?11
+                code, attempts, created_at, finished_at, remote_id)
+            SELECT ?1, ?2, ?3, folder, relative, size, sha256, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12 FROM asset WHERE id = ?11
             """,
             [
                 .text(upload.id), .integer(Int64(upload.generation)), .init(upload.key), .text(upload.destination),
                 remote == nil ? .null : .text(try Self.json(remote)), .text(outcome.rawValue), .init(code),
                 .integer(Int64(upload.attempt + 1)), .integer(upload.createdAt.milliseconds),
-                .integer(clocks.wall().milliseconds), .integer(upload.asset),
+                .integer(clocks.wall().milliseconds), .integer(upload.asset), .init(remote?.id),
             ])
     }
 }

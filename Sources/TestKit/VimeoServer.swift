@@ -62,6 +62,14 @@ package final class VimeoServer: Sendable {
         package var fields: [String: String] = [:]
         package var questions = 0
         package var isComplete: Bool { Int64(bytes.count) == size }
+
+        package init(number: Int, flow: Flow, size: Int64, isVideo: Bool, fields: [String: String] = [:]) {
+            self.number = number
+            self.flow = flow
+            self.size = size
+            self.isVideo = isVideo
+            self.fields = fields
+        }
     }
 
     package struct State: Sendable {

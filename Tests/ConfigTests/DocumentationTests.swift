@@ -131,23 +131,4 @@ struct DocumentationTests {
         #expect(loaded.warnings.isEmpty)
         #expect(!loaded.settings.folders.isEmpty)
     }
-
-    /// These need the types that the program has, with which `ExampleTests` loads all of them.
-    private static let ofOtherTypes: Set<FilePath> = ["chunked-form.yaml"]
-
-    @Test("no example is left out of the test above")
-    func allExamples() throws {
-        let names = try Files.names(in: top.appending("config")).filter {
-            $0.fileExtension == "yaml" && !Self.ofOtherTypes.contains($0)
-        }
-        #expect(
-            names.sorted() == [
-                "by-the-clock.yaml", "cameras.yaml", "hooks.yaml", "metered.yaml", "move-after-upload.yaml",
-                "nas-folder.yaml",
-                "recording.yaml",
-                "sluice.yaml",
-                "two-destinations.yaml",
-                "without-copies.yaml",
-            ])
-    }
 }

@@ -163,6 +163,17 @@ final class FakeDaemon: Operations {
             hook: name, ok: true, detail: "https://example.org answered 200", sent: 512, hold: nil, counted: true)
     }
 
+    func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
+        _ = try note("remote \(name) \(request.after ?? "")")
+        return RemoteReply(
+            destination: name,
+            items: [
+                RemoteReply.Item(
+                    id: "/videos/1", name: "clip", url: "https://vimeo.example/1", state: "available", size: 10,
+                    createdAt: "2026-11-20T08:00:00.000Z", upload: "01JQ")
+            ], next: "2", sent: 512)
+    }
+
     func rescan(_ request: RescanRequest) async throws -> RescanReply {
         _ = try note("rescan \(request.folder ?? "")|\(request.wait)")
         let counts: (Int?, Int?) = request.wait ? (120, 2) : (nil, nil)

@@ -1,6 +1,7 @@
 import Config
 import Core
 import Linux
+import TestKit
 import Testing
 
 @testable import Destinations
@@ -19,7 +20,16 @@ struct ExampleTests {
                 Self.folder.appending(name), types: DestinationTable.builtIn.map(\.type), disk: .unchecked)
             #expect(loaded.warnings.isEmpty, "\(name)")
             #expect(!loaded.settings.destinations.isEmpty, "\(name)")
+            // What is printed of it is a configuration of the same meaning, but for texts that may be secrets.
+            let printed = TemporaryFolder()
+            let file = try printed.write("a.yaml", Array(EffectiveConfiguration(loaded).yaml.utf8))
+            let again = try Settings.load(file, types: DestinationTable.builtIn.map(\.type), disk: .unchecked)
+            #expect(Self.plain(again.settings) == Self.plain(loaded.settings), "\(name)")
         }
+    }
+
+    private static func plain(_ settings: Settings) -> [[String: SettingValue]] {
+        settings.destinations.map { $0.values.filter { if case .map = $0.value { false } else { true } } }
     }
 
     @Test("the manual names every key of every type")

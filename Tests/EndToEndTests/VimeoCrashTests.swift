@@ -146,4 +146,23 @@ struct VimeoCrashTests {
             await follower.events.contains { $0.type == "completed" && $0.detail["url"] == "https://vimeo.example/1" }
         }
     }
+
+    @Test("what the account holds is listed, with the uploads that made it, and what others brought apart")
+    func listed() async throws {
+        let scene = try Scene("tus")
+        try scene.drop(2, size: 1000)
+        try scene.fixture.startDaemon()
+        try await scene.allIsDone(2)
+        // Begun elsewhere, and not whole.
+        scene.server.change { state in
+            state.uploads.append(VimeoServer.Upload(number: 3, flow: .tus, size: 500, isVideo: true))
+        }
+        let all = try await eventually("the list") { try await scene.fixture.ask("remote", ["film", "--json"]) }
+        let lines = all.split(separator: "\n")
+        #expect(lines.count == 3, "\(all)")
+        #expect(lines.first?.contains("\"state\":\"uploading\"") == true)
+        #expect(lines.filter { $0.contains("\"upload\":\"0") }.count == 2)
+        let foreign = try await eventually("the rest") { try await scene.fixture.ask("remote", ["film", "--foreign"]) }
+        #expect(foreign.contains("/videos/3") && !foreign.contains("/videos/1"), "\(foreign)")
+    }
 }

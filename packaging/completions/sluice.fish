@@ -40,6 +40,7 @@ complete -c sluice -n '__sluice_at' -l help -d 'this text'
 complete -c sluice -n '__sluice_at' -l version -d 'the version of this program'
 complete -c sluice -n '__sluice_at' -a run -d 'run the daemon, in the foreground'
 complete -c sluice -n '__sluice_at' -a check -d 'test the configuration and everything that it names'
+complete -c sluice -n '__sluice_at' -a destinations -d 'list the kinds of destination, their presets and their keys'
 complete -c sluice -n '__sluice_at' -a config -d 'print the effective configuration, and where each setting is from'
 complete -c sluice -n '__sluice_at' -a doctor -d 'look for what keeps Sluice from working well on this machine'
 complete -c sluice -n '__sluice_at' -a hook -d 'tell a hook of a made-up event, and say what came of it'
@@ -52,6 +53,7 @@ complete -c sluice -n '__sluice_at' -a why -d 'say why an upload waits, or why a
 complete -c sluice -n '__sluice_at' -a plan -d 'say what goes when, and what will not fit'
 complete -c sluice -n '__sluice_at' -a usage -d 'show what was sent, and what is left of each quota'
 complete -c sluice -n '__sluice_at' -a quota -d 'show what may still go to a destination'
+complete -c sluice -n '__sluice_at' -a remote -d 'list what a destination holds, and which of it is ours'
 complete -c sluice -n '__sluice_at' -a metrics -d 'print everything in numbers, as Prometheus reads it'
 complete -c sluice -n '__sluice_at' -a events -d 'follow what happens, one line an event'
 complete -c sluice -n '__sluice_at' -a add -d 'upload files, folders or standard input by hand'
@@ -84,6 +86,10 @@ complete -c sluice -n '__sluice_at check' -l json -d 'one JSON object (or one a 
 complete -c sluice -n '__sluice_at check' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at check' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at check' -l help -d 'this text'
+
+complete -c sluice -n '__sluice_at destinations' -l json -d 'one JSON object (or one a line) for programs'
+complete -c sluice -n '__sluice_at destinations' -l help -d 'this text'
+complete -c sluice -n '__sluice_at destinations' -a 'tus directory vimeo'
 
 complete -c sluice -n '__sluice_at config' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at config' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
@@ -170,6 +176,14 @@ complete -c sluice -n '__sluice_at quota' -l config -d 'the configuration (else 
 complete -c sluice -n '__sluice_at quota' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at quota' -l help -d 'this text'
 complete -c sluice -n '__sluice_at quota' -a '(__sluice_ask destinations)'
+
+complete -c sluice -n '__sluice_at remote' -l limit -d 'at most so many rows (100)' -x
+complete -c sluice -n '__sluice_at remote' -l foreign -d 'only what is not ours'
+complete -c sluice -n '__sluice_at remote' -l json -d 'one JSON object (or one a line) for programs'
+complete -c sluice -n '__sluice_at remote' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at remote' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
+complete -c sluice -n '__sluice_at remote' -l help -d 'this text'
+complete -c sluice -n '__sluice_at remote' -a '(__sluice_ask destinations)'
 
 complete -c sluice -n '__sluice_at metrics' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at metrics' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
@@ -287,4 +301,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'the configuration (els
 complete -c sluice -n '__sluice_at version' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'this text'
-complete -c sluice -n '__sluice_at help' -a 'run check config doctor hook rebuild receive status list show why plan usage quota metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run check destinations config doctor hook rebuild receive status list show why plan usage quota remote metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help'

@@ -177,7 +177,7 @@ extension ChunkedForm {
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
                     "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
-            ], objections: { ChunkedForm.read($0).objections })
+            ], presets: FormPreset.summaries, objections: { ChunkedForm.read($0).objections })
     ) { values, tools in try ChunkedForm(values, tools) }
 
     private static func read(

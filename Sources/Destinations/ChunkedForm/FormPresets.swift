@@ -13,6 +13,24 @@ struct FormPreset: Sendable {
     ]
     static let names = all.map(\.name)
 
+    /// For people.
+    static let summaries: [(name: String, summary: String)] = names.map { ($0, summary(of: $0)) }
+
+    private static func summary(of name: String) -> String {
+        switch name {
+        case "breakpoint": "an opening request for a token, then blocks from 1 with their CRC-32"
+        case "resumable": "Resumable.js: asked for each block, the last block takes the rest"
+        case "flow": "Flow.js: asked for each block, the last block takes the rest"
+        case "simple-uploader": "simple-uploader.js: as flow, without a prefix"
+        case "dropzone": "Dropzone: blocks from 0"
+        case "fineuploader": "Fine Uploader's traditional endpoint; `finish` where it joins on demand"
+        case "plupload": "Plupload: a server that appends, so no block may come twice"
+        case "webuploader": "WebUploader; mostly with a `finish` of the server's own"
+        case "blueimp": "jQuery File Upload: blocks by Content-Range, to a server that appends"
+        default: "nothing is set but what you set"
+        }
+    }
+
     static func named(_ name: String) -> FormPreset? { all.first { $0.name == name } }
 
     private init(name: String, values: [String: SettingValue]) {

@@ -61,6 +61,10 @@ struct Vimeo: Destination {
         try await asking("the question") { try await dialect.space() }
     }
 
+    func list(after mark: String?) async throws(UploadError) -> RemotePage? {
+        try await asking("the question") { try await dialect.list(after: mark) }
+    }
+
     private func asking<Answer>(
         _ what: String, _ body: () async throws -> Answer
     ) async throws(UploadError) -> Answer {

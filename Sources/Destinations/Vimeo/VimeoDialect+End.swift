@@ -187,6 +187,24 @@ extension VimeoDialect {
         return answer.left == nil && answer.used == nil && answer.limit == nil ? nil : answer
     }
 
+    /// - Parameter mark: The number of a page, from 1.
+    func list(after mark: String?) async throws -> RemotePage {
+        let number = mark.flatMap { Int($0) }.map { max(1, $0) } ?? 1
+        let (_, json) = try await api.ask(
+            "GET",
+            "/me/videos?sort=date&direction=desc&per_page=50&page=\(number)"
+                + "&fields=uri,name,link,created_time,status,upload.size,upload.status", nil, "the list of videos")
+        let items = (json?["data"]?.items ?? []).compactMap { video -> RemotePage.Item? in
+            guard let id = video["uri"]?.text else { return nil }
+            return RemotePage.Item(
+                id: id, name: video["name"]?.text, url: video["link"]?.text,
+                state: video["status"]?.text ?? video["upload"]?["status"]?.text,
+                size: video["upload"]?["size"]?.whole,
+                createdAt: video["created_time"]?.text.flatMap { WallTime(rfc3339: $0) })
+        }
+        return RemotePage(items: items, next: json?["paging"]?["next"] == nil ? nil : "\(number + 1)")
+    }
+
     /// - Returns: Whether there is nothing left of it.
     func remove(_ video: String) async throws -> Bool {
         let (response, _) = try await api.ask(

@@ -54,7 +54,7 @@ extension Verb {
         do {
             let control = loaded.settings.control
             server = try await ControlServer.start(
-                socket: control.socket, remote: try await remote(control, log), operations: agent, log: log)
+                socket: control.socket, remote: try await listener(control, log), operations: agent, log: log)
             if let remote = control.remote, let port = server?.port {
                 log.notice(
                     "listening",
@@ -90,7 +90,7 @@ extension Verb {
 }
 
 /// What stands under `control.listen`, with its files read.
-private func remote(_ control: ControlSettings, _ log: Log) async throws -> ControlServer.Remote? {
+private func listener(_ control: ControlSettings, _ log: Log) async throws -> ControlServer.Remote? {
     guard let remote = control.remote else { return nil }
     let identity = try await blocking {
         try remote.certificate.map { files in

@@ -1,0 +1,93 @@
+internal import Core
+internal import Store
+
+/// From where on a destination's list is wanted.
+package struct RemoteRequest: Codable, Sendable, Hashable {
+    /// ``RemoteReply/next`` of the page before.
+    package var after: String?
+    package init(after: String? = nil) { self.after = after }
+}
+
+/// What a destination holds, newest first: one page.
+package struct RemoteReply: Codable, Sendable, Hashable {
+    package struct Item: Codable, Sendable, Hashable {
+        /// The destination's own name for it.
+        package var id: String
+        package var name: String?
+        package var url: String?
+        /// The destination's own word.
+        package var state: String?
+        /// Bytes.
+        package var size: Int64?
+        package var createdAt: String?
+        /// The upload that made it, or is about to; absent for what others brought.
+        package var upload: String?
+
+        package init(
+            id: String, name: String?, url: String?, state: String?, size: Int64?, createdAt: String?, upload: String?
+        ) {
+            self.id = id
+            self.name = name
+            self.url = url
+            self.state = state
+            self.size = size
+            self.createdAt = createdAt
+            self.upload = upload
+        }
+    }
+
+    package var destination: String
+    package var items: [Item]
+    /// For the next page; absent for the last.
+    package var next: String?
+    /// Bytes that the question cost.
+    package var sent: Int64
+
+    package init(destination: String, items: [Item], next: String?, sent: Int64) {
+        self.destination = destination
+        self.items = items
+        self.next = next
+        self.sent = sent
+    }
+}
+
+extension Agent {
+    /// Asks a destination what it holds, through the gate and the ledger of its uploads, and says which of it is ours.
+    ///
+    /// - Throws: `Refusal`: no such destination, one that cannot be asked, policy, or its answer.
+    package func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
+        try requireReady()
+        try requireKnown(folder: nil, destination: name)
+        guard let destination = house.destinations[name] else {
+            throw Refusal(.notFound, "no destination is called `\(printable(name))`")
+        }
+        let mark = request.after
+        let gate = DaemonGate(house: house, dispatcher: dispatcher)
+        let answer = await gate.ask(name, .policy) { () -> Result<RemotePage?, UploadError> in
+            do throws(UploadError) { return .success(try await destination.list(after: mark)) } catch {
+                return .failure(error)
+            }
+        }
+        switch answer {
+        case .failure(let held):
+            let until = held.hold.until.map { ", until \($0)" } ?? ""
+            throw Refusal(.unavailable, "it was not asked: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
+        case .success(let asked):
+            let page: RemotePage?
+            do throws(UploadError) { page = try asked.answer.get() } catch {
+                throw Refusal(.unavailable, error.failure.message)
+            }
+            guard let page else {
+                throw Refusal(.conflict, "`\(name)` cannot be asked what it holds: its protocol has no list")
+            }
+            let ours = try await house.store.uploads(named: page.items.map(\.id), at: name)
+            return RemoteReply(
+                destination: name,
+                items: page.items.map { item in
+                    RemoteReply.Item(
+                        id: item.id, name: item.name, url: item.url, state: item.state, size: item.size,
+                        createdAt: item.createdAt?.description, upload: ours[item.id])
+                }, next: page.next, sent: asked.sent)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+internal import Core
+internal import Destinations
+
+extension Verb {
+    static let destinations: Verb = Verb(
+        "destinations", "list the kinds of destination, their presets and their keys", operands: "[TYPE]",
+        takes: .words(DestinationTable.builtIn.map(\.type.name)), count: 0...1,
+        details: [
+            "Without TYPE: each kind in one line. With it: its presets, and each key that goes under `destinations.NAME` with what it "
+                + "takes. Rules of policy such as `concurrency`, `windows` and `quotas` go there as well, for each kind the same."
+        ],
+        options: [.json],
+        examples: [
+            ("sluice destinations", "What there is."), ("sluice destinations vimeo", "The keys of one."),
+        ]
+    ) { call in
+        let kinds = DestinationTable.builtIn.map(\.type)
+        guard let word = call.arguments.operands.first?.lossyText else {
+            if call.json {
+                try call.printJSON(kinds.map { TypeView($0) })
+            } else {
+                try call.console.line(twoColumns(kinds.map { ($0.name, $0.summary) }, call.console.width))
+            }
+            return .ok
+        }
+        guard let type = kinds.first(where: { $0.name == word }) else {
+            throw CommandError(
+                .notFound, "no kind of destination is called `\(printable(word))`",
+                remedy: "There are: \(kinds.map(\.name).joined(separator: ", ")).")
+        }
+        if call.json {
+            try call.printJSON(TypeView(type))
+            return .ok
+        }
+        try call.console.line("\(type.name): \(type.summary)")
+        for (title, rows) in [
+            ("Presets", type.presets.map { ($0.name, $0.summary) }),
+            ("Keys", type.keys.flatMap(\.flat).map { ($0.name, $0.told) }),
+        ] where !rows.isEmpty {
+            try call.console.line("")
+            try call.console.line(call.console.styled("\(title):", .bold))
+            try call.console.line(twoColumns(rows, call.console.width))
+        }
+        return .ok
+    }
+}
+
+private struct TypeView: Encodable {
+    struct Key: Encodable {
+        let name, takes, summary: String
+        let required: Bool
+    }
+
+    struct Preset: Encodable { let name, summary: String }
+
+    let type, summary: String
+    let keys: [Key]
+    let presets: [Preset]
+
+    init(_ type: DestinationType) {
+        self.type = type.name
+        summary = type.summary
+        keys = type.keys.flatMap(\.flat).map {
+            Key(name: $0.name, takes: $0.takes, summary: $0.summary, required: $0.isRequired)
+        }
+        presets = type.presets.map { Preset(name: $0.name, summary: $0.summary) }
+    }
+}
+
+extension SettingKey {
+    fileprivate var takes: String {
+        switch kind {
+        case .text: "text"
+        case .url: "address"
+        case .secret: "secret"
+        case .flag: "true or false"
+        case .size: "amount of bytes"
+        case .duration: "length of time"
+        case .choice(let words): words.joined(separator: ", ")
+        case .whole(let range): "\(range.lowerBound) to \(range.upperBound)"
+        case .map: "names with texts or secrets"
+        case .path: "path"
+        case .template: "template"
+        case .texts: "list of texts"
+        case .section: "mapping"
+        }
+    }
+
+    fileprivate var told: String { "\(summary) (\(takes)\(isRequired ? "; needed" : ""))" }
+}

@@ -1,0 +1,71 @@
+internal import Control
+internal import Core
+internal import Daemon
+
+extension Verb {
+    static let remote: Verb = Verb(
+        "remote", "list what a destination holds, and which of it is ours", operands: "DESTINATION",
+        takes: .destinations, count: 1...1,
+        details: [
+            "The running daemon asks the destination, as policy allows, and what that sends is counted. What it holds of others, and "
+                + "what was begun elsewhere and is not whole, is listed too. The last column is the upload that made it.",
+            "Not every kind of destination can be asked: vimeo can.",
+        ],
+        options: [
+            Option("limit", "N", "at most so many rows (100)"),
+            Option(flag: "foreign", "only what is not ours"),
+        ] + Option.client,
+        examples: [
+            ("sluice remote channel", "The newest hundred."),
+            ("sluice remote channel --foreign --json", "What no upload of this installation has made, for a script."),
+        ]
+    ) { call in
+        let name = call.arguments.operands.first?.lossyText ?? ""
+        var limit = 100
+        if let written = call.arguments.text("limit") {
+            guard let number = Int(written), (1...100_000).contains(number) else {
+                throw Arguments.usage("--limit is from 1 to 100000, not `\(printable(written))`", .remote)
+            }
+            limit = number
+        }
+        let most = limit
+        let isForeign = call.arguments.has("foreign")
+        let items = try await call.withClient { client in
+            var items: [RemoteReply.Item] = []
+            var mark: String?
+            repeat {
+                let page = try await client.remote(name, RemoteRequest(after: mark))
+                items += page.items.filter { !isForeign || $0.upload == nil }
+                mark = page.next
+            } while mark != nil && items.count < most
+            return Array(items.prefix(most))
+        }
+        if call.json {
+            for item in items { try call.printJSON(item) }
+            return .ok
+        }
+        if items.isEmpty {
+            try call.console.line(isForeign ? "nothing that is not ours" : "nothing")
+            return .ok
+        }
+        for line in table(items).lines(call.console) { try call.console.line(line) }
+        return .ok
+    }
+}
+
+private func table(_ items: [RemoteReply.Item]) -> Table {
+    var table = Table(columns: [
+        .init(title: "ID", minimum: 8, shrinks: true), .init(title: "STATE", expendable: 2),
+        .init(title: "SIZE", isRight: true, expendable: 3), .init(title: "NAME", minimum: 8, shrinks: true),
+        .init(title: "PAGE", minimum: 8, shrinks: true, expendable: 4),
+        .init(title: "UPLOAD", minimum: 10, shrinks: true),
+    ])
+    table.rows = items.map { item in
+        Table.Row(
+            cells: [
+                printable(item.id), printable(item.state ?? "-"), item.size.map { Units.bytes($0) } ?? "-",
+                printable(item.name ?? "-"), printable(item.url ?? "-"), item.upload.map { printable($0) } ?? "-",
+            ])
+    }
+    return table
+}
