@@ -37,6 +37,10 @@ extension SettingsReading {
         var places = DestinationSettings.Places()
         let values = values(of: type.keys, in: fields, &places)
         warnOfPlainText(values, fields)
+        for objection in type.objections(values) {
+            let place = place(of: objection.key[...], in: entry.value) ?? entry.place
+            findings.error(objection.problem, at: place, key: "\(key).\(objection.key)")
+        }
         return ReadDestination(
             settings: DestinationSettings(
                 name: entry.key, type: type.name, values: values,
@@ -48,6 +52,18 @@ extension SettingsReading {
                     rules: rules(fields)),
                 place: findings.name(of: entry.place), places: places),
             place: fields.node("path")?.start ?? entry.place)
+    }
+
+    /// Where the value of a key stands that is named with dots; where its section stands, if it is not set itself.
+    private func place(of key: Substring, in node: Node) -> Place? {
+        guard case .mapping(let entries) = node.content else { return node.start }
+        for entry in entries {
+            if key == entry.key { return entry.value.start }
+            if key.hasPrefix(entry.key + ".") {
+                return place(of: key.dropFirst(entry.key.count + 1), in: entry.value) ?? entry.place
+            }
+        }
+        return nil
     }
 
     private func type(of entry: Node.Entry, key: String) -> DestinationType? {
@@ -122,7 +138,7 @@ extension SettingsReading {
                 let path = "\(fields.path(of: key)).\(entry.key)"
                 let name = Node(key: entry.key, at: entry.place)
                 guard findings.read(name, path: path, as: .fieldName) != nil else { continue }
-                if let value = secrets.value(entry.value, key: path, name: entry.key) { map[entry.key] = value }
+                if let value = secrets.value(entry.value, key: path, name: entry.key, mayBeEmpty: true) { map[entry.key] = value }
             }
             return .map(map)
         }

@@ -35,13 +35,17 @@ struct SecretReading {
     }
 
     /// The values of a map are texts, or secrets in their own form.
-    func value(_ node: Node, key: String, name: String) -> SecretSource? {
+    ///
+    /// - Parameter mayBeEmpty: `""` is a text too, as of a form's field.
+    func value(_ node: Node, key: String, name: String, mayBeEmpty: Bool = false) -> SecretSource? {
         if case .mapping = node.content { return secret(node, key: key) }
+        if mayBeEmpty, case .scalar("", isPlain: false) = node.content { return .literal("") }
         guard let text = findings.read(node, path: key, as: .text("a text, or a secret as \(Self.forms)")) else {
             return nil
         }
         let word = name.lowercased()
-        if ["auth", "token", "cookie", "secret", "password"].contains(where: word.contains) {
+        // One that names what is filled in holds no secret itself.
+        if !text.contains("{"), ["auth", "token", "cookie", "secret", "password"].contains(where: word.contains) {
             findings.warning("looks like a secret; keep it out of this file: \(Self.forms)", at: node.start, key: key)
         }
         return .literal(text)

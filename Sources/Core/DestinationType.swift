@@ -9,14 +9,31 @@ package struct DestinationType: Sendable {
     package let keys: [SettingKey]
     /// Values of `preset`, with what each is for.
     package let presets: [(name: String, summary: String)]
+    /// What is wrong with values that are each of the right kind, by whole names of keys.
+    package let objections: @Sendable ([String: SettingValue]) -> [SettingObjection]
 
     package init(
-        name: String, summary: String, keys: [SettingKey], presets: [(name: String, summary: String)] = []
+        name: String, summary: String, keys: [SettingKey], presets: [(name: String, summary: String)] = [],
+        objections: @escaping @Sendable ([String: SettingValue]) -> [SettingObjection] = { _ in [] }
     ) {
         self.name = name
         self.summary = summary
         self.keys = keys
         self.presets = presets
+        self.objections = objections
+    }
+}
+
+/// A mistake that only the kind of destination can see.
+package struct SettingObjection: Hashable, Sendable {
+    /// The whole name of the key, or of a name in its map: `send.fields.crc`.
+    package let key: String
+    /// What comes behind the key's name in a sentence: what is wrong, and what to do.
+    package let problem: String
+
+    package init(key: String, problem: String) {
+        self.key = key
+        self.problem = problem
     }
 }
 

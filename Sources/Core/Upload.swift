@@ -98,7 +98,13 @@ package protocol UploadNotes: AnyObject, Sendable {
     func record(_ checkpoint: Checkpoint) async throws
     /// The server confirmed the bytes below `offset`; stored with the checkpoint. May be lower than before.
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws
-    /// The upload begins anew at the remote. What `old` names there is removed behind it; `nil` when nothing is to be.
+    /// The parts that the server has acknowledged since the upload was begun, in their order.
+    func parts() async throws -> [TakenPart]
+    /// The server confirmed these parts, and has those in `lost` no more, by their indices. **Durable when it returns.**
+    ///
+    /// - Parameter acked: Bytes of all parts that it has now.
+    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws
+    /// The upload begins anew at the remote, and no part of it was taken. What `old` names there is removed behind it; `nil` when nothing is to be.
     /// **Durable when it returns**, both at once.
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws
     /// Bytes of the file handed to the socket so far in this attempt's running request, as an offset in the file.

@@ -25,8 +25,10 @@ final class Account: Sendable {
 
         /// What may still be sent of what is reserved.
         var left: Int64 { (step?.spending.bytes ?? 0) - sent }
-        /// What may already be on its way is not to be had any more; but no more is on its way than there is to send.
-        var isLow: Bool { left < min(Account.margin, needed) }
+        /// What may already be on its way, of each request that runs; but no more is than there is to send.
+        var underWay: Int64 { min(Account.margin * Int64(max(1, requests)), needed) }
+        /// What is on its way is not to be had any more.
+        var isLow: Bool { left < underWay }
     }
 
     let key: SpendingAccount
@@ -45,7 +47,7 @@ final class Account: Sendable {
     private let counted: SentBytes
     private let state: Mutex<State>
 
-    /// What may be on its way when bodies are told to wait: the socket's unsent 128 KiB, the library's buffer, and what was not
+    /// What one request may have on its way when bodies are told to wait: the socket's unsent 128 KiB, the library's buffer, and what was not
     /// charged yet.
     static let margin: Int64 = 256 << 10
     /// Without a body: header lines, the handshake, and what the server's answer costs.
@@ -117,7 +119,8 @@ final class Account: Sendable {
         let wanted = min(cost, Self.request + Self.margin)
         while true {
             let (isEnough, isLast, next) = state.withLock { state in
-                let isEnough = state.left >= wanted
+                // What others of the same work have on their way is theirs.
+                let isEnough = state.left - (state.requests > 0 ? state.underWay : 0) >= wanted
                 if isEnough {
                     state.needed += cost
                     state.requests += 1

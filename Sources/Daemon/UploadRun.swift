@@ -170,23 +170,35 @@ final class RunNotes: UploadNotes {
     }
 
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
-        // More than before: a server that says where an upload stands, and takes no byte, is not up.
-        state.withLock { state in
-            if offset > state.acked { state.wasAnswered = true }
-            state.acked = offset
-        }
-        house.live.acked(id, offset)
+        note(acked: offset)
         try await source?.insist()
         try await house.store.record(checkpoint, for: id, acked: offset)
         CrashPoint.reached("accepted")
     }
 
+    func parts() async throws -> [TakenPart] { try await house.store.parts(of: id) }
+
+    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+        note(acked: acked)
+        try await source?.insist()
+        try await house.store.took(parts, lost: lost, of: id, acked: acked)
+        CrashPoint.reached("accepted")
+    }
+
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
-        state.withLock { $0.acked = 0 }
-        house.live.acked(id, 0)
+        note(acked: 0)
         try await source?.insist()
         try await house.store.renew(checkpoint, for: id, leaving: old)
         if old != nil { house.removalBell.ring() }
+    }
+
+    private func note(acked: Int64) {
+        // More than before: a server that says where an upload stands, and takes no byte, is not up.
+        state.withLock { state in
+            if acked > state.acked { state.wasAnswered = true }
+            state.acked = acked
+        }
+        house.live.acked(id, acked)
     }
 
     func sending(_ offset: Int64) { house.live.sent(id, offset) }

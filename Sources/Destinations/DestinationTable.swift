@@ -75,6 +75,7 @@ package enum DestinationTable {
     package static let builtIn: [DestinationKind] = [
         Tus.kind,
         Directory.kind,
+        ChunkedForm.kind,
         Vimeo.kind,
     ]
 }

@@ -1,5 +1,4 @@
 internal import Core
-internal import WebServer
 
 /// Where below the receiver's folder a file is to appear, as its sender asked.
 ///

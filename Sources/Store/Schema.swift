@@ -156,6 +156,20 @@ enum Schema {
             body TEXT NOT NULL                     -- JSON object of texts
         ) STRICT, WITHOUT ROWID;
 
+        -- What the remote has acknowledged of an upload that goes in numbered parts: a row each, so that one more costs
+        -- one more, however many there are.
+        CREATE TABLE part (
+            upload TEXT NOT NULL REFERENCES upload (id),
+            number INTEGER NOT NULL,               -- from 0
+            size INTEGER NOT NULL,                 -- bytes
+            tag TEXT NOT NULL,                     -- what the remote wants to hear of it in the end
+            PRIMARY KEY (upload, number)
+        ) STRICT, WITHOUT ROWID;
+        -- Parts are of what the checkpoint names, and mean nothing without it. (A checkpoint that is replaced is not deleted.)
+        CREATE TRIGGER part_out AFTER DELETE ON checkpoint BEGIN
+            DELETE FROM part WHERE upload = old.upload;
+        END;
+
         -- What went wrong, newest last; the last one of a failed upload is why it failed.
         CREATE TABLE failure (
             id INTEGER PRIMARY KEY,

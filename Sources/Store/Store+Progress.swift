@@ -9,6 +9,13 @@ extension Store {
         try connection.run("UPDATE upload SET sent = ?2 WHERE id = ?1", [.text(id), .integer(sent)])
     }
 
+    /// Inside a transaction. Any acknowledged byte resets the budget of attempts.
+    func keep(acked: Int64, of id: String) throws {
+        try connection.run(
+            "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2, sent = ?2 WHERE id = ?1",
+            [.text(id), .integer(acked)])
+    }
+
     /// Bytes of what is begun and does not run, as far as was sent. By what is begun, which is little.
     package func bytesBegun() throws -> Int64 {
         try connection.first(

@@ -111,12 +111,7 @@ extension Store {
     package func record(_ checkpoint: Checkpoint, for id: String, acked: Int64? = nil) async throws {
         let isHeld = try await change { connection in
             guard try self.keep(checkpoint, for: id) else { return false }
-            if let acked {
-                // Any acknowledged byte resets the budget of attempts.
-                try connection.run(
-                    "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2, sent = ?2 WHERE id = ?1",
-                    [.text(id), .integer(acked)])
-            }
+            if let acked { try self.keep(acked: acked, of: id) }
             return true
         }
         if !isHeld { throw LeaseLost() }
@@ -131,6 +126,7 @@ extension Store {
             guard let upload = try self.upload(id), upload.state == .uploading else { return false }
             if let old { try self.removeRemains(of: upload, old, isEarlier: true) }
             guard try self.keep(checkpoint, for: id) else { return false }
+            try connection.run("DELETE FROM part WHERE upload = ?1", [.text(id)])
             try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
             return true
         }
@@ -168,7 +164,7 @@ extension Store {
     }
 
     /// - Returns: Whether this run still holds the upload.
-    private func keep(_ checkpoint: Checkpoint, for id: String) throws -> Bool {
+    func keep(_ checkpoint: Checkpoint, for id: String) throws -> Bool {
         guard let upload = try upload(id) else { return false }
         let fields = TextMap.text(checkpoint.fields)
         guard upload.state == .uploading else {

@@ -6,6 +6,7 @@ final class BodySource {
     private enum Kind {
         case bytes([UInt8])
         case file(OpenFile)
+        case framed(head: [UInt8], OpenFile, count: Int64, tail: [UInt8])
         case stream(ByteStream)
     }
 
@@ -27,6 +28,12 @@ final class BodySource {
         self.count = count
     }
 
+    init(head: [UInt8], _ path: FilePath, offset: Int64, count: Int64, tail: [UInt8]) throws(SystemError) {
+        let file = OpenFile(descriptor: try Descriptor.open(path, for: .reading), path: path, offset: offset)
+        kind = .framed(head: head, file, count: count, tail: tail)
+        self.count = Int64(head.count) + count + Int64(tail.count)
+    }
+
     init(_ stream: ByteStream) {
         kind = .stream(stream)
         count = .max
@@ -44,20 +51,22 @@ final class BodySource {
         guard wanted > 0 else { return 0 }
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
         switch kind {
-        case .bytes(let bytes):
-            bytes.withUnsafeBytes {
-                piece.copyMemory(from: .init(rebasing: $0[Int(position)..<Int(position) + wanted]))
+        case .bytes(let bytes): copy(bytes, from: position, into: piece)
+        case .file(let file): try file.read(into: piece, at: position, of: count)
+        case .framed(let head, let file, let middle, let tail):
+            // A piece ends where its source does; libcurl asks again.
+            let (start, end) = (Int64(head.count), Int64(head.count) + middle)
+            let limit = position < start ? start : position < end ? end : count
+            let got = UnsafeMutableRawBufferPointer(rebasing: piece[..<Int(min(Int64(wanted), limit - position))])
+            if position < start {
+                copy(head, from: position, into: got)
+            } else if position < end {
+                try file.read(into: got, at: position - start, of: middle)
+            } else {
+                copy(tail, from: position - end, into: got)
             }
-        case .file(let file):
-            let got: Int
-            do { got = try file.descriptor.read(into: piece, at: file.offset + position, named: file.path) } catch {
-                throw SourceProblem(description: "\(error)")
-            }
-            if got < wanted {
-                throw SourceProblem(
-                    description: "\(file.path.display) ends at byte \(file.offset + position + Int64(got)), "
-                        + "and \(file.offset + count) were expected")
-            }
+            position += Int64(got.count)
+            return got.count
         case .stream(let stream):
             do {
                 let got = try stream.read(into: piece)
@@ -68,6 +77,12 @@ final class BodySource {
         }
         position += Int64(wanted)
         return wanted
+    }
+
+    private func copy(_ bytes: [UInt8], from start: Int64, into piece: UnsafeMutableRawBufferPointer) {
+        bytes.withUnsafeBytes {
+            piece.copyMemory(from: .init(rebasing: $0[Int(start)..<Int(start) + piece.count]))
+        }
     }
 
     func seek(to place: Int64) -> Bool {
@@ -91,6 +106,23 @@ private final class OpenFile {
         self.descriptor = descriptor
         self.path = path
         self.offset = offset
+    }
+
+    /// Fills the piece from `place` behind its offset.
+    ///
+    /// - Parameter count: All that was promised of it.
+    func read(
+        into piece: UnsafeMutableRawBufferPointer, at place: Int64, of count: Int64
+    ) throws(SourceProblem) {
+        let got: Int
+        do { got = try descriptor.read(into: piece, at: offset + place, named: path) } catch {
+            throw SourceProblem(description: "\(error)")
+        }
+        if got < piece.count {
+            throw SourceProblem(
+                description: "\(path.display) ends at byte \(offset + place + Int64(got)), "
+                    + "and \(offset + count) were expected")
+        }
     }
 }
 

@@ -13,6 +13,8 @@ package struct Request: Sendable {
         case bytes([UInt8])
         /// `count` bytes of a file from `offset` on, read while they are sent.
         case file(FilePath, offset: Int64, count: Int64)
+        /// The same with bytes before and behind it, as a form has them. What was sent of it is told in bytes of the file.
+        case framed(head: [UInt8], FilePath, offset: Int64, count: Int64, tail: [UInt8])
         /// Everything that comes from there until its end, as it comes: of a length that nobody knows. While nothing comes,
         /// no limit of time runs.
         case stream(ByteStream)
@@ -24,7 +26,14 @@ package struct Request: Sendable {
             case .none: 0
             case .bytes(let bytes): Int64(bytes.count)
             case .file(_, _, let count): count
+            case .framed(let head, _, _, let count, let tail): Int64(head.count) + count + Int64(tail.count)
             }
+        }
+
+        /// How much of what it was made for is in its first `sent` bytes: a frame is not counted.
+        func content(of sent: Int64) -> Int64 {
+            guard case .framed(let head, _, _, let count, _) = self else { return sent }
+            return min(max(0, sent - Int64(head.count)), count)
         }
     }
 
@@ -41,7 +50,7 @@ package struct Request: Sendable {
     /// The network interface to leave by: its name, as `ip link` shows it. Without it the request fails (`.interface`), and a connection
     /// that is kept serves requests of the same interface alone. Name look-ups may leave by another one.
     package var interface: String?
-    /// Bytes of the body that the socket has taken so far. Called from the transport's thread: must be cheap.
+    /// Bytes of the body that the socket has taken so far; of a framed one, those of the file. Called from the transport's thread: must be cheap.
     package var onSent: (@Sendable (Int64) -> Void)?
     /// More bytes that have left on the wire, headers of IP and TCP, TLS, answers' acknowledgements and what was sent again
     /// included: each call tells of those since the last one, and all of them are ``Response/bytesOnWire``. Name
@@ -142,7 +151,8 @@ package struct Response: Sendable {
     package var body: [UInt8]
     /// The address that was asked.
     package var url: String
-    /// Bytes of the request's body that the socket took; less than all where the answer came early.
+    /// Bytes of the request's body that the socket took, those of a frame left out; less than all where the answer came
+    /// early.
     package var bytesSent: Int64
     /// Bytes that left on the wire for this request, as the kernel counts them; see ``Request/onWire``.
     package var bytesOnWire: Int64

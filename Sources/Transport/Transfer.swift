@@ -73,7 +73,8 @@ final class Transfer: @unchecked Sendable {
 
     func error(_ kind: TransportError.Kind, _ code: Int32, _ detail: String) -> TransportError {
         TransportError(
-            kind: kind, code: code, detail: detail, url: request.url, bytesSent: mostSent, bytesOnWire: bytesOnWire)
+            kind: kind, code: code, detail: detail, url: request.url,
+            bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire)
     }
 
     // What happens on the way; called by the callbacks.
@@ -115,7 +116,7 @@ final class Transfer: @unchecked Sendable {
         sent = now
         mostSent = max(mostSent, now)
         moved = .now
-        request.onSent?(now)
+        request.onSent?(request.body.content(of: now))
         guard request.onWire != nil else { return }
         // Often enough for a limit to be kept to a send buffer, seldom enough to cost nothing.
         if mostSent - charged.sent >= 128 << 10 || charged.at.duration(to: moved) > .milliseconds(250) {
@@ -231,8 +232,8 @@ final class Transfer: @unchecked Sendable {
         guard status >= 200 else { return .failure(error(.reset, 0, "the connection ended without an answer")) }
         return .success(
             Response(
-                status: status, headers: answer.headers, body: answer.body, url: request.url, bytesSent: mostSent,
-                bytesOnWire: bytesOnWire))
+                status: status, headers: answer.headers, body: answer.body, url: request.url,
+                bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire))
     }
 
     private func kind(of code: CURLcode) -> TransportError.Kind {
@@ -331,6 +332,10 @@ final class Transfer: @unchecked Sendable {
         case .stream(let stream): source = BodySource(stream)
         case .file(let path, let offset, let count):
             do { source = try BodySource(path, offset: offset, count: count) } catch {
+                throw self.error(.sourceFile, 0, "\(error)")
+            }
+        case .framed(let head, let path, let offset, let count, let tail):
+            do { source = try BodySource(head: head, path, offset: offset, count: count, tail: tail) } catch {
                 throw self.error(.sourceFile, 0, "\(error)")
             }
         }

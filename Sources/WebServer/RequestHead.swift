@@ -1,4 +1,5 @@
 internal import CMicroHTTPD
+internal import Core
 internal import Glibc
 internal import Linux
 

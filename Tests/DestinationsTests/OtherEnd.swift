@@ -35,6 +35,10 @@ struct Remote: CustomTestStringConvertible, Sendable {
     static let all: [Remote] = [
         Remote(testDescription: "tus") { try await TusEnd() },
         Remote(testDescription: "directory") { try DirectoryEnd() },
+        // The one whose server has names with folders, and can be asked what it has.
+        Remote(testDescription: "chunked-form") {
+            try FormScene("resumable", FormScene.abort, credential: "a-token-that-nobody-may-see")
+        },
     ]
 
     /// Starts the other end and stops it, however the test ends.

@@ -73,6 +73,7 @@ final class Logbook: UploadNotes {
     struct Pages {
         var checkpoints: [Checkpoint] = []
         var accepted: Int64 = 0
+        var parts: [Int: TakenPart] = [:]
         /// The offsets that were named as sent in this attempt.
         var sent: [Int64] = []
         /// Notes in this attempt.
@@ -96,6 +97,10 @@ final class Logbook: UploadNotes {
     var accepted: Int64 { pages.withLock { $0.accepted } }
     var sent: [Int64] { pages.withLock { $0.sent } }
     var wasEarly: Bool { pages.withLock { $0.early } }
+    /// Letters of the values of each checkpoint that was written down.
+    var checkpointSizes: [Int] {
+        pages.withLock { $0.checkpoints.map { $0.fields.values.reduce(0) { $0 + $1.utf8.count } } }
+    }
     var left: [Checkpoint] { pages.withLock { $0.left } }
     var everything: String { pages.withLock { "\($0.checkpoints)" } }
 
@@ -128,10 +133,24 @@ final class Logbook: UploadNotes {
         try Task.checkCancellation()
     }
 
+    func parts() async throws -> [TakenPart] {
+        pages.withLock { $0.parts.values.sorted { $0.index < $1.index } }
+    }
+
+    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+        try take {
+            for index in lost { $0.parts[index] = nil }
+            for part in parts { $0.parts[part.index] = part }
+            $0.accepted = acked
+        }
+        try Task.checkCancellation()
+    }
+
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         try take {
             $0.checkpoints.append(checkpoint)
             $0.accepted = 0
+            $0.parts = [:]
             if let old { $0.left.append(old) }
         }
         try Task.checkCancellation()

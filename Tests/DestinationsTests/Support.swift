@@ -61,6 +61,7 @@ final class Ledger: UploadNotes {
     struct Book {
         var checkpoints: [Checkpoint] = []
         var accepted: [Int64] = []
+        var parts: [Int: TakenPart] = [:]
         var sending: Int64 = 0
         var phases: [UploadPhase] = []
         /// To be removed at the remote.
@@ -83,10 +84,19 @@ final class Ledger: UploadNotes {
             $0.accepted.append(offset)
         }
     }
+    func parts() async throws -> [TakenPart] { book.withLock { $0.parts.values.sorted { $0.index < $1.index } } }
+    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+        book.withLock { book in
+            for index in lost { book.parts[index] = nil }
+            for part in parts { book.parts[part.index] = part }
+            book.accepted.append(acked)
+        }
+    }
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         book.withLock {
             $0.checkpoints.append(checkpoint)
             $0.accepted.append(0)
+            $0.parts = [:]
             if let old { $0.left.append(old) }
         }
     }

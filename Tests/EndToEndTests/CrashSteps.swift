@@ -23,6 +23,8 @@ enum CrashSteps {
     static let everywhere = ["committed"]
     /// Only with a `directory` destination: `ArchiveTests`.
     static let directory = ["part-synced", "part-verified", "part-renamed"]
+    /// Only with a destination that takes parts: `FormTests`.
+    static let parts = ["part-answered", "parts-completed"]
     /// Only where bytes are handed over: `ReceivingTests`.
     static let receiving = ["receiving", "received", "taken"]
     /// Of `sluice rebuild`: `RebuildTests`.
@@ -36,7 +38,7 @@ enum CrashSteps {
     static let all =
         onTheWay + release + retention + across + receiver + byPerson + rescue + everywhere + directory + rebuild
         + hooks
-        + beforeUpload + receiving
+        + beforeUpload + parts + receiving
 }
 
 @Suite("the places where a test may end the process")

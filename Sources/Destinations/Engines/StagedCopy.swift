@@ -6,7 +6,8 @@ extension StagedFile {
     typealias MakeFailure = (Failure.Class, String, String, Bool) -> Failure
 
     /// The staged copy must be what was recorded: a longer or shorter one would be mixed content at the remote.
-    func checkLook(_ failure: MakeFailure) throws(UploadError) {
+    @discardableResult
+    func checkLook(_ failure: MakeFailure) throws(UploadError) -> FileLook {
         let look: FileLook
         do { look = try FileLook(at: path) } catch {
             throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)
@@ -14,6 +15,7 @@ extension StagedFile {
         guard look.isRegular, look.size == size else {
             throw changed("has \(look.size) bytes, and \(size) were staged", failure)
         }
+        return look
     }
 
     /// Reads all of it, for the case that nothing else explains a difference.

@@ -77,6 +77,9 @@ struct Asking: Sendable {
         }
     }
 
+    /// These are secrets too, though they do not travel in headers: no message shows them.
+    func remember(_ values: [String]) { values.forEach(told.remember) }
+
     private func headers() async throws -> (headers: [(String, String)], reading: Int) {
         do {
             let current = try await credentials.current()

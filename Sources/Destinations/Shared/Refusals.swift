@@ -17,7 +17,8 @@ extension Asking {
         let body = withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
         let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
         let words = said ?? String(decoding: body[..<end], as: UTF8.self)
-        let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
+        // Who knows what it says knows better than its type.
+        let isPage = said == nil && response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
         if isPage {
             message += " with a web page"
         } else if !words.isEmpty {

@@ -291,24 +291,3 @@ struct TusDialect: OffsetDialect {
 
     func host(_ url: String) -> String { asking.host(url) }
 }
-
-/// The digest of `range` of a file; waits for the disk.
-private func digestOfPiece(
-    _ algorithm: Hasher.Algorithm, _ path: FilePath, _ range: Range<Int64>
-) throws(SystemError) -> [UInt8] {
-    let digest = Hasher(algorithm)
-    let file = try Descriptor.open(path, for: .reading)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-    defer { buffer.deallocate() }
-    var at = range.lowerBound
-    while at < range.upperBound {
-        let wanted = UnsafeMutableRawBufferPointer(
-            rebasing: buffer[..<Int(min(Int64(buffer.count), range.upperBound - at))])
-        let got = try file.read(into: wanted, at: at, named: path)
-        // The transport will notice that the file has become shorter.
-        if got == 0 { break }
-        digest.update(UnsafeRawBufferPointer(rebasing: wanted[..<got]))
-        at += Int64(got)
-    }
-    return digest.finish()
-}

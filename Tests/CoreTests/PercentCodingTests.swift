@@ -1,5 +1,5 @@
+import Core
 import Testing
-import WebServer
 
 @Suite("PercentCoding")
 struct PercentCodingTests {

@@ -1,0 +1,234 @@
+internal import Core
+internal import Credentials
+internal import Transport
+
+/// A server that takes a file as numbered blocks, each in a form of its own (`multipart/form-data`).
+struct ChunkedForm: Destination {
+    private let dialect: FormDialect
+    private let engine: PartsEngine
+    let site: DestinationSite
+
+    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+        try await engine.upload(order, notes)
+    }
+
+    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+        // Nobody could remove what is whole: there is no word for it in a form.
+        if checkpoint[Checkpoint.isFinished] != nil, dialect.settings.abort == nil { return false }
+        do { return try await engine.discard(checkpoint) } catch let error as UploadError { throw error } catch {
+            throw UploadError(
+                dialect.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
+                remedy: .again(after: nil))
+        }
+    }
+
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+        .unknown("a chunked form has no words to ask for a file")
+    }
+
+    func check() async -> CheckResult {
+        do {
+            // OPTIONS changes nothing anywhere; any answer shows that somebody is there, and a portal shows itself.
+            let answer = try await dialect.answer(
+                Request("OPTIONS", dialect.url, limits: FormDialect.small), .probe)
+            let status = answer.response.status
+            let words = "answered \(status) to OPTIONS"
+            if dialect.isPage(answer.response), status < 400 {
+                return CheckResult(.warning, words + " with a web page: check the address")
+            }
+            switch status {
+            case 401, 403: return CheckResult(.failed, words + ": check the credential and the headers")
+            case 404, 410: return CheckResult(.failed, words + ": nothing is there; check the address")
+            case 300..<400: return CheckResult(.failed, words + ", which sends elsewhere; check the address")
+            case 500, 502...: return CheckResult(.failed, words + "; uploads wait until it is well")
+            default:
+                return CheckResult(
+                    .ok,
+                    "somebody answers there; whether it takes forms as `\(dialect.settings.preset)` has them, the "
+                        + "first upload shows")
+            }
+        } catch let error as UploadError {
+            return CheckResult(.failed, error.failure.message)
+        } catch {
+            return CheckResult(.failed, "the check was stopped")
+        }
+    }
+
+    func objection(toHeader name: String) -> String? {
+        Self.reserved.contains(name.lowercased()) ? "`\(name)` belongs to the protocol" : nil
+    }
+
+    /// Lower-case. Set twice, they would break the framing.
+    private static let reserved: Set<String> = [
+        "content-type", "content-length", "transfer-encoding", "expect", "host", "connection",
+    ]
+}
+
+extension ChunkedForm {
+    private static let part = SettingKey(
+        "file_part",
+        .section([
+            SettingKey("name", .text, "What the part with the bytes is called."),
+            SettingKey("filename", .text, "The file name in it; `{name}` unless the preset says otherwise."),
+            SettingKey("content_type", .text, "Its type; `application/octet-stream` by default."),
+        ]), "The part of the form with the bytes.")
+    private static let address = SettingKey(
+        "url", .text, "Another path on the same server; templates may stand in it.")
+    private static let fields = SettingKey(
+        "fields", .map, "Fields of the form: names to texts with `{names}`, or secrets.")
+    private static let query = SettingKey("query", .map, "Parameters of the address, in the same manner.")
+    private static let ownHeaders = SettingKey("headers", .map, "More headers for this request.")
+    private static let method = SettingKey("method", .choice(["POST", "PUT", "GET", "DELETE"]), "The method.")
+    private static let encoding = SettingKey(
+        "encoding", .choice(FormSettings.Encoding.allCases.map(\.rawValue)), "How its fields are written.")
+    private static let status = SettingKey("status", .texts, "Statuses, like `[200-299, 404]`.")
+    private static let json = SettingKey(
+        "json", .texts, "Conditions on the answer's JSON, like `/success = true`, `/error absent`, `/data exists`.")
+
+    static let kind = DestinationKind(
+        type: DestinationType(
+            name: "chunked-form",
+            summary:
+                "a server that takes numbered blocks as forms, as Resumable.js, Dropzone, Plupload and others send them",
+            keys: [
+                SettingKey("url", .url, required: true, "The address that takes the blocks."),
+                SettingKey(
+                    "preset", .choice(FormPreset.names), required: true, "Which client's forms the server understands."),
+                SettingKey("headers", .map, "More headers for every request, to this server only."),
+                SettingKey("credential", .secret, "What `{credential}` stands for."),
+                SettingKey("secrets", .map, "What `{secret:NAME}` stands for, by its name."),
+                SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
+                SettingKey(
+                    "block",
+                    .section([
+                        SettingKey("size", .size, "Bytes of a block; the preset's, or 1 MiB."),
+                        SettingKey(
+                            "rule", .choice(PartPlan.Rule.allCases.map(\.rawValue)),
+                            "What becomes of the rest: a `short` block of its own, or the last one takes it (`merge`)."),
+                        SettingKey(
+                            "announce", .choice(FormSettings.Announcement.allCases.map(\.rawValue)),
+                            "What `{block_size}` says of a file that is smaller than a block."),
+                    ]), "How files are cut."),
+                SettingKey("parallel_blocks", .whole(1...16), "Blocks of one file that go together; 1 by default."),
+                SettingKey(
+                    "id", .choice(FormSettings.IDRule.allCases.map(\.rawValue)),
+                    "How `{id}` is made: at random, or of size, path and content."),
+                SettingKey(
+                    "repeat_safe", .flag,
+                    "Whether a block that comes twice replaces itself. If not, one without an answer starts the file over."
+                ),
+                SettingKey(
+                    "gone", .choice(GonePolicy.allCases.map(\.rawValue)),
+                    "What to do when an upload is gone after its last byte left: `reupload` once (default), `assume_complete`, or `hold` for a person."
+                ),
+                SettingKey(
+                    "open",
+                    .section([
+                        method, address, fields, query, ownHeaders,
+                        SettingKey(
+                            "file_part",
+                            .section([
+                                SettingKey("name", .text, "What the part is called."),
+                                SettingKey("filename", .text, "The file name in it."),
+                                SettingKey("content_type", .text, "Its type."),
+                                SettingKey(
+                                    "body", .choice(["empty", "absent"]), "Whether it is there, without a byte in it."),
+                            ]), "The file's part of this request."),
+                        SettingKey("token", .text, "Where the answer names the upload, as a JSON pointer."),
+                    ]), "A first request, for servers that give each upload a name."),
+                SettingKey(
+                    "send",
+                    .section([
+                        method, address, fields, query, ownHeaders, part,
+                        SettingKey("omit", .texts, "Fields, parameters and headers of the preset that are left out."),
+                        SettingKey("omit_when_single", .texts, "The same for files of one block."),
+                    ]), "The request with a block."),
+                SettingKey("success", .section([status, json]), "Which answers acknowledge: all of it must hold."),
+                SettingKey("permanent", .section([status, json]), "Which answers are final: any of it is enough."),
+                SettingKey(
+                    "restart", .section([status, json]), "Which answers want the file from its first block on."),
+                SettingKey(
+                    "done", .text,
+                    "Where the answer to the last block has the file's address, as a JSON pointer; `none` where none comes."
+                ),
+                SettingKey("new_id", .text, "Where an answer gives the upload another id, as a JSON pointer."),
+                SettingKey(
+                    "probe",
+                    .section([
+                        method, address, query,
+                        SettingKey("status", .texts, "Statuses that say that the block is there."),
+                        SettingKey("list", .text, "Where one answer lists all blocks that are there."),
+                        SettingKey("base", .whole(0...1), "The first block's number in that list; 1 by default."),
+                        SettingKey("header", .text, "A header of each answer that says how far the server got."),
+                    ]), "How the server is asked what it has."),
+                SettingKey(
+                    "finish",
+                    .section([
+                        method, address, fields, query, ownHeaders, encoding,
+                        SettingKey("when", .choice(["always", "multi"]), "`multi`: not for files of one block."),
+                        SettingKey("take", .text, "Where the answer has the file's address, as a JSON pointer."),
+                    ]), "A last request, for servers that join the blocks on demand."),
+                SettingKey(
+                    "abort",
+                    .section([
+                        method, address, fields, query, ownHeaders, encoding,
+                        SettingKey("status", .texts, "Statuses that say that nothing is left."),
+                    ]), "A request that removes what a cancelled upload left."),
+                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                SettingKey(
+                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+            ], presets: FormPreset.summaries, objections: { ChunkedForm.read($0).objections })
+    ) { values, tools in try ChunkedForm(values, tools) }
+
+    private static func read(
+        _ values: [String: SettingValue]
+    ) -> (settings: FormSettings, objections: [SettingObjection]) {
+        var preset: [String: SettingValue] = [:]
+        if case .text(let name)? = values["preset"] { preset = FormPreset.named(name)?.values ?? [:] }
+        var reading = FormReading(values.over(preset))
+        let settings = reading.settings()
+        var objections = reading.objections
+        for section in ["headers", "open.headers", "send.headers", "finish.headers", "abort.headers"] {
+            guard case .map(let map)? = values[section] else { continue }
+            for name in map.keys.sorted() where reserved.contains(name.lowercased()) {
+                objections.append(
+                    SettingObjection(key: "\(section).\(name)", problem: "cannot be set: it belongs to the protocol"))
+            }
+        }
+        return (settings, objections)
+    }
+
+    init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
+        guard case .text(let url)? = values["url"] else { throw UnusableSetting(key: "url", problem: "is missing") }
+        let (settings, objections) = Self.read(values)
+        if let first = objections.first { throw UnusableSetting(key: first.key, problem: first.problem) }
+        var headers: [CredentialProvider.Header] = []
+        if case .map(let map)? = values["headers"] {
+            for (name, source) in map.sorted(by: { $0.key < $1.key }) {
+                // A literal is a template, and filled with the rest of the request.
+                if case .literal = source { continue }
+                headers.append(.init(name, source))
+            }
+        }
+        var sending = Limits()
+        if case .duration(let limit)? = values["stall_timeout"] { sending.sendingStall = limit }
+        if case .duration(let limit)? = values["reply_timeout"] { sending.replyWait = limit }
+        var gone = GonePolicy.reupload
+        if case .text(let word)? = values["gone"], let policy = GonePolicy(rawValue: word) { gone = policy }
+        var parallel = 1
+        if case .whole(let number)? = values["parallel_blocks"] { parallel = number }
+        var caFile: FilePath?
+        if case .path(let path)? = values["ca_file"] { caFile = path }
+        dialect = FormDialect(
+            url: url,
+            asking: Asking(
+                transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
+                origin: WebAddress(url).origin, caFile: caFile, clocks: tools.clocks, name: tools.name),
+            secrets: CredentialProvider(
+                settings.secrets.sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }, reader: tools.secrets),
+            settings: settings, sending: sending)
+        // An address without a host is refused long before.
+        site = WebAddress(url).site ?? .here
+        engine = PartsEngine(dialect: dialect, parallel: parallel, gone: gone)
+    }
+}

@@ -1,0 +1,210 @@
+internal import Core
+internal import Credentials
+internal import Digests
+internal import Linux
+internal import Transport
+
+/// An answer with what it says.
+struct Heard: Sendable {
+    let response: Response
+    let document: JSONValue?
+    let verdict: FormVerdict
+
+    init(_ response: Response, _ dialect: FormDialect, _ question: FormVerdict.Question, wantsJSON: Bool = false) {
+        self.response = response
+        document = JSONValue.read(response.body)
+        verdict = FormVerdict(
+            question, status: response.status, document: document, dialect.settings, wantsJSON: wantsJSON,
+            isPage: dialect.isPage(response),
+            wait: retryAfter(response.headers, now: dialect.asking.clocks.wall()))
+    }
+}
+
+extension FormDialect {
+    var host: String { asking.host(url) }
+
+    // MARK: Asking
+
+    func answer(_ request: Request, _ question: FormVerdict.Question, wantsJSON: Bool = false) async throws -> Heard {
+        do {
+            return Heard(try await asking.ask(request).response, self, question, wantsJSON: wantsJSON)
+        } catch let error as Asking.Unanswered { throw error.error }
+    }
+
+    /// A request without bytes of the file.
+    func ask(
+        _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?,
+        _ question: FormVerdict.Question = .probe, wantsJSON: Bool = false
+    ) async throws -> Heard {
+        let (request, reading) = try await request(message, piece, part, nil)
+        var answer = try await answer(request, question, wantsJSON: wantsJSON)
+        // Only what changes nothing follows a redirect, and not away from the server.
+        if question == .probe, [301, 302, 307, 308].contains(answer.response.status),
+            let location = answer.response.headers["Location"]
+        {
+            let target = WebAddress(request.url).resolving(location)
+            if target.origin == WebAddress(url).origin {
+                var next = request
+                next.url = target.description
+                answer = try await self.answer(next, question, wantsJSON: wantsJSON)
+            }
+        }
+        if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
+        return answer
+    }
+
+    /// - Parameter file: How the part with the file's bytes is called; without a `part` it has none.
+    /// - Returns: The request, and the reading of the secrets in it.
+    func request(
+        _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?, _ file: FormSettings.FilePart?,
+        _ limits: Limits = FormDialect.small
+    ) async throws -> (request: Request, reading: Int) {
+        let (values, reading) = try await values(message, piece, part)
+        var omitted = settings.omitted
+        if piece.plan.count == 1 { omitted.formUnion(settings.omittedWhenSingle) }
+        func filled(_ templates: [String: FormTemplate]) -> [(name: String, value: [UInt8])] {
+            templates.filter { !omitted.contains($0.key) }.sorted { $0.key < $1.key }
+                .map { ($0.key, $0.value.filled(values)) }
+        }
+        let headers = filled(settings.headers.merging(message.headers) { $1 }).map {
+            ($0.name, String(decoding: $0.value, as: UTF8.self))
+        }
+        var request = Request(
+            message.method, address(message, values, filled(message.query)), headers: headers, limits: limits)
+        let fields = filled(message.fields)
+        if let file {
+            var body = FormBody()
+            for (name, value) in fields { body.append(name, value) }
+            body.appendFile(
+                file.name.filled(values), filename: file.filename.filled(values),
+                contentType: file.contentType.filled(values))
+            body.close()
+            request.headers.append(("Content-Type", body.contentType))
+            request.body =
+                part.map {
+                    .framed(
+                        head: body.head, piece.order.file.path, offset: $0.offset, count: $0.length, tail: body.tail)
+                } ?? .bytes(body.head + body.tail)
+        } else if !fields.isEmpty, message.encoding == .multipart {
+            var body = FormBody()
+            for (name, value) in fields { body.append(name, value) }
+            body.close()
+            request.headers.append(("Content-Type", body.contentType))
+            request.body = .bytes(body.head + body.tail)
+        } else if !fields.isEmpty {
+            request.headers.append(("Content-Type", "application/x-www-form-urlencoded"))
+            request.body = .bytes(Array(Self.query(fields).utf8))
+        }
+        return (request, reading)
+    }
+
+    private func address(
+        _ message: FormSettings.Message, _ values: FormValues, _ query: [(name: String, value: [UInt8])]
+    ) -> String {
+        let path = message.url.pieces.map { piece in
+            // What is filled in is one step of the path, whatever stands in it.
+            if case .text(let text) = piece { return text }
+            return PercentCoding.encode(FormTemplate([piece]).filled(values))
+        }.joined()
+        var target = path.isEmpty ? WebAddress(url) : WebAddress(url).resolving(path)
+        let more = Self.query(query)
+        if !more.isEmpty { target.query = (target.query.map { $0 + "&" } ?? "") + more }
+        return target.description
+    }
+
+    private static func query(_ pairs: [(name: String, value: [UInt8])]) -> String {
+        pairs.map { PercentCoding.encode($0.name.utf8) + "=" + PercentCoding.encode($0.value) }.joined(separator: "&")
+    }
+
+    // MARK: Values
+
+    private func values(
+        _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?
+    ) async throws -> (FormValues, reading: Int) {
+        let size = piece.plan.partSize
+        var values = FormValues(
+            order: piece.order, plan: piece.plan, part: part,
+            blockSize: settings.announced == .actual ? min(size, max(1, piece.plan.size)) : size,
+            id: piece.checkpoint["id"] ?? "", token: piece.checkpoint["token"] ?? "")
+        var reading = 0
+        let templates = message.templates + settings.headers.values
+        if templates.contains(where: { !$0.secrets.isEmpty || $0.names.contains(.credential) }) {
+            do {
+                let current = try await secrets.current()
+                asking.remember(current.headers.map(\.1))
+                values.secrets = Dictionary(current.headers) { $1 }
+                reading = current.reading
+            } catch {
+                throw UploadError(
+                    failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+            }
+        }
+        // A bearer's own: a server that repeats it must not have it shown.
+        asking.remember([values.token])
+        if let part {
+            values.digests = try await digests(Set(message.templates.flatMap(\.names).filter(\.isDigest)), part, piece)
+        }
+        return (values, reading)
+    }
+
+    /// All digests of a block in one pass.
+    private func digests(
+        _ names: Set<FormName>, _ part: PartPlan.Part, _ piece: PartsPiece
+    ) async throws -> [FormName: String] {
+        if names.isEmpty { return [:] }
+        let path = piece.order.file.path
+        do {
+            return try await blocking {
+                var crc = CRC32()
+                let algorithms: [FormName: Hasher.Algorithm] = [.md5: .md5, .sha1: .sha1, .sha256: .sha256]
+                let hashers = algorithms.filter { names.contains($0.key) }.mapValues { Hasher($0) }
+                let wantsCRC = !names.isDisjoint(with: [.crc32, .crc32Upper, .crc32Decimal])
+                try readPieces(of: path, part.range) { bytes in
+                    if wantsCRC { crc.update(bytes) }
+                    for hasher in hashers.values { hasher.update(bytes) }
+                }
+                var found = hashers.mapValues { hexadecimal($0.finish()) }
+                let digits = hexadecimal(withUnsafeBytes(of: crc.value.bigEndian) { Array($0) })
+                found[.crc32] = digits
+                found[.crc32Upper] = digits.uppercased()
+                found[.crc32Decimal] = "\(crc.value)"
+                return found
+            }
+        } catch {
+            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+        }
+    }
+
+    // MARK: Words
+
+    /// Whether the body is a web page, whatever it calls itself: many a script says `text/html` to its JSON.
+    func isPage(_ response: Response) -> Bool {
+        let start = response.body.prefix(512).drop { $0 <= 0x20 }
+        let text = String(decoding: start.prefix(16), as: UTF8.self).lowercased()
+        return text.hasPrefix("<!doctype html") || text.hasPrefix("<html")
+    }
+
+    /// The beginning of what a server said, without secrets.
+    func excerpt(_ response: Response) -> String {
+        // Cut only after secrets are out, so that no half of one stays.
+        let body = asking.withoutSecrets(String(decoding: response.body.prefix(8192), as: UTF8.self)).utf8.prefix(200)
+        let end = body.lastIndex { $0 > UInt8(ascii: " ") }.map { body.index(after: $0) } ?? body.startIndex
+        return String(decoding: body[..<end], as: UTF8.self)
+    }
+
+    func refused(_ what: String, _ answer: Heard) -> UploadError {
+        let remedy: Remedy =
+            switch answer.verdict {
+            case .stop(let remedy): remedy
+            // Only thrown when it was sent again and again.
+            case .damaged: .giveUp
+            case .success, .startOver, .gone: .again(after: nil)
+            }
+        let (response, isPage) = (answer.response, isPage(answer.response))
+        let isPortal = isPage && (200..<300).contains(response.status)
+        return asking.refused(
+            what, response, remedy,
+            words: isPortal
+                ? "a web page: a login portal, or the wrong address" : isPage ? "a web page" : excerpt(response))
+    }
+}

@@ -1,0 +1,278 @@
+internal import Core
+internal import Credentials
+internal import Digests
+internal import Linux
+internal import Transport
+
+/// Chunked forms as ``PartsEngine`` needs them. What is particular to a server is in the settings, and nothing of it here.
+///
+/// Its fields of a checkpoint: `server` and `preset`, who has the upload; `id`, our name for it; `token`, the server's; and for
+/// a removal `name` and `mime`.
+struct FormDialect: PartsDialect {
+    let url: String
+    let asking: Asking
+    /// What templates name.
+    let secrets: CredentialProvider
+    let settings: FormSettings
+    /// Limits of a request that carries bytes of the file.
+    let sending: Limits
+
+    /// Small requests have a minute.
+    static let small = Limits(whole: .seconds(60))
+
+    var opensByRequest: Bool { settings.open != nil }
+    var completesByRequest: Bool { settings.finish != nil }
+    var repeatsSafely: Bool { settings.repeatsSafely }
+    var lastGoesAlone: Bool { true }
+    var comparesContent: Bool { false }
+    var canAbort: Bool { settings.abort != nil }
+
+    var inquiry: PartsInquiry {
+        switch settings.probe {
+        case nil, .header: .none
+        case .list: .list
+        case .each: .each
+        }
+    }
+
+    func plan(_ order: UploadOrder) throws -> PartPlan {
+        guard let plan = PartPlan(size: order.file.size, partSize: settings.blockSize, rule: settings.rule) else {
+            throw UploadError(
+                failure(.local, "staged_changed", "a file of \(order.file.size) bytes", retryable: true),
+                remedy: .restage)
+        }
+        return plan
+    }
+
+    func isOurs(_ checkpoint: Checkpoint) -> Bool {
+        checkpoint["server"] == WebAddress(url).origin && checkpoint["preset"] == settings.preset
+    }
+
+    // MARK: What the engine asks
+
+    func begin(
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+    ) async throws {
+        checkpoint["server"] = WebAddress(url).origin
+        checkpoint["preset"] = settings.preset
+        checkpoint["id"] = id(order, restarts)
+        if settings.abort != nil {
+            checkpoint["name"] = order.name.display
+            checkpoint["mime"] = order.mediaType
+        }
+        guard let open = settings.open else { return }
+        let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
+        let request = try await request(open.message, piece, nil, open.part)
+        let answer = try await answer(request.request, .open, wantsJSON: true)
+        guard case .success = answer.verdict else { throw refused("the opening", answer) }
+        guard let token = answer.document?[open.token]?.text, !token.isEmpty, token.utf8.count <= 4096 else {
+            throw UploadError(
+                failure(
+                    .protocol, "no_token",
+                    "\(host) answered \(answer.response.status) to the opening, and nothing stands at "
+                        + "\(open.token.source): \(FilePath(excerpt(answer.response)).display)", retryable: true),
+                remedy: .again(after: nil))
+        }
+        checkpoint["token"] = token
+    }
+
+    /// Made once for an upload, and another one each time it begins anew: nothing of before can be mixed in.
+    private func id(_ order: UploadOrder, _ restarts: Int64) -> String {
+        switch settings.id {
+        case .uuid4:
+            var bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+            // RFC 9562, section 5.4.
+            bytes[6] = bytes[6] & 0x0F | 0x40
+            bytes[8] = bytes[8] & 0x3F | 0x80
+            let digits = Array(hexadecimal(bytes))
+            return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
+        case .sizeName:
+            let plain = order.name.bytes.filter { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+            // Two files of one name and size must not be taken for each other, nor one file under two names that differ in
+            // other letters.
+            let whole = Hasher.digest(.sha256, of: order.file.sha256 + order.name.bytes)
+            let digest = hexadecimal(Array(whole.prefix(8)))
+            return "\(order.file.size)-\(String(decoding: plain.suffix(120), as: UTF8.self))-\(digest)"
+                + (restarts > 0 ? "-\(restarts)" : "")
+        }
+    }
+
+    func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts {
+        switch settings.probe {
+        case nil, .header: return .parts([])
+        case .list(let message, let pointer, let base):
+            let answer = try await ask(message, piece, nil)
+            guard case .success = answer.verdict else { throw refused("the question for its blocks", answer) }
+            guard case .list(let items)? = answer.document?[pointer] else {
+                throw UploadError(
+                    failure(
+                        .protocol, "no_list",
+                        "\(host) was asked for its blocks, and no list stands at \(pointer.source): "
+                            + FilePath(excerpt(answer.response)).display, retryable: true), remedy: .again(after: nil))
+            }
+            let numbers = items.compactMap { $0.text.flatMap { Int($0) } }.map { $0 - base }
+            return .parts(
+                Set(numbers).filter { $0 >= 0 && $0 < piece.plan.count }.map {
+                    TakenPart(index: $0, size: piece.plan[$0].length)
+                })
+        case .each(let message, let statuses):
+            var held: [TakenPart] = []
+            for index in indices {
+                let part = piece.plan[index]
+                let answer = try await ask(message, piece, part)
+                if statuses.contains(answer.response.status), !isPage(answer.response) {
+                    held.append(TakenPart(index: index, size: part.length))
+                } else if case .stop(let remedy) = answer.verdict, remedy.isOfServer {
+                    throw refused("the question for block \(index + 1)", answer)
+                }
+            }
+            return .parts(held)
+        }
+    }
+
+    func send(
+        _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> PartSending {
+        do {
+            let (request, reading) = try await request(settings.send, piece, part, settings.part, sending)
+            let response: Response
+            do { response = try await asking.ask(request, sent: sent).response } catch let error as Asking.Unanswered {
+                let isUnheard = error.error.leavesNothingBehind
+                return PartSending(.failed(error.error), bytesSent: error.bytesSent, isRefused: isUnheard)
+            }
+            return await judge(Heard(response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)
+        } catch {
+            // Nothing was sent yet: a secret or the copy could not be read.
+            return PartSending(.failed(error), bytesSent: 0, isRefused: true)
+        }
+    }
+
+    private func judge(
+        _ answer: Heard, _ part: PartPlan.Part, _ piece: PartsPiece, _ reading: Int
+    ) async -> PartSending {
+        func ends(_ answer: PartSending.Answer, isRefused: Bool = true) -> PartSending {
+            PartSending(answer, bytesSent: part.length, isRefused: isRefused)
+        }
+        let error = refused("block \(part.index + 1) of \(piece.plan.count)", answer)
+        switch answer.verdict {
+        case .success: break
+        case .startOver: return ends(.startOver(error))
+        // A last block that was heard twice may be the reason.
+        case .gone: return ends(.gone(error), isRefused: false)
+        case .damaged: return ends(.damaged(error))
+        case .stop(let remedy):
+            if remedy == .authenticate { await secrets.refused(reading) }
+            // A gateway may answer for a server that took it.
+            return ends(.failed(error), isRefused: answer.response.status < 500)
+        }
+        if let end = standing(answer.response), end != part.end {
+            return ends(
+                .startOver(
+                    UploadError(
+                        failure(
+                            .protocol, "other_position",
+                            "the server stands at byte \(end) after block \(part.index + 1), which ends at \(part.end)",
+                            retryable: true), remedy: .again(after: nil))))
+        }
+        var changes: [String: String] = [:]
+        if let pointer = settings.newID, let id = answer.document?[pointer]?.text, (1...255).contains(id.utf8.count) {
+            changes["id"] = id
+        }
+        return ends(
+            .taken(
+                TakenPart(index: part.index, size: part.length), finished: finished(answer, at: settings.done),
+                changes: changes))
+    }
+
+    /// How far a server got that says so with each answer: the first byte that it lacks.
+    private func standing(_ response: Response) -> Int64? {
+        guard case .header(let name)? = settings.probe, let line = response.headers[name] else { return nil }
+        let range = line.split(separator: "=").last ?? ""
+        let ends = range.split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, ends[0].filter({ $0 != " " }) == "0" else { return nil }
+        return plainInteger(String(ends[1])).map { $0 + 1 }
+    }
+
+    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
+        let told = piece.checkpoint["done"].map { _ in
+            RemoteObject(id: nil, url: piece.checkpoint["done_url"], verifiedBy: Self.verifiedBy)
+        }
+        if let finish = settings.finish, piece.plan.count > 1 || !finish.isForManyOnly {
+            do {
+                let answer = try await ask(finish.message, piece, nil, .finish, wantsJSON: finish.url != nil)
+                let error = refused("the request to finish", answer)
+                switch answer.verdict {
+                case .success:
+                    return .done(
+                        finished(answer, at: finish.url) ?? told
+                            ?? RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy))
+                case .startOver: return .startOver(error)
+                case .gone: return .gone(error)
+                case .damaged, .stop: return .failed(error)
+                }
+            } catch { return .failed(error) }
+        }
+        if let told { return .done(told) }
+        guard let done = settings.done else {
+            return .done(RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy))
+        }
+        return .unconfirmed(
+            UploadError(
+                failure(
+                    .protocol, "not_confirmed",
+                    "\(host) took all \(piece.plan.count) block(s) and did not confirm that the file is there: nothing "
+                        + "stood at \(done.source)", retryable: true), remedy: .giveUp))
+    }
+
+    /// Each block was acknowledged, and the staged copy was read once more before the last of them.
+    private static let verifiedBy = "acknowledgement"
+
+    private func finished(_ answer: Heard, at pointer: JSONPointer?) -> RemoteObject? {
+        guard let pointer, case .text(let text)? = answer.document?[pointer], !text.isEmpty else { return nil }
+        let isFit = text.utf8.count <= 2048 && printable(text) == text
+        return RemoteObject(
+            id: nil, url: isFit ? asking.withoutSecrets(text) : nil, verifiedBy: Self.verifiedBy)
+    }
+
+    /// No form can be asked for a file.
+    func found(_ piece: PartsPiece) async throws -> RemoteObject? { nil }
+
+    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
+        guard let abort = settings.abort else { return false }
+        let rule = checkpoint["rule"].flatMap { PartPlan.Rule(rawValue: $0) } ?? .short
+        guard let name = checkpoint["name"].flatMap({ FilePath(display: $0) }),
+            let plan = PartPlan(
+                size: checkpoint.number("size"), partSize: checkpoint.number("part_size"), rule: rule)
+        else { return false }
+        let order = UploadOrder(
+            id: "", generation: 0, file: StagedFile(path: "", size: plan.size, sha256: []), name: name,
+            mediaType: checkpoint["mime"] ?? "", modified: 0, metadata: [:], checkpoint: checkpoint)
+        let answer = try await ask(
+            abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
+        if abort.statuses.contains(answer.response.status) || answer.verdict == .success { return true }
+        if case .stop(let remedy) = answer.verdict, remedy.isOfServer { throw refused("the removal", answer) }
+        return false
+    }
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        asking.failure(kind, code, message, retryable: retryable)
+    }
+}
+
+extension Remedy {
+    /// The server or the way there is at fault, whatever was asked.
+    var isOfServer: Bool {
+        switch self {
+        case .holdDestination, .rateLimit, .noRoom, .authenticate: true
+        case .again(let after): after != nil
+        case .misconfigured, .pending, .restage, .giveUp: false
+        }
+    }
+}

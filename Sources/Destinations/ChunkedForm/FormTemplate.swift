@@ -1,0 +1,177 @@
+internal import Core
+
+/// What a template of a form may name, as it is written between the braces.
+enum FormName: String, Hashable, Sendable, CaseIterable {
+    /// The part's number, from 0 and from 1.
+    case index0, index1
+    case count, offset
+    /// Behind the part's last byte, and that byte itself.
+    case end, last
+    case length
+    case blockSize = "block_size"
+    case total, id, token, credential
+    case name, stem, ext, relpath
+    case nameInURI = "name:uri"
+    case nameInJSON = "name:json"
+    case remoteDir = "remote_dir"
+    case mime, mtime
+    case mtimeMS = "mtime_ms"
+    case crc32
+    case crc32Upper = "crc32:HEX"
+    case crc32Decimal = "crc32:dec"
+    case md5, sha1, sha256
+    case isLast = "is_last"
+
+    /// Of the part's bytes.
+    var isDigest: Bool {
+        switch self {
+        case .crc32, .crc32Upper, .crc32Decimal, .md5, .sha1, .sha256: true
+        default: false
+        }
+    }
+
+    /// Means something only where one part is spoken of.
+    var isOfPart: Bool {
+        switch self {
+        case .index0, .index1, .offset, .end, .last, .length, .isLast: true
+        default: isDigest
+        }
+    }
+}
+
+/// A text with names in braces, like `bytes {offset}-{last}/{total}`. `{{` and `}}` stand for the braces themselves.
+struct FormTemplate: Hashable, Sendable {
+    enum Piece: Hashable, Sendable {
+        case text(String)
+        case name(FormName)
+        /// A secret of the destination's own, read when it is needed.
+        case secret(String)
+    }
+
+    let pieces: [Piece]
+
+    struct Mistake: Error { let problem: String }
+
+    init(_ pieces: [Piece]) { self.pieces = pieces }
+
+    init(_ source: String) throws(Mistake) {
+        var pieces: [Piece] = []
+        var text = ""
+        var rest = source[...]
+        while let letter = rest.popFirst() {
+            if letter == "{" || letter == "}", rest.first == letter {
+                rest.removeFirst()
+                text.append(letter)
+            } else if letter == "}" {
+                throw Mistake(problem: "has a `}` without its `{`; write `}}` for the brace itself")
+            } else if letter == "{" {
+                guard let end = rest.firstIndex(of: "}") else {
+                    throw Mistake(problem: "has a `{` without its `}`; write `{{` for the brace itself")
+                }
+                let name = String(rest[..<end])
+                rest = rest[rest.index(after: end)...]
+                if !text.isEmpty { pieces.append(.text(text)) }
+                text = ""
+                pieces.append(try Self.piece(name))
+            } else {
+                text.append(letter)
+            }
+        }
+        if !text.isEmpty { pieces.append(.text(text)) }
+        self.pieces = pieces
+    }
+
+    private static func piece(_ name: String) throws(Mistake) -> Piece {
+        if let known = FormName(rawValue: name) { return .name(known) }
+        if name.hasPrefix("secret:") { return .secret(String(name.dropFirst("secret:".count))) }
+        let all = FormName.allCases.map(\.rawValue)
+        throw Mistake(
+            problem: "names `{\(name)}`, which does not exist; "
+                + (closest(to: name, among: all).map { "did you mean `{\($0)}`?" }
+                    ?? "there are: secret:NAME, " + all.joined(separator: ", ")))
+    }
+
+    var names: [FormName] {
+        pieces.compactMap { if case .name(let name) = $0 { name } else { nil } }
+    }
+
+    var secrets: [String] {
+        pieces.compactMap { if case .secret(let name) = $0 { name } else { nil } }
+    }
+
+    func filled(_ values: FormValues) -> [UInt8] {
+        pieces.flatMap { piece -> [UInt8] in
+            switch piece {
+            case .text(let text): Array(text.utf8)
+            case .name(let name): values[name]
+            case .secret(let name): Array((values.secrets[name] ?? "").utf8)
+            }
+        }
+    }
+
+    func text(_ values: FormValues) -> String { String(decoding: filled(values), as: UTF8.self) }
+}
+
+/// What the names of a template stand for in one request.
+struct FormValues: Sendable {
+    let order: UploadOrder
+    let plan: PartPlan
+    /// `nil` in requests that are about the whole file.
+    var part: PartPlan.Part?
+    /// What `{block_size}` says: a file that is smaller than a block may be announced as a smaller block.
+    var blockSize: Int64
+    var id = ""
+    var token = ""
+    /// By their names in the configuration.
+    var secrets: [String: String] = [:]
+    var digests: [FormName: String] = [:]
+
+    /// The name under which `credential:` is kept among the secrets; none that a person can give.
+    static let credential = "{credential}"
+
+    subscript(name: FormName) -> [UInt8] {
+        let file = order.name.name
+        let index = part?.index ?? 0
+        switch name {
+        case .index0: return number(Int64(index))
+        case .index1: return number(Int64(index) + 1)
+        case .count: return number(Int64(plan.count))
+        case .offset: return number(part?.offset ?? 0)
+        case .end: return number(part?.end ?? plan.size)
+        case .last: return number((part?.end ?? plan.size) - 1)
+        case .length: return number(part?.length ?? plan.size)
+        case .blockSize: return number(blockSize)
+        case .total: return number(plan.size)
+        case .id: return Array(id.utf8)
+        case .token: return Array(token.utf8)
+        case .credential: return Array((secrets[Self.credential] ?? "").utf8)
+        case .name: return file.bytes
+        case .nameInURI: return Array(PercentCoding.encode(file.bytes).utf8)
+        case .nameInJSON: return Self.escapedInJSON(file.bytes)
+        case .stem: return file.stem.bytes
+        case .ext: return file.fileExtension?.bytes ?? []
+        case .relpath: return order.name.bytes
+        case .remoteDir: return order.name.components.count > 1 ? order.name.parent.bytes : []
+        case .mime: return Array(order.mediaType.utf8)
+        case .mtime: return number(order.modified / 1_000_000_000)
+        case .mtimeMS: return number(order.modified / 1_000_000)
+        case .isLast: return Array((part?.isLast ?? false ? "true" : "false").utf8)
+        case .crc32, .crc32Upper, .crc32Decimal, .md5, .sha1, .sha256: return Array((digests[name] ?? "").utf8)
+        }
+    }
+
+    private func number(_ number: Int64) -> [UInt8] { Array("\(number)".utf8) }
+
+    /// RFC 8259, section 7; what is no UTF-8 cannot stand in JSON and is shown by its replacement.
+    private static func escapedInJSON(_ bytes: [UInt8]) -> [UInt8] {
+        var out: [UInt8] = []
+        for byte in String(decoding: bytes, as: UTF8.self).utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): out += [UInt8(ascii: "\\"), byte]
+            case ..<0x20: out += Array("\\u00\(hexadecimal([byte]))".utf8)
+            default: out.append(byte)
+            }
+        }
+        return out
+    }
+}

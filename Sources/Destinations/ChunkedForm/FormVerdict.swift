@@ -1,0 +1,61 @@
+internal import Core
+
+/// What an answer calls for, by the rules that were set and then by its status.
+///
+/// The table is `FormVerdictTests.table`; no other place in the house looks at a status of a form.
+enum FormVerdict: Hashable, Sendable {
+    case success
+    /// Begin again from the first part.
+    case startOver
+    /// The server does not know the upload that it gave a token for.
+    case gone
+    /// The digest did not fit.
+    case damaged
+    case stop(Remedy)
+
+    /// What was asked.
+    enum Question: Sendable { case open, part, finish, abort, probe }
+
+    /// - Parameters:
+    ///   - wantsJSON: Only JSON can be a success here: something is to be read from it.
+    ///   - isPage: The body is a web page.
+    ///   - wait: `Retry-After`.
+    init(
+        _ question: Question, status: Int, document: JSONValue?, _ settings: FormSettings, wantsJSON: Bool,
+        isPage: Bool, wait: Duration?
+    ) {
+        let mayBeFile = question == .part || question == .finish
+        let isMet = settings.success.isMet(status, document)
+        // A login portal says 200 to everything.
+        if isPage, (200..<300).contains(status) {
+            self = .stop(.misconfigured)
+        } else if isMet, !wantsJSON || document != nil {
+            self = .success
+        } else if mayBeFile, settings.restart.isTouched(status, document) {
+            self = settings.open != nil && (status == 404 || status == 410) ? .gone : .startOver
+        } else if settings.permanent.speaks(document) {
+            self = .stop(.giveUp)
+        } else if question == .part, status == 422 || status == 460, settings.sendsDigest {
+            self = .damaged
+        } else {
+            self = .stop(Self.byStatus(status, isPermanent: settings.permanent.statuses.contains(status), wait))
+        }
+    }
+
+    private static func byStatus(_ status: Int, isPermanent: Bool, _ wait: Duration?) -> Remedy {
+        switch status {
+        case 401, 403: return .authenticate
+        // The address is wrong, and no file is to blame.
+        case 300..<400, 404, 405, 410, 411, 501: return .misconfigured
+        // What other clients call final may be a fault of the moment: it uses up attempts and holds nobody else.
+        case 500 where isPermanent: return .again(after: wait)
+        case 408, 421, 425: return .again(after: wait ?? .seconds(1))
+        case 429: return .rateLimit(after: wait)
+        case 507: return .noRoom(after: wait)
+        case 500...: return .holdDestination(after: wait)
+        // It said yes, and its JSON did not, or was none.
+        case 200..<300: return .again(after: wait)
+        default: return .giveUp
+        }
+    }
+}

@@ -1,0 +1,124 @@
+internal import Core
+
+/// How one kind of remote that takes a file in numbered parts is spoken to. A value; the progress is in the checkpoint and in
+/// the parts that were taken.
+///
+/// Of the checkpoint, every field that is not ``PartsRun``'s belongs to the dialect.
+protocol PartsDialect: Sendable {
+    /// Whether the upload has to be begun with a request. If so an answer that is lost leaves an orphan.
+    var opensByRequest: Bool { get }
+    /// Whether the remote is told with a request that all parts are there.
+    var completesByRequest: Bool { get }
+    /// Whether a part that comes again replaces itself. If not, one whose fate is unknown ends the upload at the remote.
+    var repeatsSafely: Bool { get }
+    /// Whether the last part may have an end of its own, so that it goes when all others are acknowledged.
+    var lastGoesAlone: Bool { get }
+    /// Whether the remote compares what it got with the digest of the whole file. If not, the staged copy is read once more
+    /// before the last part leaves.
+    var comparesContent: Bool { get }
+    var inquiry: PartsInquiry { get }
+
+    /// How a new upload of this file is cut.
+    ///
+    /// - Throws: ``UploadError`` for a file that cannot be sent like this.
+    func plan(_ order: UploadOrder) throws -> PartPlan
+
+    /// Asks for a place for the file, without a byte of it, and sets what later requests need.
+    ///
+    /// - Parameter restarts: So many times it was begun before: another name is to be chosen each time.
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64) async throws
+
+    /// Whether the checkpoint was made with the server that is configured now.
+    func isOurs(_ checkpoint: Checkpoint) -> Bool
+
+    /// Asks which of these parts the remote holds as they are; where it gives a list, all that it holds.
+    func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts
+
+    func send(
+        _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> PartSending
+
+    /// Every part is acknowledged: makes a file of them. May be called again when its answer was lost.
+    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion
+
+    /// Looks for the whole file, after an answer was lost that may have said that it is there.
+    ///
+    /// - Returns: `nil` when it is not there, or nobody can tell.
+    func found(_ piece: PartsPiece) async throws -> RemoteObject?
+
+    /// Whether what was begun can be removed at the remote.
+    var canAbort: Bool { get }
+
+    /// Gives the remote's room back. "Not there" is success.
+    ///
+    /// - Returns: `false` when the remote offers no removal.
+    func abort(_ checkpoint: Checkpoint) async throws -> Bool
+
+    /// A failure that the engine found, in this destination's name.
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
+}
+
+/// What a request is about.
+struct PartsPiece: Sendable {
+    let order: UploadOrder
+    let plan: PartPlan
+    let checkpoint: Checkpoint
+}
+
+/// How a remote can be asked which parts it holds.
+enum PartsInquiry: Sendable {
+    /// Not at all: what it has acknowledged is believed.
+    case none
+    /// For all of them at once.
+    case list
+    /// For each part with a request.
+    case each
+}
+
+enum HeldParts: Sendable {
+    case parts([TakenPart])
+    /// The remote does not know the upload.
+    case gone(UploadError)
+}
+
+/// How the sending of one part ended.
+struct PartSending: Sendable {
+    enum Answer: Sendable {
+        /// - `finished`: what the remote says of the whole file, if it does.
+        /// - `changes`: fields of the checkpoint that later requests are to be made with.
+        case taken(TakenPart, finished: RemoteObject?, changes: [String: String])
+        /// The remote does not know the upload, or not any more.
+        case gone(UploadError)
+        /// The remote wants to have it from the beginning.
+        case startOver(UploadError)
+        /// The remote found the part damaged.
+        case damaged(UploadError)
+        /// An ``UploadError`` or `CancellationError`: ends the attempt.
+        case failed(any Error)
+    }
+
+    var answer: Answer
+    /// Bytes of the part that left.
+    var bytesSent: Int64
+    /// Whether the remote cannot have the part: nothing of it left, or it was refused.
+    var isRefused: Bool
+
+    init(_ answer: Answer, bytesSent: Int64, isRefused: Bool = false) {
+        self.answer = answer
+        self.bytesSent = bytesSent
+        self.isRefused = isRefused
+    }
+}
+
+/// How the wish for a whole file ended.
+enum PartsCompletion: Sendable {
+    case done(RemoteObject)
+    /// The remote lacks these parts, or has others than were sent.
+    case missing([Int], UploadError)
+    case gone(UploadError)
+    case startOver(UploadError)
+    /// Every part is there, and the remote has not said that the file is.
+    case unconfirmed(UploadError)
+    case failed(any Error)
+}

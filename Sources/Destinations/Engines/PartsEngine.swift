@@ -1,0 +1,36 @@
+internal import Core
+internal import Linux
+
+/// Takes a file to a remote that takes it in numbered parts: sends those that are missing, several at once where it may, and
+/// has a file made of them.
+///
+/// Knows no vendor. Does not wait: what needs time or a person is thrown with its remedy. What was acknowledged is written
+/// down part by part; where the remote can be asked what it has, its word counts.
+struct PartsEngine: Sendable {
+    let dialect: any PartsDialect
+    /// Parts of one upload that may be on their way together.
+    let parallel: Int
+    let gone: GonePolicy
+
+    func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
+        let look = try order.file.checkLook(dialect.failure)
+        let run = PartsRun(self, order, notes, look)
+        while true {
+            do throws(PartsRun.Exit) { return try await run.run() } catch {
+                switch error {
+                case .renewed: continue
+                case .finished(let object): return object
+                case .failed(let error): throw error
+                }
+            }
+        }
+    }
+
+    /// - Returns: `false` when the remote offers no removal.
+    func discard(_ checkpoint: Checkpoint) async throws -> Bool {
+        guard checkpoint[PartsRun.begun] != nil else { return checkpoint["orphans"] == nil }
+        // The server that has it is not configured any more, and nobody else is asked to remove it.
+        guard dialect.isOurs(checkpoint) else { return false }
+        return try await dialect.abort(checkpoint)
+    }
+}

@@ -1,0 +1,211 @@
+internal import Core
+internal import Linux
+internal import Synchronization
+
+/// How far all parts are together: those on their way are told of by the transport's thread.
+final class PartsInFlight: Sendable {
+    private let state = Mutex((acked: Int64(0), sent: [Int: Int64]()))
+
+    /// - Returns: Bytes that are acknowledged or on their way.
+    func set(_ index: Int, _ bytes: Int64) -> Int64 {
+        state.withLock { state in
+            state.sent[index] = bytes
+            return state.acked + state.sent.values.reduce(0, +)
+        }
+    }
+
+    func acknowledge(_ bytes: Int64) { state.withLock { $0.acked = bytes } }
+    func end(_ index: Int) { state.withLock { $0.sent[index] = nil } }
+}
+
+extension PartsRun {
+    /// Sends what the remote does not have, in order, as many at once as may be.
+    func sendMissing(_ plan: PartPlan) async throws {
+        let missing = missing(of: plan)
+        // The part whose answer is known for the file itself has arrived, whether that was written down or not.
+        if let done = checkpoint["done"].flatMap({ Int($0) }), missing == [done] {
+            return try await note([TakenPart(index: done, size: plan[done].length)])
+        }
+        let last = plan.count - 1
+        if dialect.lastGoesAlone, missing.last == last {
+            try await send(Array(missing.dropLast()), plan, isRest: false)
+            try await send([last], plan, isRest: true)
+        } else {
+            try await send(missing, plan, isRest: true)
+        }
+    }
+
+    /// - Parameter isRest: Nothing is missing when these are there.
+    private func send(_ indices: [Int], _ plan: PartPlan, isRest: Bool) async throws {
+        guard !indices.isEmpty else { return }
+        var waiting = indices[...]
+        var failure: (any Error)?
+        try await withThrowingTaskGroup(of: (PartPlan.Part, PartSending).self) { group in
+            var running = 0
+            while true {
+                while failure == nil, running < engine.parallel, let index = waiting.first {
+                    waiting.removeFirst()
+                    try await prepare(index, plan, isLast: isRest && waiting.isEmpty)
+                    start(plan[index], plan, in: &group)
+                    running += 1
+                }
+                guard running > 0, let (part, sending) = try await group.next() else { break }
+                running -= 1
+                do { try await judge(part, sending) } catch let error as Damaged {
+                    try await count(error)
+                    waiting.insert(part.index, at: waiting.startIndex)
+                } catch let error as UploadError {
+                    // What else is on its way may arrive.
+                    failure = failure ?? error
+                }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// What must be durable before a part leaves.
+    private func prepare(_ index: Int, _ plan: PartPlan, isLast: Bool) async throws {
+        try Task.checkCancellation()
+        try checkCopy()
+        var isNew = false
+        if isLast, checkpoint["final_sent"] == nil {
+            if !dialect.comparesContent { try await checkContent() }
+            // Whoever finds the upload gone later has to know that it may be whole.
+            checkpoint["final_sent"] = "1"
+            isNew = true
+        }
+        if !dialect.repeatsSafely {
+            checkpoint["sending"] = "\(index)"
+            isNew = true
+        }
+        if isNew { try await notes.record(checkpoint) }
+    }
+
+    /// The copy in staging may have rotted, and then so has what was sent of it.
+    private func checkContent() async throws {
+        do { try await order.file.checkContent(dialect.failure) } catch let error as UploadError {
+            // What it is about to say matters more than that the upload was begun too often.
+            _ = try await renewed("the staged copy has changed")
+            throw error
+        }
+    }
+
+    private func start(
+        _ part: PartPlan.Part, _ plan: PartPlan,
+        in group: inout ThrowingTaskGroup<(PartPlan.Part, PartSending), any Error>
+    ) {
+        let (dialect, piece, notes, flight) = (dialect, piece(plan), notes, flight)
+        flight.acknowledge(acked)
+        group.addTask {
+            let sending = await dialect.send(part, piece) { sent in
+                notes.sending(flight.set(part.index, min(sent, part.length)))
+            }
+            return (part, sending)
+        }
+    }
+
+    /// A part that the remote refused as damaged.
+    private struct Damaged: Error { let error: UploadError }
+
+    private func judge(_ part: PartPlan.Part, _ sending: PartSending) async throws {
+        switch sending.answer {
+        case .taken(let taken, let finished, let changes):
+            CrashPoint.reached("part-answered")
+            try await took(part, taken, finished, changes)
+        case .gone(let error):
+            if checkpoint["done"] != nil { throw error.endedEarly(dialect) }
+            throw try await afterGone(error)
+        case .startOver(let error): throw try await renewed(error.failure.message)
+        case .damaged(let error):
+            flight.end(part.index)
+            try await noteRefused(part, sending)
+            throw Damaged(error: error)
+        case .failed(let error):
+            flight.end(part.index)
+            // The checkpoint that was recorded last is good for the next attempt.
+            if error is CancellationError { throw error }
+            try await noteRefused(part, sending)
+            throw error
+        }
+    }
+
+    private func took(
+        _ part: PartPlan.Part, _ taken: TakenPart, _ finished: RemoteObject?, _ changes: [String: String]
+    ) async throws {
+        let before = checkpoint
+        for (field, value) in changes { checkpoint[field] = value }
+        if let finished {
+            checkpoint["done"] = "\(part.index)"
+            checkpoint["done_url"] = finished.url
+            checkpoint["done_by"] = finished.verifiedBy
+        }
+        checkpoint["damaged"] = nil
+        checkpoint["gone_seen"] = nil
+        // Before the part: what the answer said of the file is not said twice.
+        if checkpoint != before { try await notes.record(checkpoint) }
+        try await note([taken])
+    }
+
+    /// The remote cannot have it, so nothing stays in doubt.
+    private func noteRefused(_ part: PartPlan.Part, _ sending: PartSending) async throws {
+        guard sending.isRefused || sending.bytesSent < part.length && dialect.repeatsSafely else { return }
+        let before = checkpoint
+        checkpoint["final_sent"] = nil
+        if sending.isRefused { checkpoint["sending"] = nil }
+        if checkpoint != before { try await notes.record(checkpoint) }
+    }
+
+    /// Three times in a row, and the staged copy is looked at before the remote is believed.
+    private func count(_ damage: Damaged) async throws {
+        let times = checkpoint.count("damaged")
+        try await notes.record(checkpoint)
+        guard times >= 3 else { return }
+        try await checkContent()
+        throw damage.error
+    }
+
+    // MARK: The end
+
+    /// - Returns: `nil` when parts are missing after all.
+    func complete(_ plan: PartPlan) async throws -> RemoteObject? {
+        let parts = taken.values.sorted { $0.index < $1.index }
+        if dialect.completesByRequest, checkpoint["completing"] == nil {
+            checkpoint["completing"] = "1"
+            try await notes.record(checkpoint)
+        }
+        switch await dialect.complete(parts, piece(plan)) {
+        case .done(var object):
+            CrashPoint.reached("parts-completed")
+            object.warnings += warnings
+            return object
+        case .missing(let indices, let error):
+            let lost = indices.filter { taken[$0] != nil }
+            checkpoint["completing"] = nil
+            if lost.isEmpty || checkpoint.count("damaged") >= 3 { throw error }
+            try await notes.record(checkpoint)
+            try await note([], lost: lost)
+            return nil
+        case .gone(let error): throw try await afterGone(error)
+        case .startOver(let error): throw try await renewed(error.failure.message)
+        case .unconfirmed(let error):
+            // Its answer may have been lost with what it said of the file.
+            guard dialect.repeatsSafely, checkpoint["reconfirmed"] == nil else { throw error }
+            checkpoint["reconfirmed"] = "1"
+            try await notes.record(checkpoint)
+            try await note([], lost: [plan.count - 1])
+            return nil
+        case .failed(let error): throw error
+        }
+    }
+}
+
+extension UploadError {
+    /// The remote had said that the file is there while parts of it were still to come.
+    fileprivate func endedEarly(_ dialect: any PartsDialect) -> UploadError {
+        UploadError(
+            dialect.failure(
+                .protocol, "ended_early",
+                "the server called the file complete before it had all of it, and takes no more: \(failure.message)",
+                retryable: false), remedy: .giveUp)
+    }
+}

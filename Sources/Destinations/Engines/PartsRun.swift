@@ -1,0 +1,289 @@
+internal import Core
+internal import Linux
+
+/// One attempt. Owned by one task from beginning to end; the tasks that send parts get values and bring values back.
+///
+/// Its fields of the checkpoint, besides the dialect's:
+///
+/// | field | means |
+/// |---|---|
+/// | `begun` | the dialect's fields name an upload at the remote |
+/// | `part_size`, `rule`, `size`, `sha256` | how the file was cut, and which it was: settings may change meanwhile |
+/// | `creating`, `orphans` | as of ``OffsetRun`` |
+/// | `sending` | where a part may not come twice: the one that may have left |
+/// | `final_sent` | the last part that was missing may have left |
+/// | `completing` | the remote may have been told to make a file of the parts |
+/// | `done`, `done_url`, `done_by` | the part whose answer said that the file is there, and what it said |
+/// | `reconfirmed` | the last part was sent again, since nothing said that the file is there |
+/// | `restarts` | times it was begun from the first part on |
+/// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
+/// | `remains` | beginnings that could not be removed at the remote |
+/// | `damaged` | times that a part arrived damaged, in a row |
+/// | `gone_seen` | times that the remote did not know the upload, in a row |
+final class PartsRun {
+    static let begun = "begun"
+
+    /// Why a run ends before its end.
+    enum Exit: Error {
+        /// Everything is to be looked at again: the upload was begun anew.
+        case renewed
+        case finished(RemoteObject)
+        case failed(any Error)
+    }
+
+    let engine: PartsEngine
+    let order: UploadOrder
+    let notes: any UploadNotes
+    /// The staged copy when the attempt began.
+    private let look: FileLook
+    var checkpoint: Checkpoint
+    /// Empty until the upload is opened.
+    private(set) var plan: PartPlan?
+    private(set) var taken: [Int: TakenPart] = [:]
+    private(set) var acked: Int64 = 0
+    let flight = PartsInFlight()
+    private var renewals = 0
+
+    var dialect: any PartsDialect { engine.dialect }
+
+    init(_ engine: PartsEngine, _ order: UploadOrder, _ notes: any UploadNotes, _ look: FileLook) {
+        self.engine = engine
+        self.order = order
+        self.notes = notes
+        self.look = look
+        checkpoint = order.checkpoint ?? Checkpoint()
+    }
+
+    func run() async throws(Exit) -> RemoteObject {
+        do {
+            notes.entered(.opening)
+            let plan = try await open()
+            self.plan = plan
+            try await reconcile(plan)
+            while true {
+                notes.entered(.uploading)
+                try await sendMissing(plan)
+                notes.entered(.finishing)
+                if let object = try await complete(plan) { return object }
+            }
+        } catch let exit as Exit { throw exit } catch { throw .failed(error) }
+    }
+
+    func piece(_ plan: PartPlan) -> PartsPiece { PartsPiece(order: order, plan: plan, checkpoint: checkpoint) }
+
+    func missing(of plan: PartPlan) -> [Int] { (0..<plan.count).filter { taken[$0] == nil } }
+
+    // MARK: Opening
+
+    private func open() async throws -> PartPlan {
+        if checkpoint[Self.begun] == nil { return try await create() }
+        guard dialect.isOurs(checkpoint) else { throw try await renewed("the destination is another server now") }
+        guard let plan = storedPlan, checkpoint["sha256"] == hexadecimal(order.file.sha256) else {
+            throw try await renewed("what was begun is not this content")
+        }
+        taken = [:]
+        for part in try await notes.parts()
+        where part.index >= 0 && part.index < plan.count && plan[part.index].length == part.size {
+            taken[part.index] = part
+        }
+        acked = taken.values.reduce(0) { $0 + $1.size }
+        if checkpoint["completing"] != nil, let object = try await dialect.found(piece(plan)) {
+            throw Exit.finished(object)
+        }
+        if !dialect.repeatsSafely, let sending = checkpoint["sending"].flatMap({ Int($0) }), taken[sending] == nil,
+            checkpoint["done"] == nil
+        {
+            throw try await renewed(
+                "it is not known whether part \(sending + 1) has arrived, and this server takes no part twice")
+        }
+        return plan
+    }
+
+    /// As it was cut when it was begun.
+    private var storedPlan: PartPlan? {
+        let rule = checkpoint["rule"].flatMap { PartPlan.Rule(rawValue: $0) }
+        guard checkpoint["size"] == "\(order.file.size)", let rule else { return nil }
+        return PartPlan(size: order.file.size, partSize: checkpoint.number("part_size"), rule: rule)
+    }
+
+    private func create() async throws -> PartPlan {
+        let plan = try dialect.plan(order)
+        checkpoint["part_size"] = "\(plan.partSize)"
+        checkpoint["rule"] = plan.rule.rawValue
+        checkpoint["size"] = "\(plan.size)"
+        checkpoint["sha256"] = hexadecimal(order.file.sha256)
+        if dialect.opensByRequest {
+            if checkpoint["creating"] != nil { checkpoint.count("orphans") }
+            checkpoint["creating"] = "1"
+            try await notes.record(checkpoint)
+        }
+        do { try await dialect.begin(order, plan, &checkpoint, restarts: checkpoint.number("restarts")) } catch let
+            error
+            as UploadError
+        {
+            if error.leavesNothingBehind, dialect.opensByRequest {
+                checkpoint["creating"] = nil
+                try await notes.record(checkpoint)
+            }
+            throw error
+        }
+        checkpoint["creating"] = nil
+        checkpoint[Self.begun] = "1"
+        // Durable before the first byte: a name that nobody remembers is an upload that is paid for and lost.
+        try await notes.record(checkpoint)
+        taken = [:]
+        acked = 0
+        return plan
+    }
+
+    // MARK: What the remote has
+
+    private func reconcile(_ plan: PartPlan) async throws {
+        switch dialect.inquiry {
+        case .none: return
+        // There is nothing to be asked for before the first part.
+        case .list:
+            guard order.checkpoint?[Self.begun] != nil || renewals > 0 else { return }
+            try await believe(Array(0..<plan.count), plan)
+        case .each:
+            let known = taken.keys.sorted()
+            let ends = Set([known.first, known.last].compactMap { $0 }).sorted()
+            if !ends.isEmpty, try await believe(ends, plan) < ends.count { try await believe(known, plan) }
+            // Behind what is known, for as long as it has more.
+            var next = 0
+            while true {
+                let batch = Array(missing(of: plan).filter { $0 >= next }.prefix(engine.parallel))
+                guard let last = batch.last, try await believe(batch, plan) == batch.count else { return }
+                next = last + 1
+            }
+        }
+    }
+
+    /// Asks for these parts, and takes the remote's word.
+    ///
+    /// - Returns: How many of them it has.
+    @discardableResult
+    private func believe(_ indices: [Int], _ plan: PartPlan) async throws -> Int {
+        guard !indices.isEmpty else { return 0 }
+        let held: [TakenPart]
+        switch try await dialect.held(among: indices, piece(plan)) {
+        case .parts(let parts): held = parts
+        case .gone(let error): throw try await afterGone(error)
+        }
+        var found: [Int: TakenPart] = [:]
+        for part in held where part.index >= 0 && part.index < plan.count && plan[part.index].length == part.size {
+            found[part.index] = part
+        }
+        // A part with another tag than it was acknowledged with is another part.
+        let lost = indices.filter { index in
+            guard let mine = taken[index] else { return false }
+            guard let theirs = found[index] else { return true }
+            return !mine.tag.isEmpty && !theirs.tag.isEmpty && mine.tag != theirs.tag
+        }
+        let new = indices.compactMap { taken[$0] == nil ? found[$0] : nil }
+        if !lost.isEmpty || !new.isEmpty { try await note(new, lost: lost) }
+        return indices.count { taken[$0] != nil }
+    }
+
+    /// Writes down what the remote has and what it has not.
+    func note(_ parts: [TakenPart], lost: [Int] = []) async throws {
+        for index in lost { if let part = taken.removeValue(forKey: index) { acked -= part.size } }
+        for part in parts {
+            acked += part.size - (taken[part.index]?.size ?? 0)
+            taken[part.index] = part
+            flight.end(part.index)
+        }
+        flight.acknowledge(acked)
+        try await notes.took(parts, lost: lost, acked: acked)
+    }
+
+    /// The staged copy must still be the file that it was when the attempt began.
+    func checkCopy() throws {
+        guard try order.file.checkLook(dialect.failure).hasSameContent(as: look) else {
+            throw order.file.changed("is another file than it was a moment ago", dialect.failure)
+        }
+    }
+
+    // MARK: Beginning anew
+
+    /// The remote does not know the upload.
+    func afterGone(_ error: UploadError) async throws -> any Error {
+        guard let plan = plan ?? storedPlan else { return error }
+        if let object = try await dialect.found(piece(plan)) { return Exit.finished(object) }
+        if acked > Self.muchProgress, checkpoint.count("gone_seen") < 3 {
+            try await notes.record(checkpoint)
+            return UploadError(
+                dialect.failure(
+                    .transient, "upload_missing", "the upload with \(acked) bytes is not found; asking again",
+                    retryable: true), remedy: .again(after: .seconds(15)))
+        }
+        if checkpoint["final_sent"] == nil && checkpoint["completing"] == nil {
+            return try await renewed("the server does not know it any more", isGone: true)
+        }
+        let unknown = dialect.failure(
+            .protocol, "outcome_unknown",
+            "the upload is gone after its last byte was sent: it may be finished or lost", retryable: true)
+        switch engine.gone {
+        case .assumeComplete:
+            return Exit.finished(
+                RemoteObject(
+                    id: nil, url: nil, verifiedBy: "assumption",
+                    warnings: ["taken for complete: the upload was gone after its last byte was sent"] + warnings))
+        case .hold: return UploadError(unknown, remedy: .giveUp)
+        case .reupload:
+            if checkpoint["reuploaded"] != nil { return UploadError(unknown, remedy: .giveUp) }
+            checkpoint["reuploaded"] = "1"
+            return try await renewed("it is gone after its last byte was sent", isGone: true)
+        }
+    }
+
+    /// More acknowledged bytes than that are not thrown away for one 404: a proxy may have lost its backend.
+    private static let muchProgress: Int64 = 64 << 20
+    /// So many beginnings from the first part on, and the file is refused.
+    static let mostRestarts: Int64 = 10
+
+    /// Forgets the upload; the next run begins a new one.
+    ///
+    /// - Parameter isGone: There is nothing that could be removed.
+    func renewed(_ reason: String, isGone: Bool = false) async throws -> any Error {
+        let old = checkpoint
+        checkpoint = Checkpoint()
+        for field in ["orphans", "reuploaded", "restarts", "remains"] { checkpoint[field] = old[field] }
+        let restarts = checkpoint.count("restarts")
+        let isThere = !isGone && old[Self.begun] != nil
+        let remains = isThere && dialect.canAbort && dialect.isOurs(old) ? old : nil
+        if isThere, remains == nil { checkpoint.count("remains") }
+        taken = [:]
+        acked = 0
+        try await notes.renewed(checkpoint, leaving: remains)
+        if restarts > Self.mostRestarts {
+            return UploadError(
+                dialect.failure(
+                    .protocol, "upload_lost", "it was begun \(restarts) times and not finished, now because \(reason)",
+                    retryable: true), remedy: .giveUp)
+        }
+        renewals += 1
+        if renewals > 1 {
+            return UploadError(
+                dialect.failure(
+                    .protocol, "upload_lost", "the upload was lost twice in a row: \(reason)", retryable: true),
+                remedy: .again(after: .seconds(60)))
+        }
+        return Exit.renewed
+    }
+
+    /// What a person should know of a file that is there.
+    var warnings: [String] {
+        var words: [String] = []
+        let orphans = checkpoint.number("orphans")
+        if orphans > 0 {
+            words.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")
+        }
+        let remains = checkpoint.number("remains")
+        if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }
+        if checkpoint["reuploaded"] != nil {
+            words.append("sent twice: whether the first time had worked could not be found out")
+        }
+        return words
+    }
+}

@@ -1,0 +1,33 @@
+/// A place in a JSON document (RFC 6901): `/data/fileUrl`.
+struct JSONPointer: Hashable, Sendable {
+    let source: String
+    let steps: [String]
+
+    /// - Returns: `nil` for a text that does not begin with `/`.
+    init?(_ source: String) {
+        guard source.hasPrefix("/") else { return nil }
+        self.source = source
+        steps = source.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map {
+            String($0).replacing("~1", with: "/").replacing("~0", with: "~")
+        }
+    }
+}
+
+extension JSONValue {
+    /// - Returns: `nil` where nothing stands; a `null` is something.
+    subscript(pointer: JSONPointer) -> JSONValue? {
+        var place = self
+        for step in pointer.steps {
+            switch place {
+            case .object(let fields):
+                guard let next = fields[step] else { return nil }
+                place = next
+            case .list(let items):
+                guard let index = Int(step), items.indices.contains(index) else { return nil }
+                place = items[index]
+            default: return nil
+            }
+        }
+        return place
+    }
+}

@@ -1,0 +1,258 @@
+package import Core
+internal import Glibc
+internal import Linux
+internal import Synchronization
+
+/// A loopback server that takes files as chunked forms, in the manner of one preset, and checks every rule of it.
+///
+/// Keeps blocks in memory; a file that is whole stands below its folder, and `.ID.part` there for one that is not.
+package final class FormServer: Sendable {
+    /// What it does wrong on purpose. Counts go down as they are used.
+    package struct Faults: Sendable {
+        /// Blocks, from 1, whose first answer is lost behind their storing.
+        package var lostAnswers: Set<Int> = []
+        package var lostOpenings = 0
+        package var lostFinishes = 0
+        package var refusals: (status: Int, times: Int, retryAfter: Int?)?
+        /// An error in the body of a 200.
+        package var errorsIn200 = 0
+        /// Something that is no JSON, and a login page, instead of the answer; nothing is stored.
+        package var garbled = 0
+        package var pages = 0
+        /// The upload is forgotten behind so many blocks, so many times.
+        package var forgets: (after: Int, times: Int)?
+        package var forgetsFinished = false
+        package var omitsURL = false
+        /// So many answers to a last block come without the URL.
+        package var lateURLs = 0
+        package var earlyURL: Int?
+        /// The connection is cut in this block, behind so many bytes of the body.
+        package var cut: (block: Int, bytes: Int)?
+        /// `reset: true` in the answer to this block, once.
+        package var reset: Int?
+        package var newID: String?
+        /// A byte of the next blocks is turned around on its way.
+        package var damaged = 0
+        /// Microseconds between two reads.
+        package var readPause: UInt32 = 0
+        package init() {}
+    }
+
+    struct Upload {
+        var blocks: [Int: [UInt8]] = [:]
+        var total: Int64?
+        var count: Int?
+        var name: FilePath
+        var url: String?
+        /// Of a server that appends.
+        var appended: [UInt8] = []
+        var taken = 0
+        var suffix = ""
+    }
+
+    struct State {
+        var uploads: [String: Upload] = [:]
+        var faults = Faults()
+        var requests: [String] = []
+        var refused: [String] = []
+        var together = 0
+        var mostTogether = 0
+        var made = 0
+        var headers: [String: String] = [:]
+    }
+
+    /// What a test may ask for besides the preset.
+    package struct Options: Sendable {
+        /// Bytes of a block, for forms that do not say.
+        package var block: Int64 = 1000
+        /// The most bytes of a body.
+        package var limit = 64 << 20
+        /// A block is not the last word: `POST /finish` is.
+        package var wantsFinish = false
+        /// Headers that each request must have, in lower case.
+        package var headers: [String: String] = [:]
+        /// The `token` of every form.
+        package var token = ""
+        package init() {}
+    }
+
+    package let preset: String
+    package let folder: FilePath
+    let options: Options
+    let rules: FormRules
+    let state = Mutex(State())
+    private let server = Mutex<FakeServer?>(nil)
+    package let url: String
+
+    package struct UnknownPreset: Error {}
+
+    package init(_ preset: String, into folder: FilePath, _ options: Options = Options()) throws {
+        guard let rules = FormRules.of(preset) else { throw UnknownPreset() }
+        self.preset = preset
+        self.folder = folder
+        self.options = options
+        self.rules = rules
+        let shared = Relay()
+        let server = try FakeServer { exchange in try shared.server.withLock { $0.value }?.serve(exchange) }
+        url = server.url + "/upload"
+        shared.server.withLock { $0.value = self }
+        self.server.withLock { $0 = server }
+    }
+
+    /// Breaks the ring of the two: the closure must not keep what owns it.
+    private final class Relay: Sendable {
+        struct Weak { weak var value: FormServer? }
+        let server = Mutex(Weak())
+    }
+
+    package func stop() { server.withLock { $0?.stop() } }
+
+    package var connectionCount: Int { server.withLock { $0?.connectionCount ?? 0 } }
+    package func set(_ change: (inout Faults) -> Void) { state.withLock { change(&$0.faults) } }
+    /// `open`, `block 1`, `probe 2`, `finish`, `abort`, in their order.
+    package var requests: [String] { state.withLock { $0.requests } }
+    /// Why requests were refused that broke a rule.
+    package var refused: [String] { state.withLock { $0.refused } }
+    /// Blocks that were on their way at the same time.
+    package var mostTogether: Int { state.withLock { $0.mostTogether } }
+    /// Uploads that are begun and not whole.
+    package var unfinished: Int { state.withLock { $0.uploads.values.count { $0.url == nil } } }
+    package var ids: [String] { state.withLock { $0.uploads.keys.sorted() } }
+
+    // MARK: Serving
+
+    private func serve(_ exchange: Exchange) throws {
+        do {
+            if exchange.header("transfer-encoding") != nil { throw FormRefusal(status: 411, reason: "chunked") }
+            for (name, value) in options.headers.merging(rules.headers, uniquingKeysWith: { mine, _ in mine })
+            where exchange.method != "OPTIONS" && exchange.header(name) != value {
+                throw FormRefusal(status: name == "authorization" ? 401 : 400, reason: "the header \(name)")
+            }
+            let target = exchange.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+            let query = target.count > 1 ? String(target[1]) : ""
+            switch (exchange.method, String(target.first ?? "")) {
+            case ("OPTIONS", _): exchange.reply(204)
+            case ("GET", "/upload") where rules.isProbed: try probe(exchange, query)
+            case ("POST", "/upload"): try take(exchange, query)
+            case ("POST", "/finish"): try finish(exchange)
+            case ("POST", "/abort"): try abort(exchange)
+            default: throw FormRefusal(status: 404, reason: "\(exchange.method) \(exchange.target)")
+            }
+        } catch let refusal as FormRefusal {
+            state.withLock { $0.refused.append(refusal.reason) }
+            exchange.reply(refusal.status, [("Content-Type", "text/plain")], refusal.reason)
+        } catch let objection as MultipartForm.Objection {
+            state.withLock { $0.refused.append(objection.description) }
+            exchange.reply(400, [("Content-Type", "text/plain")], objection.description)
+        }
+    }
+
+    private func probe(_ exchange: Exchange, _ query: String) throws {
+        let fields = try Self.pairs(query)
+        let length = fields[rules.length ?? ""].flatMap { Int64(String(decoding: $0, as: UTF8.self)) } ?? 0
+        let block = try rules.block(fields, filename: [], size: length, block: options.block)
+        let isHere = state.withLock { state in
+            state.requests.append("probe \(block.index + 1)")
+            let upload = state.uploads[block.id]
+            return upload?.url != nil || upload?.blocks[block.index] != nil
+        }
+        exchange.reply(isHere ? 200 : 204)
+    }
+
+    private func take(_ exchange: Exchange, _ query: String) throws {
+        guard let length = exchange.header("content-length").flatMap({ Int($0) }) else {
+            throw FormRefusal(status: 411, reason: "no length")
+        }
+        guard length <= options.limit else { throw FormRefusal(status: 413, reason: "\(length) B") }
+        if try refuse(exchange) { return }
+        state.withLock { state in
+            state.together += 1
+            state.mostTogether = max(state.mostTogether, state.together)
+        }
+        defer { state.withLock { $0.together -= 1 } }
+        let body: [UInt8]
+        do { body = try read(exchange, length) } catch is Cut { return }
+        guard body.count == length else {
+            exchange.cut()
+            return
+        }
+        let form = try MultipartForm(body, contentType: exchange.header("content-type"))
+        var fields: [String: [UInt8]] = [:]
+        for part in form.parts where part.filename == nil { fields[part.name] = part.body }
+        guard let file = form.file, file.name == rules.part, file.contentType == "application/octet-stream" else {
+            throw FormRefusal(status: 400, reason: "no part \(rules.part)")
+        }
+        if rules.inQuery {
+            guard try Self.pairs(query) == fields else { throw FormRefusal(status: 400, reason: "the query differs") }
+        }
+        if preset == "breakpoint", try open(exchange, fields, file) { return }
+        try store(exchange, fields, file)
+    }
+
+    private struct Cut: Error {}
+
+    private func read(_ exchange: Exchange, _ length: Int) throws -> [UInt8] {
+        let (pause, cut) = state.withLock { ($0.faults.readPause, $0.faults.cut) }
+        if let cut, state.withLock({ $0.requests.count(where: { $0.hasPrefix("block") }) }) + 1 == cut.block {
+            state.withLock { $0.faults.cut = nil }
+            _ = exchange.body(cut.bytes)
+            exchange.cut(reset: true)
+            throw Cut()
+        }
+        if pause == 0 { return exchange.body(length) }
+        var body: [UInt8] = []
+        while body.count < length {
+            let more = exchange.piece(16 << 10)
+            if more.isEmpty { break }
+            body += more
+            usleep(pause)
+        }
+        return body
+    }
+
+    /// Whether a fault answers in place of the server.
+    private func refuse(_ exchange: Exchange) throws -> Bool {
+        enum Instead { case status(Int, Int?), text(String) }
+        let instead = state.withLock { state -> Instead? in
+            if let refusal = state.faults.refusals, refusal.times > 0 {
+                state.faults.refusals?.times -= 1
+                return .status(refusal.status, refusal.retryAfter)
+            }
+            if state.faults.errorsIn200 > 0 {
+                state.faults.errorsIn200 -= 1
+                return .text(
+                    #"{"success":false,"jsonrpc":"2.0","error":{"code":101,"message":"Failed to open input stream."},"id":"id"}"#
+                )
+            }
+            if state.faults.garbled > 0 {
+                state.faults.garbled -= 1
+                return .text("{\"data\": ")
+            }
+            if state.faults.pages > 0 {
+                state.faults.pages -= 1
+                return .text("<!DOCTYPE html><html>Please log in</html>")
+            }
+            return nil
+        }
+        guard let instead else { return false }
+        _ = exchange.body()
+        switch instead {
+        case .status(let status, let wait):
+            exchange.reply(status, wait.map { [("Retry-After", "\($0)")] } ?? [], "not now")
+        case .text(let text): exchange.reply(200, [("Content-Type", "text/html")], text)
+        }
+        return true
+    }
+
+    static func pairs(_ query: String) throws -> [String: [UInt8]] {
+        var pairs: [String: [UInt8]] = [:]
+        for pair in query.split(separator: "&") {
+            let cut = pair.firstIndex(of: "=") ?? pair.endIndex
+            guard let name = PercentCoding.text(decoding: pair[..<cut]),
+                let value = PercentCoding.bytes(decoding: pair[cut...].dropFirst()), pairs[name] == nil
+            else { throw FormRefusal(status: 400, reason: "the query \(query)") }
+            pairs[name] = value
+        }
+        return pairs
+    }
+}

@@ -1,0 +1,404 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What a widespread client of the block protocol gets wrong, one by one, and what this one does instead.
+@Suite("the defects of other clients, avoided", .timeLimit(.minutes(Patience.minutes(3))))
+struct ChunkedFormDefectTests {
+    private static let block = Int(FormScene.block)
+
+    private func delivered(_ scene: FormScene, _ parcel: Parcel) throws {
+        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(scene.server.unfinished == 0)
+    }
+
+    @Test(
+        "D1: a failure is judged, and not answered with the same block at once", arguments: [401, 404, 413, 429, 503])
+    func hotLoop(_ status: Int) async throws {
+        let scene = try FormScene("breakpoint")
+        let logbook = Logbook()
+        let parcel = try Parcel(2 * Self.block)
+        try await parcel.sendStopped(to: scene, logbook, accepting: Self.block)
+        let before = scene.server.requests.count
+        scene.server.set { $0.refusals = (status, 2, status == 429 ? 7 : nil) }
+        let error = try await parcel.failure(to: scene, logbook)
+        // One request for a refusal; to an unknown upload one more, which begins it anew.
+        #expect(scene.server.requests.count == before)
+        switch status {
+        case 401: #expect(error.remedy == .authenticate)
+        case 413: #expect(error.remedy == .giveUp)
+        case 429: #expect(error.remedy == .rateLimit(after: .seconds(7)))
+        case 503: #expect(error.remedy == .holdDestination(after: nil))
+        default: #expect(error.remedy == .misconfigured)
+        }
+        scene.server.set { $0.refusals = nil }
+        _ = try await parcel.send(to: scene, logbook)
+        // What a proxy called unknown is still there, and nobody can name it any more.
+        if status == 404 { #expect(logbook.last?["remains"] == nil) }
+        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(scene.server.unfinished == (status == 404 ? 1 : 0))
+    }
+
+    @Test("D2: a stopped transfer ends at once, sends nothing more, and its late end is no failure", arguments: [1, 4])
+    func cancelling(_ parallel: Int) async throws {
+        let scene = try FormScene("breakpoint", ["parallel_blocks": .whole(parallel), "block.size": .bytes(1 << 20)])
+        scene.server.set { $0.readPause = 20_000 }
+        let parcel = try Parcel(8 << 20)
+        let logbook = Logbook()
+        let sending = Task { try await parcel.send(to: scene, logbook) }
+        try await eventually("it is on its way") { !logbook.sent.isEmpty }
+        let clock = ContinuousClock()
+        let took = await clock.measure {
+            sending.cancel()
+            await #expect(throws: CancellationError.self) { try await sending.value }
+        }
+        #expect(took < .seconds(1))
+        let requests = scene.server.requests.count
+        scene.server.set { $0.readPause = 0 }
+        _ = try await parcel.send(to: scene, logbook)
+        #expect(scene.server.requests.count >= requests)
+        try delivered(scene, parcel)
+    }
+
+    @Test("D3: a block that is damaged on its way is noticed by its digest, and sent again")
+    func digest() async throws {
+        let scene = try FormScene("breakpoint")
+        scene.server.set { $0.damaged = 2 }
+        let parcel = try Parcel(2 * Self.block)
+        _ = try await parcel.send(to: scene, Logbook())
+        #expect(scene.server.refused == ["crc", "crc"])
+        try delivered(scene, parcel)
+        scene.server.set { $0.damaged = 3 }
+        #expect(try await parcel.failure(to: scene).remedy == .giveUp)
+    }
+
+    @Test("D3: an old server gets an empty digest where that is set, and other forms of it")
+    func emptyDigest() async throws {
+        let scene = try FormScene("breakpoint", ["send.fields": .map(["crc": .literal("")])])
+        let parcel = try Parcel(2 * Self.block)
+        _ = try await parcel.send(to: scene, Logbook())
+        try delivered(scene, parcel)
+        let values = FormValues(
+            order: parcel.order, plan: try #require(PartPlan(size: 9, partSize: 9)), blockSize: 9,
+            digests: [.crc32: "cbf43926", .crc32Upper: "CBF43926", .crc32Decimal: "3421780262"])
+        #expect(try FormTemplate("{crc32} {crc32:HEX} {crc32:dec}").text(values) == "cbf43926 CBF43926 3421780262")
+    }
+
+    @Test("D4: number, offset and length come from one place, for the first block, one in between, and the last")
+    func numbers() throws {
+        let plan = try #require(PartPlan(size: 2500, partSize: 1000))
+        let parcel = try Parcel(0)
+        let texts = try [0, 1, 2].map { index in
+            var values = FormValues(order: parcel.order, plan: plan, blockSize: plan.partSize)
+            values.part = plan[index]
+            return try FormTemplate("{index0} {index1} {count} {offset} {end} {last} {length} {is_last}").text(values)
+        }
+        #expect(
+            texts == [
+                "0 1 3 0 1000 999 1000 false", "1 2 3 1000 2000 1999 1000 false", "2 3 3 2000 2500 2499 500 true",
+            ])
+    }
+
+    @Test("D4: what is gone on with skips and repeats no block")
+    func resumedNumbers() async throws {
+        let scene = try FormScene("breakpoint")
+        let parcel = try Parcel(5 * Self.block)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: 3 * Self.block)
+        _ = try await parcel.send(to: scene, logbook)
+        #expect(scene.server.requests == ["open"] + (1...5).map { "block \($0)" })
+        try delivered(scene, parcel)
+    }
+
+    @Test("D5: a last block without the file's address is asked once more, and then said")
+    func unconfirmed() async throws {
+        let scene = try FormScene("breakpoint")
+        scene.server.set { $0.omitsURL = true }
+        let parcel = try Parcel(2 * Self.block)
+        let error = try await parcel.failure(to: scene)
+        #expect(error.failure.code == "not_confirmed" && error.remedy == .giveUp)
+        #expect(error.failure.message.contains("did not confirm"))
+        #expect(scene.server.requests == ["open", "block 1", "block 2", "block 2"])
+        let late = try FormScene("breakpoint")
+        late.server.set { $0.lateURLs = 1 }
+        #expect(try await parcel.send(to: late, Logbook()).url == "http://files.example/clip.mp4")
+    }
+
+    @Test("D6: the last block is the short one, and a file below one block may be announced as it is")
+    func shortBlocks() async throws {
+        let nominal = try FormScene("breakpoint")
+        let parcel = try Parcel(Self.block / 2)
+        _ = try await parcel.send(to: nominal, Logbook())
+        try delivered(nominal, parcel)
+        let values = ["block.announce": SettingValue.text("actual"), "block.size": .bytes(10 * FormScene.block)]
+        let actual = try FormScene("breakpoint", values) { $0.block = 500 }
+        _ = try await parcel.send(to: actual, Logbook())
+        try delivered(actual, parcel)
+        var announced = FormReading(values.over(FormPreset.named("breakpoint")?.values ?? [:]))
+        #expect(announced.settings().announced == .actual)
+    }
+
+    @Test("D7: an empty file that is wanted goes as one block without a byte")
+    func empty() async throws {
+        for preset in FormScene.presets {
+            let scene = try FormScene(preset)
+            let parcel = try Parcel(0)
+            _ = try await parcel.send(to: scene, Logbook())
+            #expect(scene.server.requests.filter { $0.hasPrefix("block") } == ["block 1"])
+            #expect(try scene.objects.values.map { $0 } == [[]])
+        }
+    }
+
+    @Test("D8: a block is streamed from the file, and no block of it is held in memory")
+    func streaming() async throws {
+        let scene = try FormScene("breakpoint", ["block.size": .bytes(48 << 20)])
+        let seen = Mutex<[Request.Body]>([])
+        let watched = try scene.watched { request in seen.withLock { $0.append(request.body) } }
+        let parcel = try Parcel(1 << 20)
+        _ = try await watched.upload(parcel.order, notes: Logbook())
+        let blocks = seen.withLock { $0 }.dropFirst()
+        #expect(blocks.count == 1)
+        guard case .framed(let head, parcel.order.file.path, 0, 1 << 20, let tail)? = blocks.first else {
+            Issue.record("\(blocks.count) blocks")
+            return
+        }
+        #expect(head.count < 4096 && tail.count < 200)
+    }
+
+    @Test("D9: the size that is said is that of the staged file on the disk, which has to be what was recorded")
+    func stagedSize() async throws {
+        let scene = try FormScene("breakpoint")
+        let parcel = try Parcel(2 * Self.block)
+        try parcel.restage(parcel.content + [1])
+        #expect(try await parcel.failure(to: scene).remedy == .restage)
+        #expect(scene.server.requests.isEmpty)
+    }
+
+    @Test("D10, D11: two files of one name in the same second do not meet, here or there")
+    func sameName() async throws {
+        for preset in FormScene.presets {
+            let scene = try FormScene(preset)
+            let parcels = try [1, 2].map { try Parcel(2 * Self.block, id: "\($0)", seed: UInt64($0)) }
+            for parcel in parcels { _ = try await parcel.send(to: scene, Logbook()) }
+            let held = try Array(scene.objects.values)
+            #expect(held.count == 2 && parcels.allSatisfy { held.contains($0.content) }, "\(preset)")
+        }
+    }
+
+    @Test("D12: another file under the staged name is noticed before the next block")
+    func otherFile() async throws {
+        let scene = try FormScene("breakpoint")
+        let parcel = try Parcel(3 * Self.block)
+        let logbook = Logbook()
+        logbook.stop { pages in
+            // Of the same size, so that only its identity tells.
+            if pages.accepted == FormScene.block { try? parcel.restage(noise(3 * Self.block, seed: 9)) }
+            return false
+        }
+        let error = try await parcel.failure(to: scene, logbook)
+        #expect(error.remedy == .restage)
+        #expect(scene.server.requests == ["open", "block 1"])
+        #expect(try scene.objects.isEmpty)
+    }
+
+    @Test("D13: a file that was removed or became shorter sends nothing", arguments: [nil, 1500])
+    func removed(_ size: Int?) async throws {
+        let scene = try FormScene("breakpoint")
+        let parcel = try Parcel(3 * Self.block)
+        let logbook = Logbook()
+        logbook.stop { pages in
+            if pages.accepted == FormScene.block { try? parcel.restage(size.map { Array(parcel.content.prefix($0)) }) }
+            return false
+        }
+        #expect(try await parcel.failure(to: scene, logbook).remedy == .restage)
+        #expect(scene.server.requests == ["open", "block 1"])
+    }
+
+    @Test("D14: the blocks of a file go over one connection")
+    func connections() async throws {
+        let scene = try FormScene("breakpoint")
+        _ = try await Parcel(9 * Self.block).send(to: scene, Logbook())
+        #expect(scene.server.requests.count == 10)
+        #expect(scene.server.connectionCount == 1)
+    }
+
+    @Test("D15: an error in the body of a 200 is one, and so is what lacks the token")
+    func errorsInBodies() async throws {
+        for preset in ["plupload", "fineuploader", "breakpoint"] {
+            let scene = try FormScene(preset)
+            scene.server.set { $0.errorsIn200 = 1 }
+            let parcel = try Parcel(10)
+            let (object, errors) = try await scene.deliver(parcel)
+            #expect(object != nil && errors.count == 1, "\(preset): \(errors)")
+            #expect(errors.first?.failure.message.contains("Failed to open input stream") == true, "\(errors)")
+            try delivered(scene, parcel)
+        }
+        let garbled = try FormScene("breakpoint")
+        garbled.server.set { $0.garbled = 1 }
+        #expect(try await Parcel(10).failure(to: garbled).remedy == .again(after: nil))
+    }
+
+    @Test("D16: a block whose answer was lost is sent again, and harms nothing")
+    func lostAnswer() async throws {
+        let scene = try FormScene("breakpoint")
+        scene.server.set { $0.lostAnswers = [2, 3] }
+        let parcel = try Parcel(3 * Self.block)
+        let (object, errors) = try await scene.deliver(parcel)
+        #expect(object?.url == "http://files.example/clip.mp4" && errors.count == 2)
+        try delivered(scene, parcel)
+    }
+
+    @Test("D16: an upload that the server forgot is begun anew, once an attempt and not for ever")
+    func forgotten() async throws {
+        let scene = try FormScene("breakpoint")
+        scene.server.set { $0.forgets = (after: 2, times: 1) }
+        let parcel = try Parcel(4 * Self.block)
+        _ = try await parcel.send(to: scene, Logbook())
+        #expect(scene.server.requests.count { $0 == "open" } == 2)
+        try delivered(scene, parcel)
+        let worse = try FormScene("breakpoint")
+        worse.server.set { $0.forgets = (after: 2, times: .max) }
+        let (object, errors) = try await worse.deliver(parcel, attempts: 20)
+        #expect(object == nil && errors.last?.remedy == .giveUp)
+        #expect(worse.server.requests.count { $0 == "open" } <= 12)
+    }
+
+    @Test("D17: an upload goes on as it was cut, whatever is set by then")
+    func otherSettings() async throws {
+        let scene = try FormScene("breakpoint")
+        let parcel = try Parcel(4 * Self.block)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+        let later = try scene.again(["block.size": .bytes(1500), "block.rule": .text("merge")])
+        var order = parcel.order
+        order.checkpoint = logbook.last
+        _ = try await later.upload(order, notes: logbook)
+        #expect(scene.server.refused.isEmpty)
+        #expect(scene.server.requests == ["open"] + (1...4).map { "block \($0)" })
+        try delivered(scene, parcel)
+    }
+
+    @Test("D18: an opening that fails leaves no trace, or one that is told")
+    func failedOpening() async throws {
+        let scene = try FormScene("breakpoint")
+        scene.server.set { $0.refusals = (503, 1, nil) }
+        let logbook = Logbook()
+        let parcel = try Parcel(Self.block)
+        _ = try await parcel.failure(to: scene, logbook)
+        #expect(logbook.last?["creating"] == "1")
+        scene.server.set { $0.lostOpenings = 1 }
+        _ = try await parcel.failure(to: scene, logbook)
+        let object = try await parcel.send(to: scene, logbook)
+        #expect(object.warnings.contains { $0.contains("unfinished uploads") })
+        #expect(try scene.objects.count == 1)
+    }
+
+    @Test("D19: what it needs to go on is written down before the first byte leaves")
+    func notesFirst() async throws {
+        for preset in FormScene.presets {
+            let scene = try FormScene(preset)
+            let logbook = Logbook()
+            _ = try await Parcel(3 * Self.block).send(to: scene, logbook)
+            #expect(!logbook.wasEarly, "\(preset)")
+            let dead = try FormScene(preset)
+            await #expect(throws: Logbook.Dead.self) {
+                try await Parcel(10).send(to: dead, Logbook(refusing: 1))
+            }
+            #expect(dead.server.requests.isEmpty)
+        }
+    }
+
+    @Test("D20: the staged copy is never touched here, however it ends")
+    func copyStays() async throws {
+        let scene = try FormScene("breakpoint")
+        let parcel = try Parcel(Self.block)
+        scene.server.set { $0.refusals = (413, 1, nil) }
+        _ = try await parcel.failure(to: scene)
+        _ = try await parcel.send(to: scene, Logbook())
+        #expect(try Files.read(parcel.order.file.path, limit: 1 << 20) == parcel.content)
+    }
+
+    @Test("D21: the server hears of a cancel where it has a word for that, and nobody pretends where it has none")
+    func cancelled() async throws {
+        let scene = try FormScene("resumable", FormScene.abort)
+        let parcel = try Parcel(3 * Self.block)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: Self.block)
+        let checkpoint = try #require(logbook.last)
+        #expect(try await scene.destination.discard(checkpoint))
+        #expect(scene.server.unfinished == 0 && scene.server.requests.last == "abort")
+        let mute = try FormScene("resumable")
+        #expect(try await !mute.again([:]).discard(checkpoint))
+    }
+
+    @Test("D22: progress is bytes: those that are acknowledged and those on their way")
+    func progress() async throws {
+        let scene = try FormScene("breakpoint", ["block.size": .bytes(1 << 20)])
+        scene.server.set { $0.readPause = 500 }
+        let size = 5 << 19
+        let logbook = Logbook()
+        _ = try await Parcel(size).send(to: scene, logbook)
+        #expect(logbook.sent.allSatisfy { (0...Int64(size)).contains($0) })
+        #expect(logbook.sent.contains { $0 % (1 << 20) != 0 && $0 != Int64(size) })
+        #expect(logbook.accepted == Int64(size))
+    }
+
+    @Test("D23: the original name goes along, with what would break the header written otherwise")
+    func names() async throws {
+        let name: FilePath = "a \"b\"\r\nc; é.mp4"
+        #expect(
+            String(decoding: FormBody.escaped(name.bytes), as: UTF8.self) == "a %22b%22%0D%0Ac; é.mp4")
+        let scene = try FormScene("breakpoint")
+        _ = try await Parcel(10, name: "no extension").send(to: scene, Logbook())
+        _ = try await Parcel(10, name: "front/é.MP4").send(to: scene, Logbook())
+        #expect(try Set(scene.objects.keys) == ["no extension", "é.MP4"])
+        #expect(scene.server.refused.isEmpty)
+        let strange = try FormScene("webuploader")
+        _ = try await Parcel(10, name: name).send(to: strange, Logbook())
+        #expect(try strange.objects.keys.first == name)
+    }
+
+    @Test("D24: a block that is acknowledged is a row of its own, and rewrites nothing of the others")
+    func rows() async throws {
+        let scene = try FormScene("breakpoint")
+        let logbook = Logbook()
+        _ = try await Parcel(50 * Self.block).send(to: scene, logbook)
+        #expect(try await logbook.parts().map(\.index) == Array(0..<50))
+        let sizes = logbook.checkpointSizes
+        #expect(sizes.count <= 6 && sizes.allSatisfy { $0 < 1000 }, "\(sizes)")
+    }
+
+    @Test("D25: the credential goes along, and neither it nor the server's token is ever shown")
+    func secrets() async throws {
+        let scene = try FormScene("breakpoint", credential: "a-token-that-nobody-may-see")
+        let parcel = try Parcel(2 * Self.block)
+        let logbook = Logbook()
+        _ = try await parcel.send(to: scene, logbook)
+        #expect(!logbook.everything.contains("nobody-may-see"))
+        // A server that says everything back.
+        let echo = try FakeServer { exchange in
+            let body = String(decoding: exchange.body(), as: UTF8.self)
+            exchange.reply(400, [("Content-Type", "text/plain")], body)
+        }
+        let other = try scene.again(["url": .text(echo.url + "/upload")])
+        let error = await #expect(throws: UploadError.self) { try await other.upload(parcel.order, notes: Logbook()) }
+        #expect(error?.failure.message.contains("nobody-may-see") == false)
+        #expect(echo.seen.count == 1)
+    }
+
+    @Test("D26: blocks go in order, one at a time, unless it is set otherwise")
+    func inOrder() async throws {
+        let scene = try FormScene("breakpoint")
+        _ = try await Parcel(6 * Self.block).send(to: scene, Logbook())
+        #expect(scene.server.mostTogether == 1)
+        #expect(scene.server.requests == ["open"] + (1...6).map { "block \($0)" })
+        for preset in ["plupload", "blueimp"] {
+            #expect(throws: UnusableSetting.self) { try FormScene(preset, ["parallel_blocks": .whole(2)]) }
+        }
+    }
+}

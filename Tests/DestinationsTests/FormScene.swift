@@ -1,0 +1,107 @@
+import Core
+import Credentials
+import Linux
+import TestKit
+import Transport
+
+@testable import Destinations
+
+/// A server of one preset, a destination for it, and parcels to send.
+final class FormScene: OtherEnd {
+    let destination: any Destination
+    let server: FormServer
+    let secret: String?
+    private let temporary = TemporaryFolder()
+    private let values: [String: SettingValue]
+    private let transport = Transport()
+
+    var folder: FilePath { temporary.path }
+
+    static let block: Int64 = 1000
+
+    init(
+        _ preset: String, _ values: [String: SettingValue] = [:], credential: String? = nil,
+        _ change: (inout FormServer.Options) -> Void = { _ in }
+    ) throws {
+        var options = FormServer.Options()
+        options.block = Self.block
+        options.token = credential ?? ""
+        change(&options)
+        server = try FormServer(preset, into: temporary.path, options)
+        secret = credential
+        var all: [String: SettingValue] = [
+            "url": .text(server.url), "preset": .text(preset), "block.size": .bytes(Self.block),
+        ]
+        if let credential { all["credential"] = .secret(.literal(credential)) }
+        self.values = all.merging(values) { $1 }
+        destination = try Self.make(self.values, transport)
+    }
+
+    private static func make(
+        _ values: [String: SettingValue], _ transport: any Transporting
+    ) throws -> any Destination {
+        try ChunkedForm.kind.make(
+            values,
+            DestinationTools(
+                transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in }))
+    }
+
+    /// Another destination for the same server.
+    func again(_ more: [String: SettingValue]) throws -> any Destination {
+        try Self.make(values.merging(more) { $1 }, transport)
+    }
+
+    /// The same one, whose requests are looked at.
+    func watched(_ look: @escaping @Sendable (Request) -> Void) throws -> any Destination {
+        try Self.make(values, Watched(transport: transport, look: look))
+    }
+
+    private struct Watched: Transporting {
+        let transport: Transport
+        let look: @Sendable (Request) -> Void
+
+        func send(_ request: Request) async throws(TransportError) -> Response {
+            look(request)
+            return try await transport.send(request)
+        }
+    }
+
+    /// With a request that removes what a cancelled upload left.
+    static let abort: [String: SettingValue] = [
+        "abort.url": .text("/abort"), "abort.fields": .map(["id": .literal("{id}")]),
+    ]
+
+    /// With a request that joins the blocks.
+    static let finish: [String: SettingValue] = [
+        "finish.url": .text("/finish"), "finish.fields": .map(["id": .literal("{id}")]),
+        "finish.take": .text("/data/fileUrl"), "success.json": .texts([]),
+    ]
+
+    func goAway() async throws { server.stop() }
+
+    func close() async throws {
+        server.stop()
+        await transport.stop()
+    }
+
+    /// The attempts that a daemon would make, one behind the other, without its waits.
+    ///
+    /// - Returns: What became of it, and how many it took.
+    func deliver(
+        _ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 5
+    ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
+        var errors: [UploadError] = []
+        for _ in 0..<attempts {
+            do { return (try await parcel.send(to: self, logbook), errors) } catch let error as UploadError {
+                errors.append(error)
+                if error.remedy == .giveUp { break }
+            }
+        }
+        return (nil, errors)
+    }
+
+    static let presets = [
+        "breakpoint", "resumable", "flow", "simple-uploader", "dropzone", "fineuploader", "plupload", "webuploader",
+        "blueimp",
+    ]
+}

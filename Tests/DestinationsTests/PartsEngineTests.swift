@@ -1,0 +1,284 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// The engine over a remote of a test's own: numbered parts with tags, a list of them, an explicit completion.
+@Suite("the engine of parts", .timeLimit(.minutes(Patience.minutes(2))))
+struct PartsEngineTests {
+    private static let part = 100
+
+    private func send(
+        _ parcel: Parcel, to remote: PartsRemote, _ logbook: Logbook = Logbook(), parallel: Int = 1,
+        gone: GonePolicy = .reupload
+    ) async throws -> RemoteObject {
+        var order = parcel.order
+        order.checkpoint = logbook.last
+        logbook.beginAttempt()
+        return try await PartsEngine(dialect: remote, parallel: parallel, gone: gone).upload(order, logbook)
+    }
+
+    @Test("killed at any note, with one part at a time or many, the object is there once and whole", arguments: [1, 4])
+    func killedAnywhere(_ parallel: Int) async throws {
+        for note in 1... {
+            let remote = PartsRemote()
+            let parcel = try Parcel(5 * Self.part + 1)
+            let logbook = Logbook()
+            logbook.stop { $0.taken == note }
+            let first = Task { try await send(parcel, to: remote, logbook, parallel: parallel) }
+            var wasStopped = false
+            do { _ = try await first.value } catch is CancellationError { wasStopped = true }
+            logbook.stop { _ in false }
+            _ = try await send(parcel, to: remote, logbook, parallel: parallel)
+            #expect(remote.objects == [parcel.content], "stopped at note \(note)")
+            #expect(remote.open.count <= 1, "stopped at note \(note): \(remote.open)")
+            if !wasStopped {
+                #expect(note > 8)
+                break
+            }
+        }
+    }
+
+    @Test("an answer that is lost at any request is found out, and nothing is there twice")
+    func lostAnswers() async throws {
+        for number in 1...9 {
+            let remote = PartsRemote()
+            remote.loses(number)
+            let parcel = try Parcel(5 * Self.part)
+            let logbook = Logbook()
+            var object: RemoteObject?
+            for _ in 0..<4 where object == nil {
+                do { object = try await send(parcel, to: remote, logbook) } catch is UploadError {}
+            }
+            #expect(object != nil && remote.objects == [parcel.content], "request \(number)")
+        }
+    }
+
+    @Test("the remote's list counts: what it lost is sent again, what it has is not, another tag is another part")
+    func listIsTruth() async throws {
+        let remote = PartsRemote()
+        let parcel = try Parcel(6 * Self.part)
+        let logbook = Logbook()
+        logbook.stop { $0.accepted >= 4 * Int64(Self.part) }
+        let first = Task { try await send(parcel, to: remote, logbook) }
+        await #expect(throws: CancellationError.self) { try await first.value }
+        logbook.stop { _ in false }
+        remote.change { parts in
+            parts[0] = nil
+            parts[1]?.tag = "somebody else's"
+            parts[4] = PartsRemote.Stored(bytes: Array(parcel.content[400..<500]), tag: "t4")
+        }
+        let before = remote.sent.count
+        _ = try await send(parcel, to: remote, logbook)
+        #expect(remote.sent.dropFirst(before).sorted() == [0, 1, 5])
+        #expect(remote.objects == [parcel.content])
+    }
+
+    @Test("a completion that misses parts is given them, and is not asked for ever")
+    func missingParts() async throws {
+        let remote = PartsRemote()
+        remote.dropsBeforeCompletion(2)
+        let parcel = try Parcel(4 * Self.part)
+        _ = try await send(parcel, to: remote)
+        #expect(remote.objects == [parcel.content] && remote.sent == [0, 1, 2, 3, 2])
+    }
+
+    @Test("tags come back at the completion as they were given, after a restart too")
+    func tags() async throws {
+        let remote = PartsRemote()
+        let parcel = try Parcel(3 * Self.part)
+        let logbook = Logbook()
+        remote.loses(4)
+        await #expect(throws: UploadError.self) { try await send(parcel, to: remote, logbook) }
+        _ = try await send(parcel, to: remote, logbook)
+        #expect(remote.completedWith == ["t0", "t1", "t2"])
+    }
+
+    @Test("an upload that is gone begins anew, twice in an attempt at most, and what is whole is found")
+    func gone() async throws {
+        let remote = PartsRemote()
+        let parcel = try Parcel(4 * Self.part)
+        let logbook = Logbook()
+        logbook.stop { $0.accepted >= 2 * Int64(Self.part) }
+        let first = Task { try await send(parcel, to: remote, logbook) }
+        await #expect(throws: CancellationError.self) { try await first.value }
+        logbook.stop { _ in false }
+        remote.forget()
+        _ = try await send(parcel, to: remote, logbook)
+        #expect(remote.objects == [parcel.content] && remote.begun == 2)
+        // The answer to the completion is lost, and the upload is no more: the object itself answers.
+        let other = PartsRemote()
+        other.loses(6)
+        let second = Logbook()
+        await #expect(throws: UploadError.self) { try await send(parcel, to: other, second) }
+        #expect(try await send(parcel, to: other, second).verifiedBy == "found")
+        #expect(other.objects == [parcel.content] && other.begun == 1)
+    }
+
+    @Test("another content, another server, or a damaged note of it begins anew, and the old parts are given back")
+    func renewed() async throws {
+        let remote = PartsRemote()
+        let parcel = try Parcel(4 * Self.part)
+        let logbook = Logbook()
+        logbook.stop { $0.accepted >= 2 * Int64(Self.part) }
+        let first = Task { try await send(parcel, to: remote, logbook) }
+        await #expect(throws: CancellationError.self) { try await first.value }
+        logbook.stop { _ in false }
+        let other = try Parcel(4 * Self.part, seed: 5)
+        _ = try await send(other, to: remote, logbook)
+        #expect(remote.objects == [other.content])
+        let engine = PartsEngine(dialect: remote, parallel: 1, gone: .hold)
+        #expect(logbook.left.count == 1)
+        for old in logbook.left { #expect(try await engine.discard(old)) }
+        #expect(remote.open.isEmpty, "what was begun with the other content is removed")
+    }
+
+    @Test("progress is what is acknowledged and what is on its way, and never more than the file")
+    func progress() async throws {
+        let remote = PartsRemote()
+        let logbook = Logbook()
+        let parcel = try Parcel(9 * Self.part)
+        _ = try await send(parcel, to: remote, logbook, parallel: 3)
+        #expect(logbook.sent.max() == Int64(parcel.content.count))
+        #expect(logbook.accepted == Int64(parcel.content.count))
+    }
+}
+
+/// A remote in memory. Its requests are counted in their order: begin, parts, completion.
+private final class PartsRemote: PartsDialect {
+    struct Stored: Sendable {
+        var bytes: [UInt8]
+        var tag: String
+    }
+
+    private struct State {
+        var open: [String: [Int: Stored]] = [:]
+        var objects: [[UInt8]] = []
+        var sent: [Int] = []
+        var begun = 0
+        var requests = 0
+        var lost: Int?
+        var drops: Int?
+        var tags: [String] = []
+    }
+
+    private let state = Mutex(State())
+
+    let opensByRequest = true
+    let completesByRequest = true
+    let repeatsSafely = true
+    let lastGoesAlone = false
+    let comparesContent = false
+    let canAbort = true
+    let inquiry = PartsInquiry.list
+
+    var objects: [[UInt8]] { state.withLock { $0.objects } }
+    var open: [String] { state.withLock { $0.open.keys.sorted() } }
+    var sent: [Int] { state.withLock { $0.sent } }
+    var begun: Int { state.withLock { $0.begun } }
+    var completedWith: [String] { state.withLock { $0.tags } }
+
+    func loses(_ request: Int) { state.withLock { $0.lost = request } }
+    func dropsBeforeCompletion(_ part: Int) { state.withLock { $0.drops = part } }
+    func forget() { state.withLock { $0.open = [:] } }
+    func change(_ body: (inout [Int: Stored]) -> Void) {
+        state.withLock { state in for id in state.open.keys { body(&state.open[id, default: [:]]) } }
+    }
+
+    /// - Returns: Whether the answer to this request is lost.
+    private func isLost(_ state: inout State) -> Bool {
+        state.requests += 1
+        return state.requests == state.lost
+    }
+
+    private var noAnswer: UploadError {
+        UploadError(
+            failure(.transient, "connection_lost", "cut", retryable: true), remedy: .holdDestination(after: nil))
+    }
+    private var unknown: UploadError {
+        UploadError(failure(.transient, "http_404", "unknown", retryable: true), remedy: .again(after: nil))
+    }
+
+    func plan(_ order: UploadOrder) throws -> PartPlan {
+        guard let plan = PartPlan(size: order.file.size, partSize: 100) else { throw unknown }
+        return plan
+    }
+
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64) async throws {
+        let (id, isLost) = state.withLock { state -> (String, Bool) in
+            state.begun += 1
+            let id = "upload \(state.begun)"
+            // An opening nobody heard of is no upload of this test.
+            let isLost = self.isLost(&state)
+            if !isLost { state.open[id] = [:] }
+            return (id, isLost)
+        }
+        if isLost { throw noAnswer }
+        checkpoint["id"] = id
+    }
+
+    func isOurs(_ checkpoint: Checkpoint) -> Bool { true }
+
+    func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts {
+        guard let parts = state.withLock({ $0.open[piece.checkpoint["id"] ?? ""] }) else { return .gone(unknown) }
+        return .parts(parts.map { TakenPart(index: $0.key, size: Int64($0.value.bytes.count), tag: $0.value.tag) })
+    }
+
+    func send(
+        _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> PartSending {
+        if Task.isCancelled { return PartSending(.failed(CancellationError()), bytesSent: 0) }
+        do {
+            let all = try Files.read(piece.order.file.path, limit: 1 << 20)
+            let bytes = Array(all[Int(part.offset)..<Int(part.end)])
+            sent(part.length / 2)
+            sent(part.length)
+            let id = piece.checkpoint["id"] ?? ""
+            let tag = "t\(part.index)"
+            let answer = state.withLock { state -> PartSending.Answer in
+                guard state.open[id] != nil else { return .gone(unknown) }
+                state.sent.append(part.index)
+                state.open[id]?[part.index] = Stored(bytes: bytes, tag: tag)
+                if isLost(&state) { return .failed(noAnswer) }
+                return .taken(
+                    TakenPart(index: part.index, size: part.length, tag: tag), finished: nil, changes: [:])
+            }
+            return PartSending(answer, bytesSent: part.length)
+        } catch { return PartSending(.failed(error), bytesSent: 0) }
+    }
+
+    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
+        state.withLock { state in
+            let id = piece.checkpoint["id"] ?? ""
+            if let dropped = state.drops {
+                state.drops = nil
+                state.open[id]?[dropped] = nil
+            }
+            guard let stored = state.open[id] else { return .gone(unknown) }
+            let missing = parts.filter { stored[$0.index]?.tag != $0.tag }.map(\.index)
+            if !missing.isEmpty { return .missing(missing, unknown) }
+            state.objects.append(stored.sorted { $0.key < $1.key }.flatMap(\.value.bytes))
+            state.tags = parts.map(\.tag)
+            state.open[id] = nil
+            if isLost(&state) { return .failed(noAnswer) }
+            return .done(RemoteObject(id: id, url: nil, verifiedBy: "tags"))
+        }
+    }
+
+    func found(_ piece: PartsPiece) async throws -> RemoteObject? {
+        let all = try Files.read(piece.order.file.path, limit: 1 << 20)
+        return objects.contains(all) ? RemoteObject(id: nil, url: nil, verifiedBy: "found") : nil
+    }
+
+    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
+        state.withLock { _ = $0.open.removeValue(forKey: checkpoint["id"] ?? "") }
+        return true
+    }
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        Failure(kind, code: code, message: message, at: WallTime(milliseconds: 0), retryable: retryable)
+    }
+}

@@ -1,0 +1,147 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// The daemon with a server that takes chunked forms: killed behind each step and at random moments, and under a quota.
+@Suite("a chunked form as destination", .serialized, .timeLimit(.minutes(Patience.minutes(5))))
+struct FormTests {
+    /// One that gives tokens, and one that can be asked for each block.
+    static let presets = ["breakpoint", "resumable"]
+    private static let block: Int64 = 30_000
+
+    private struct Site {
+        let fixture: DaemonFixture
+        let server: FormServer
+        let camera: Camera
+    }
+
+    private func site(_ preset: String, seed: UInt64 = 1, keys: String = "") throws -> Site {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        var options = FormServer.Options()
+        options.block = Self.block
+        let server = try FormServer(preset, into: fixture.received, options)
+        fixture.uploadTo = ["forms"]
+        fixture.moreDestinations = [
+            "forms: {type: chunked-form, url: \"\(server.url)\", preset: \(preset), block: {size: \(Self.block) B}\(keys)}"
+        ]
+        return Site(fixture: fixture, server: server, camera: Camera(fixture, dice: Dice(seed: seed)))
+    }
+
+    /// Waits until the server holds exactly the clips, each once, and nothing of them is left here.
+    private func settle(_ site: Site) async throws {
+        let (fixture, clips) = (site.fixture, site.camera.clips)
+        do {
+            try await eventually("\(clips.count) files at the server", within: .seconds(120), every: .milliseconds(50))
+            {
+                try fixture.daemon?.mustRun()
+                guard let status = try await fixture.status() else { return false }
+                guard !status.starting, status.counts.ongoing == 0 else { return false }
+                return try Outcome.files(in: fixture.drop, hidden: true).isEmpty
+                    && Outcome.files(in: fixture.staging, hidden: true).isEmpty
+            }
+        } catch let overdue as Overdue {
+            Issue.record(overdue, "\(fixture.lastWords())")
+            throw overdue
+        }
+        let names = try Outcome.files(in: fixture.received, hidden: false)
+        #expect(names.count == clips.count && Set(names) == Set(clips.map(\.relative)))
+        for clip in clips {
+            #expect(try Files.read(fixture.received.appending(clip.relative), limit: 1 << 30) == clip.content)
+        }
+        #expect(site.server.refused.isEmpty, "\(site.server.refused)")
+        #expect(try await fixture.status()?.counts.completed == clips.count)
+    }
+
+    static let steps =
+        [
+            "claimed:1", "opening:1", "opening:2", "opened:1", "opened:2", "opened:3", "opened:7", "part-answered:1",
+            "part-answered:4", "part-answered:9", "accepted:1", "accepted:4", "accepted:10", "parts-completed:1",
+            "parts-completed:3", "verified:1", "completed:1", "release-done:1",
+        ]
+
+    @Test(
+        "killed behind a step, the next start goes on: each file is there once and whole", arguments: presets, steps)
+    func killed(_ preset: String, behind step: String) async throws {
+        let site = try site(preset)
+        for number in 0..<4 {
+            try site.camera.drop(Clip(number: number, size: 100_000, relative: FilePath("clip \(number).mp4")))
+        }
+        try site.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
+        let ending = try await #require(site.fixture.daemon).end(within: .seconds(30))
+        try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(site.fixture.lastWords())")
+        try site.fixture.startDaemon()
+        try await settle(site)
+    }
+
+    @Test("killed at any moment, with blocks side by side, each file is there once and whole", arguments: presets)
+    func killedAnywhere(_ preset: String) async throws {
+        let seed = Setting.seed
+        var dice = Dice(seed: seed)
+        let site = try site(preset, seed: seed, keys: ", parallel_blocks: 3")
+        site.server.set { $0.readPause = 300 }
+        try site.fixture.startDaemon()
+        do {
+            for round in 0..<max(1, Setting.kills / 5) {
+                for number in 0..<4 {
+                    let size = Int.random(in: 1...400_000, using: &dice)
+                    try site.camera.drop(
+                        Clip(number: 4 * round + number, size: size, relative: FilePath("\(round) \(number).mp4")))
+                }
+                // The moment is the point: long enough for a file to be anywhere on its way.
+                try await Task.sleep(for: .milliseconds(Int.random(in: 0...900, using: &dice)))
+                site.fixture.killDaemon()
+                try site.fixture.startDaemon()
+            }
+            try await settle(site)
+        } catch {
+            Issue.record(error, "seed \(seed); run again with SLUICE_SEED=\(seed) SLUICE_KILLS=\(Setting.kills)")
+        }
+    }
+
+    @Test(
+        "blocks that go side by side stay within one quota together, and what is acknowledged is not sent again",
+        arguments: [1, 4])
+    func quota(_ parallel: Int) async throws {
+        let site = try site(
+            "breakpoint", keys: ", parallel_blocks: \(parallel), quotas: [{per: month, bytes: 1 MB}]")
+        site.server.set { $0.readPause = 300 }
+        try site.camera.drop(Clip(number: 1, size: 3_000_000, relative: "large.mp4"))
+        try site.fixture.startDaemon()
+        try await eventually("the quota holds it", within: .seconds(60), every: .milliseconds(50)) {
+            try site.fixture.daemon?.mustRun()
+            return try await site.fixture.ask("why", ["large.mp4", "--json"])?.contains("quota") == true
+                && site.server.requests.count > 5
+        }
+        let sent = try #require(
+            try await site.fixture.ask("quota", ["forms", "--json"])?.split(separator: "\"sent\":").last.flatMap {
+                Int64($0.prefix { $0.isNumber })
+            })
+        #expect(sent <= 1_000_000, "\(sent) B")
+        #expect(site.server.mostTogether == 1 || site.server.mostTogether <= parallel)
+        #expect(try Outcome.files(in: site.fixture.received, hidden: false).isEmpty)
+        #expect(try await site.fixture.ask("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
+        try await settle(site)
+        let blocks = site.server.requests.filter { $0.hasPrefix("block") }
+        #expect(blocks.count <= 100 + 4, "\(blocks.count) blocks for 100")
+    }
+
+    @Test("what a cancelled upload left is removed where the server has a word for that")
+    func cancelled() async throws {
+        let site = try site("resumable", keys: ", abort: {url: /abort, fields: {id: \"{id}\"}}")
+        site.server.set { $0.refusals = (503, .max, nil) }
+        try site.camera.drop(Clip(number: 1, size: 100_000, relative: "clip.mp4"))
+        try site.fixture.startDaemon()
+        try await eventually("it was tried", within: .seconds(30), every: .milliseconds(50)) {
+            site.server.requests.contains { $0.hasPrefix("probe") }
+        }
+        site.server.set { $0.refusals = nil }
+        _ = try await eventually("it is cancelled", within: .seconds(10)) {
+            try await site.fixture.ask("cancel", ["clip.mp4"])
+        }
+        try await eventually("the server keeps nothing of it", within: .seconds(30), every: .milliseconds(50)) {
+            try Outcome.files(in: site.fixture.received, hidden: true).allSatisfy { $0 == "clip.mp4" }
+        }
+    }
+}

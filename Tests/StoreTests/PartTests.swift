@@ -1,0 +1,89 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@Suite("parts in the store")
+struct PartTests {
+    private func begun() async throws -> (scene: Scene, id: String) {
+        let scene = try await Scene()
+        let id = try #require(try await scene.stage(Scene.arrival(Scene.file("a.mp4"))).uploads.first)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["id": "x"]), for: id)
+        return (scene, id)
+    }
+
+    private static let three = (0..<3).map { TakenPart(index: $0, size: 10, tag: "\"tag \($0)\"") }
+
+    @Test("are there again after a restart, in their order, with their tags")
+    func durable() async throws {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks()
+        var store: Store? = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+        _ = try await store?.record([Scene.arrival(Scene.file("a.mp4"))])
+        let asset = try await store?.arrived(limit: 1, except: []).first
+        _ = try await store?.staged([Store.Copied(asset: try #require(asset).id, sha256: noise(32))])
+        let claim = try await store?.claim("nas", passingOver: [])
+        let id = try #require(claim).upload.id
+        try await store?.record(Checkpoint(["id": "x"]), for: id)
+        try await store?.took([Self.three[2], Self.three[0]], of: id, acked: 20)
+        try await store?.took([Self.three[1]], of: id, acked: 30)
+        store = nil
+        let again = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+        #expect(try await again.parts(of: id) == Self.three)
+        #expect(try await again.upload(id)?.acked == 30)
+    }
+
+    @Test("stay while the checkpoint is written again, and one of them may be lost or change its tag")
+    func kept() async throws {
+        let (scene, id) = try await begun()
+        try await scene.store.took(Self.three, of: id, acked: 30)
+        try await scene.store.record(Checkpoint(["id": "y"]), for: id)
+        #expect(try await scene.store.parts(of: id) == Self.three)
+        let other = TakenPart(index: 1, size: 10, tag: "another")
+        try await scene.store.took([other], lost: [0], of: id, acked: 20)
+        #expect(try await scene.store.parts(of: id) == [other, Self.three[2]])
+        #expect(try await scene.store.upload(id)?.acked == 20)
+    }
+
+    @Test("acknowledged, they give the attempts back")
+    func attempts() async throws {
+        let (scene, id) = try await begun()
+        let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+        try await scene.store.finish(id, .again(failure, until: MonotonicTime(nanoseconds: 0)))
+        let claim = try #require(try await scene.store.claim("nas", passingOver: []))
+        #expect(claim.upload.attempt == 1)
+        try await scene.store.took([Self.three[0]], of: id, acked: 10)
+        #expect(try await scene.store.upload(id)?.attempt == 0)
+    }
+
+    enum End: CaseIterable, Sendable { case completed, cancelled, renewed, emptied }
+
+    @Test("are gone when what they are of is gone", arguments: End.allCases)
+    func gone(_ end: End) async throws {
+        let (scene, id) = try await begun()
+        try await scene.store.took(Self.three, of: id, acked: 30)
+        switch end {
+        case .completed:
+            try await scene.store.finish(id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
+        case .cancelled:
+            _ = try await scene.store.cancel([id])
+            let remains = try await scene.store.remoteDeletions()
+            #expect(remains.map(\.checkpoint) == [Checkpoint(["id": "x"])])
+        case .renewed:
+            try await scene.store.renew(Checkpoint(["restarts": "1"]), for: id, leaving: nil)
+            #expect(try await scene.store.checkpoint(id) == Checkpoint(["restarts": "1"]))
+            #expect(try await scene.store.upload(id)?.acked == 0)
+        case .emptied: try await scene.store.record(Checkpoint(), for: id)
+        }
+        #expect(try await scene.store.parts(of: id).isEmpty)
+    }
+
+    @Test("of a cancelled upload are not taken")
+    func cancelled() async throws {
+        let (scene, id) = try await begun()
+        _ = try await scene.store.cancel([id])
+        await #expect(throws: Store.LeaseLost.self) { try await scene.store.took(Self.three, of: id, acked: 30) }
+        #expect(try await scene.store.parts(of: id).isEmpty)
+    }
+}
