@@ -117,22 +117,6 @@ extension Store {
         if !isHeld { throw LeaseLost() }
     }
 
-    /// Stores the checkpoint of a new beginning, and queues what `old` names at the remote for removal, as one change.
-    /// Durable when it returns.
-    ///
-    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile, which has queued everything already.
-    package func renew(_ checkpoint: Checkpoint, for id: String, leaving old: Checkpoint?) async throws {
-        let isHeld = try await change { connection in
-            guard let upload = try self.upload(id), upload.state == .uploading else { return false }
-            if let old { try self.removeRemains(of: upload, old, isEarlier: true) }
-            guard try self.keep(checkpoint, for: id) else { return false }
-            try connection.run("DELETE FROM part WHERE upload = ?1", [.text(id)])
-            try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
-            return true
-        }
-        if !isHeld { throw LeaseLost() }
-    }
-
     /// `before_upload` lets an upload go that this run holds, perhaps otherwise than it was written down. Durable when it
     /// returns.
     ///
@@ -300,38 +284,6 @@ extension Store {
             UPDATE tombstone SET sha256 = (SELECT sha256 FROM asset WHERE id = ?1)
             WHERE (folder, relative) = (SELECT folder, relative FROM asset WHERE id = ?1) AND asset = ?1
             """, [.integer(upload.asset)])
-    }
-
-    // MARK: Remote remains
-
-    package func remoteDeletions() throws -> [RemoteDeletion] {
-        try connection.all(
-            "SELECT id, upload, destination, checkpoint, tries, created_at, earlier FROM remote_delete ORDER BY id LIMIT 1000"
-        ) { row in
-            RemoteDeletion(
-                id: row.integer(0), upload: row.text(1), destination: row.text(2),
-                checkpoint: Checkpoint(TextMap.map(row.text(3)) ?? [:]),
-                tries: Int(row.integer(4)), createdAt: WallTime(milliseconds: row.integer(5)),
-                isEarlier: row.integer(6) != 0)
-        }
-    }
-
-    /// - Parameter result: `done`, `unsupported` or `gave_up` end it; `nil` means tried in vain.
-    package func remoteDeletion(_ deletion: RemoteDeletion, _ result: String?) async throws {
-        try await change { connection in
-            guard let result else {
-                try connection.run("UPDATE remote_delete SET tries = tries + 1 WHERE id = ?1", [.integer(deletion.id)])
-                return
-            }
-            try connection.run("DELETE FROM remote_delete WHERE id = ?1", [.integer(deletion.id)])
-            // It may leave its list now.
-            self.listsChanged = true
-            if deletion.isEarlier { return }
-            try connection.run(
-                "UPDATE upload SET remote_delete = ?2 WHERE id = ?1 AND state IN ('cancelled', 'removed')",
-                [.text(deletion.upload), .text(result)])
-            try self.note("remote_delete", deletion.upload, ["result": result])
-        }
     }
 
     // MARK: Inside a transaction
