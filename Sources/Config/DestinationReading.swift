@@ -132,7 +132,9 @@ extension SettingsReading {
                 let path = "\(fields.path(of: key)).\(entry.key)"
                 let name = Node(key: entry.key, at: entry.place)
                 guard findings.read(name, path: path, as: .fieldName) != nil else { continue }
-                if let value = secrets.value(entry.value, key: path, name: entry.key, mayBeEmpty: true) { map[entry.key] = value }
+                if let value = secrets.value(entry.value, key: path, name: entry.key, mayBeEmpty: true) {
+                    map[entry.key] = value
+                }
             }
             return .map(map)
         }
