@@ -34,7 +34,8 @@ extension SettingsReading {
             path: Section.destination.path, keys: Section.destination.keys + type.keys.map(\.name),
             later: Section.destination.later)
         let fields = Fields(entry.value, section, path: key, start: entry.place, findings: findings)
-        let values = values(of: type.keys, in: fields)
+        var places = DestinationSettings.Places()
+        let values = values(of: type.keys, in: fields, &places)
         warnOfPlainText(values, fields)
         for objection in type.objections(values) {
             let place = place(of: objection.key[...], in: entry.value) ?? entry.place
@@ -49,7 +50,7 @@ extension SettingsReading {
                         ? retry(fields.fields("retry", .destinationRetry), otherwise: policy.retry) : nil,
                     order: fields.take("order", as: .choice)?.value, beforeUpload: beforeUpload(fields),
                     rules: rules(fields)),
-                place: findings.name(of: entry.place)),
+                place: findings.name(of: entry.place), places: places),
             place: fields.node("path")?.start ?? entry.place)
     }
 
@@ -91,18 +92,23 @@ extension SettingsReading {
     }
 
     /// By their whole names.
-    private func values(of settings: [SettingKey], in fields: Fields) -> [String: SettingValue] {
+    private func values(
+        of settings: [SettingKey], in fields: Fields, _ places: inout DestinationSettings.Places
+    ) -> [String: SettingValue] {
         var values: [String: SettingValue] = [:]
         for setting in settings {
             if setting.isRequired { fields.require(setting.name, inSentence(setting.summary)) }
             if case .section(let keys) = setting.kind {
                 guard fields.has(setting.name) else { continue }
                 let section = Section(path: "\(fields.section.path).\(setting.name)", keys: keys.map(\.name))
-                for (name, value) in self.values(of: keys, in: fields.fields(setting.name, section)) {
+                var within = DestinationSettings.Places()
+                for (name, value) in self.values(of: keys, in: fields.fields(setting.name, section), &within) {
                     values["\(setting.name).\(name)"] = value
+                    places.byKey["\(setting.name).\(name)"] = within.byKey[name]
                 }
             } else if let value = value(of: setting, in: fields) {
                 values[setting.name] = value
+                places.byKey[setting.name] = fields.node(setting.name).map { findings.name(of: $0.start) }
             }
         }
         return values

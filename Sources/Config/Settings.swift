@@ -98,6 +98,16 @@ package struct DestinationSettings: Hashable, Sendable {
     package var policy: PolicyOverrides
     /// `file:line:column`, for messages that come up later (a secret that cannot be read).
     package var place: String
+    /// The same of each value.
+    package var places = Places()
+
+    /// Where something stands changes nothing.
+    package struct Places: Hashable, Sendable {
+        package var byKey: [String: String] = [:]
+        package static func == (a: Places, b: Places) -> Bool { true }
+        package func hash(into hasher: inout Hasher) {}
+        package init() {}
+    }
 
     /// What is filled for each file, by the whole names of their keys.
     package var templates: [String: Template] {

@@ -260,12 +260,13 @@ package final class Agent: Sendable {
         guard let kind = kinds.first(where: { $0.type.name == destination.type }) else {
             throw UnusableSetting(key: "type", problem: "is `\(destination.type)`, which this program does not know")
         }
-        return try kind.make(
-            destination.values,
-            DestinationTools(
-                transport: LaneTransport(transport: transport), secrets: secrets, clocks: clocks,
-                name: destination.name,
-                log: { log.notice($0, ["destination": destination.name]) }))
+        let tools = DestinationTools(
+            transport: LaneTransport(transport: transport), secrets: secrets, clocks: clocks, name: destination.name,
+            log: { log.notice($0, ["destination": destination.name]) })
+        do { return try kind.make(destination.values, tools) } catch let error as UnusableSetting {
+            throw error.standing(
+                at: destination.places.byKey[error.key] ?? destination.place, in: destination.name)
+        }
     }
 
     func foldersOfFirstWatch(_ settings: Settings) async throws -> Set<String> {

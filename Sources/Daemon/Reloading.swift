@@ -1,6 +1,7 @@
 package import Config
 internal import Core
 internal import Credentials
+internal import Destinations
 internal import Linux
 internal import Store
 internal import Synchronization
@@ -93,7 +94,12 @@ extension Agent {
                 setup.destinations[destination.name] = made
                 continue
             }
-            do { setup.destinations[destination.name] = try make(destination) } catch {
+            do { setup.destinations[destination.name] = try make(destination) } catch let error as UnusableSetting {
+                errors.append(
+                    ProblemView(
+                        place: destination.places.byKey[error.key] ?? destination.place,
+                        key: "destinations.\(destination.name).\(error.key)", text: error.problem))
+            } catch {
                 errors.append(
                     ProblemView(place: destination.place, key: "destinations.\(destination.name)", text: "\(error)"))
             }

@@ -42,15 +42,32 @@ package struct DestinationTools: Sendable {
 
 /// A value that its type allows and its destination cannot use.
 package struct UnusableSetting: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Its whole name, as in `video.name`.
     package let key: String
     package let problem: String
+    private var place: Place?
+
+    private struct Place: Hashable {
+        /// `file:line:column`.
+        let at: String
+        let destination: String
+    }
 
     package init(key: String, problem: String) {
         self.key = key
         self.problem = problem
     }
 
-    package var description: String { "`\(key)` \(problem)" }
+    /// The same with where it stands.
+    package func standing(at place: String, in destination: String) -> UnusableSetting {
+        var placed = self
+        placed.place = Place(at: place, destination: destination)
+        return placed
+    }
+
+    package var description: String {
+        place.map { "\($0.at): destinations.\($0.destination).\(key): \(problem)" } ?? "`\(key)` \(problem)"
+    }
 }
 
 /// Every kind there is. A new one is its folder and a line here.

@@ -45,6 +45,8 @@ package final class VimeoServer: Sendable {
 
     package struct Behaviour: Sendable {
         package var keeps = Keeping.bytes
+        /// What a creation is answered with.
+        package var created = 201
         package var range = RangeMeaning.count
         /// What a video's state is when all of its bytes are there, one for each question; the last stays.
         package var states = ["available"]
@@ -337,7 +339,7 @@ package final class VimeoServer: Sendable {
             ? "{}"
             : "{\"approach\": \"\(approach)\", \"status\": \"in_progress\", \"size\": \(size), \"upload_link\": \(link)}"
         return Reply(
-            status: 201,
+            status: state.behaviour.created,
             body:
                 "{\"uri\": \"/videos/\(number)\", \"name\": \"Untitled\", \"link\": \"https://vimeo.example/\(number)\", \"upload\": \(upload)}"
         )

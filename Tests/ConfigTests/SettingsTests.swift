@@ -287,7 +287,7 @@ struct SettingsTests {
                 "url": .text("https://nas.example:8443/a?b=c"), "token": .secret(.file("/etc/t")),
                 "headers": .map(["X-A": .literal("b c"), "X-B": .environment("B")]), "checksum": .text("sha256"),
                 "chunk_size": .bytes(8 << 20), "timeout": .duration(.seconds(90)), "verify_tls": .flag(false),
-                "parallel": .whole(3), "note": .text("a: b"), "title": .text("{name}"),
+                "parallel": .whole(3), "note": .text("a: b"), "title": .template(try Template("{name}")),
             ])
         #expect(
             destination.policy

@@ -23,7 +23,7 @@ struct DestinationChecks: Sendable {
                             one, DestinationTable.builtIn, transport, SecretReader(), SystemClocks(), .silent))
                 )
             } catch {
-                let text = "\(one.place): \(redacted(printable("\(error)")))"
+                let text = redacted(printable("\(error)"))
                 return (one.name, .failure(Unmade(result: CheckResult(.failed, text))))
             }
         }

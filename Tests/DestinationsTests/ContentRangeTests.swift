@@ -1,0 +1,140 @@
+import Core
+import Credentials
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// Sessions as Google's services keep them, for the engine: no destination of ours yet.
+private struct GoogleDialect: OffsetDialect {
+    let asking: Asking
+    let ranges: ContentRange
+    let base: String
+
+    init(_ base: String) {
+        asking = Asking(
+            transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()),
+            origin: WebAddress(base).origin, caFile: nil, clocks: SystemClocks(), name: "google")
+        ranges = ContentRange(asking: asking, limits: Limits(), meaning: .lastByte, success: .ofFile)
+        self.base = base
+    }
+
+    var alignment: Int64 { 256 << 10 }
+
+    func create(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Bool {
+        let name = order.name.name.display
+        let answer = try await asking.ask(
+            Request(
+                "POST", "\(base)/upload/storage/v1/b/bucket/o?uploadType=resumable&name=\(name)",
+                headers: [("Content-Type", "application/json")], body: .bytes(Array("{\"name\": \"\(name)\"}".utf8))))
+        guard let location = answer.response.headers["Location"] else {
+            throw asking.refused("creation", answer.response, .giveUp)
+        }
+        checkpoint["url"] = location
+        return false
+    }
+
+    func isOurs(_ checkpoint: Checkpoint) -> Bool { true }
+    func allowance(for count: Int64) -> Int64 { count }
+    func isThere() async throws -> Bool { true }
+
+    func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
+        guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
+        return try await ranges.locate(url, order, &checkpoint)
+    }
+
+    func send(
+        _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
+        _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> Sending {
+        await ranges.send(range, to: checkpoint["url"] ?? "", order, &checkpoint, sent)
+    }
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        asking.failure(kind, code, message, retryable: retryable)
+    }
+}
+
+/// The encoding against a server that is not ours: gcp-storage-emulator. It says that one byte is there when none is,
+/// which the service does not, and forgets a session when it is whole; so nothing here asks before the first piece.
+@Suite("Content-Range, against somebody else's server", .timeLimit(.minutes(Patience.minutes(3))))
+struct ContentRangeTests {
+    private static let piece: Int64 = 256 << 10
+
+    private final class Google: Sendable {
+        let url: String
+        private let child: Child
+        private let temporary = TemporaryFolder()
+
+        init() async throws {
+            let bin = try await blocking { try Tools.venv(["gcp-storage-emulator==2026.7.19", "setuptools<81"]) }
+            let script = try temporary.write(
+                "serve.py",
+                Array(
+                    """
+                    import socket, sys
+                    from gcp_storage_emulator.server import create_server
+                    with socket.socket() as s:
+                        s.bind(("127.0.0.1", 0))
+                        port = s.getsockname()[1]
+                    server = create_server("127.0.0.1", port, in_memory=True, default_bucket="bucket")
+                    server.start()
+                    print("ready", port, flush=True)
+                    sys.stdin.read()
+                    import threading
+                    threading.Event().wait()
+                    """.utf8))
+            child = try Child(
+                bin.appending("python3"), [script.display], output: temporary.path.appending("out"),
+                errors: temporary.path.appending("err"))
+            url = "http://127.0.0.1:\(try await child.line(after: "ready "))"
+        }
+
+        func content(_ name: String) async throws -> [UInt8] {
+            let answer = try await Transport().send(
+                Request("GET", "\(url)/download/storage/v1/b/bucket/o/\(name)?alt=media", answerLimit: 10 << 20))
+            #expect(answer.status == 200)
+            return answer.body
+        }
+    }
+
+    private func engine(_ google: Google) -> OffsetEngine {
+        OffsetEngine(dialect: GoogleDialect(google.url), chunks: ChunkSize(Self.piece + 1000), gone: .reupload)
+    }
+
+    @Test(
+        "pieces end where the service wants them to, and the file is there",
+        arguments: [1, 262_143, 262_144, 262_145, 1_000_000])
+    func sizes(_ size: Int) async throws {
+        let google = try await Google()
+        let parcel = try Parcel(size, name: "clip.mp4")
+        let logbook = Logbook()
+        let object = try await engine(google).upload(parcel.order, logbook)
+        #expect(try await google.content("clip.mp4") == parcel.content)
+        #expect(object.warnings.isEmpty)
+    }
+
+    @Test("stopped after any piece, it goes on behind what is there, and sends nothing below again")
+    func resumes() async throws {
+        let google = try await Google()
+        for pieces in 1...3 {
+            let parcel = try Parcel(1_000_000, id: "\(pieces)", name: FilePath("\(pieces).mp4"), seed: UInt64(pieces))
+            let logbook = Logbook()
+            logbook.stop { $0.accepted >= Self.piece * Int64(pieces) }
+            let (engine, order) = (engine(google), parcel.order)
+            await #expect(throws: CancellationError.self) {
+                _ = try await Task { try await engine.upload(order, logbook) }.value
+            }
+            logbook.stop { _ in false }
+            logbook.beginAttempt()
+            var again = order
+            again.checkpoint = logbook.last
+            _ = try await engine.upload(again, logbook)
+            #expect(logbook.sent.allSatisfy { $0 >= Self.piece * Int64(pieces) })
+            #expect(try await google.content("\(pieces).mp4") == parcel.content)
+        }
+    }
+}

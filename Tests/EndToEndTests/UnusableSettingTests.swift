@@ -1,0 +1,38 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+/// What only a kind of destination can judge.
+@Suite("a value that its destination cannot use", .timeLimit(.minutes(Patience.minutes(1))))
+struct UnusableSettingTests {
+    @Test(
+        "is named with its file, line, column and whole key, by the start and by the check alike",
+        arguments: ["run", "check"])
+    func places(_ verb: String) async throws {
+        let folder = TemporaryFolder()
+        try Files.makeFolders(folder.path.appending("drop"))
+        let file = try folder.write(
+            "c.yaml",
+            Array(
+                """
+                version: 1
+                state: \(folder.path.appending("state").display)
+                folders: [{name: a, path: \(folder.path.appending("drop").display), upload_to: [film]}]
+                destinations:
+                  film:
+                    type: vimeo
+                    token: {env: NOBODY}
+                    video:
+                      privacy: {view: Nobody}
+                """.utf8))
+        let child = try Child(
+            Setting.binary(), [verb, "--config", file.display], output: folder.path.appending("out"),
+            errors: folder.path.appending("err"))
+        let ending = try await child.end(within: .seconds(30))
+        #expect(ending == .status(verb == "run" ? 78 : 76))
+        let said = (try child.printed() + child.complained()).split { $0.isWhitespace }.joined(separator: " ")
+        #expect(said.contains("c.yaml:9:23: destinations.film.video.privacy.view:"), "\(said)")
+        #expect(said.contains("did you mean `nobody`"), "\(said)")
+    }
+}
