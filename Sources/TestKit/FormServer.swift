@@ -58,7 +58,7 @@ package final class FormServer: Sendable {
         var together = 0
         var mostTogether = 0
         var made = 0
-        var headers: [String: String] = [:]
+        var received: Int64 = 0
     }
 
     /// What a test may ask for besides the preset.
@@ -111,6 +111,8 @@ package final class FormServer: Sendable {
     package func set(_ change: (inout Faults) -> Void) { state.withLock { change(&$0.faults) } }
     /// `open`, `block 1`, `probe 2`, `finish`, `abort`, in their order.
     package var requests: [String] { state.withLock { $0.requests } }
+    /// Bytes of all bodies, those that were cut included.
+    package var received: Int64 { state.withLock { $0.received } }
     /// Why requests were refused that broke a rule.
     package var refused: [String] { state.withLock { $0.refused } }
     /// Blocks that were on their way at the same time.
@@ -172,6 +174,7 @@ package final class FormServer: Sendable {
         defer { state.withLock { $0.together -= 1 } }
         let body: [UInt8]
         do { body = try read(exchange, length) } catch is Cut { return }
+        state.withLock { $0.received += Int64(body.count) }
         guard body.count == length else {
             exchange.cut()
             return

@@ -118,13 +118,16 @@ struct FormTests {
             try await site.fixture.ask("quota", ["forms", "--json"])?.split(separator: "\"sent\":").last.flatMap {
                 Int64($0.prefix { $0.isNumber })
             })
-        #expect(sent <= 1_000_000, "\(sent) B")
+        #expect(site.server.received <= 1_000_000 && site.server.received > 500_000, "\(site.server.received) B came")
+        // A connection that is broken off pays for three more segments, which nobody may see; on loopback they are long.
+        #expect(sent <= 1_000_000 + Int64(parallel) * 3 * (64 << 10), "\(sent) B")
         #expect(site.server.mostTogether == 1 || site.server.mostTogether <= parallel)
         #expect(try Outcome.files(in: site.fixture.received, hidden: false).isEmpty)
         #expect(try await site.fixture.ask("allow", ["large.mp4", "--quota", "--for", "1h"]) != nil)
         try await settle(site)
         let blocks = site.server.requests.filter { $0.hasPrefix("block") }
-        #expect(blocks.count <= 100 + 4, "\(blocks.count) blocks for 100")
+        // What was on its way at each of a few stops.
+        #expect(blocks.count <= 100 + 4 * parallel, "\(blocks.count) blocks for 100")
     }
 
     @Test("what a cancelled upload left is removed where the server has a word for that")
