@@ -33,7 +33,9 @@ extension VimeoDialect {
     ) async throws {
         guard let complete = checkpoint["complete"] else { return }
         let path = complete.hasPrefix("/") ? complete : "/" + complete
-        let (response, _) = try await asked("DELETE", path, nil, "the end of the upload", allowing: [404])
+        let (response, _) = try await outlasting(Self.lastWords) {
+            try await asked("DELETE", path, nil, "the end of the upload", allowing: [404])
+        }
         if (200..<300).contains(response.status) {
             guard let location = response.headers["Location"], let video = Self.path(of: location) else {
                 throw strange("the end of the upload was taken without a word of the video that it became")
@@ -60,7 +62,7 @@ extension VimeoDialect {
             guard let made = video["created_time"]?.text.flatMap({ WallTime(rfc3339: $0) }) else { return false }
             return made.milliseconds >= begun && video["upload"]?["size"]?.whole == order.file.size
         }
-        return mine.count == 1 ? mine.first?["uri"]?.text : nil
+        return mine.count == 1 ? mine.first?["uri"]?.text.flatMap { Self.path(of: $0) } : nil
     }
 
     /// So often is it tried to say what is said of a video; after that the upload is complete without it.
@@ -111,7 +113,7 @@ extension VimeoDialect {
         }
         var outcome = outcome
         outcome.id = video
-        if let link = json?["link"]?.text { checkpoint["link"] = link }
+        if let link = json?["link"]?.text.flatMap({ Self.page($0) }) { checkpoint["link"] = link }
         outcome.url = checkpoint["link"]
         let (upload, transcode) = (json?["upload"]?["status"]?.text, json?["transcode"]?["status"]?.text)
         let status = json?["status"]?.text
@@ -162,12 +164,6 @@ extension VimeoDialect {
         let now = api.asking.clocks.wall()
         let wait = reset.flatMap { $0 > now ? Duration.milliseconds($0.milliseconds - now.milliseconds) : nil }
         return UploadError(failure, remedy: .noRoom(after: wait))
-    }
-
-    /// `/videos/123` of an address that may be a whole one.
-    private static func path(of location: String) -> String? {
-        let path = WebAddress(location).path
-        return path.hasPrefix("/videos/") && path.utf8.count > 8 ? path : nil
     }
 
     // MARK: Besides
