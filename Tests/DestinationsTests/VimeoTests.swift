@@ -38,6 +38,19 @@ struct VimeoTests {
         #expect(end.server.requests.isEmpty)
     }
 
+    @Test("what is no video is refused without a request", arguments: ["image/jpeg", "text/plain", "audio/mpeg"])
+    func strangers(_ type: String) async throws {
+        let end = try VimeoEnd()
+        let parcel = try Parcel(10)
+        var order = parcel.order
+        order.mediaType = type
+        let error = await #expect(throws: UploadError.self) {
+            try await end.destination.upload(order, notes: Logbook())
+        }
+        #expect(error?.failure.code == "not_a_video")
+        #expect(end.server.requests.isEmpty)
+    }
+
     @Test(
         "stopped at any note and begun again, there is one video, whole, and no byte below what was accepted goes again",
         arguments: VimeoFlow.allCases)

@@ -97,6 +97,7 @@ extension VimeoDialect {
     private static let endings = [
         "available", "uploading_error", "transcoding_error", "quota_exceeded", "total_cap_exceeded",
     ]
+    private static let day: Duration = .seconds(86_400)
     private static let longestPoll: Duration = .seconds(300)
 
     private func judge(
@@ -162,7 +163,9 @@ extension VimeoDialect {
                 + "does not allow the video", retryable: true)
         let reset = (try? await space())?.resetsAt
         let now = api.asking.clocks.wall()
-        let wait = reset.flatMap { $0 > now ? Duration.milliseconds($0.milliseconds - now.milliseconds) : nil }
+        // To find out costs the whole file: not before tomorrow, where nobody says when.
+        let wait =
+            reset.flatMap { $0 > now ? Duration.milliseconds($0.milliseconds - now.milliseconds) : nil } ?? Self.day
         return UploadError(failure, remedy: .noRoom(after: wait))
     }
 

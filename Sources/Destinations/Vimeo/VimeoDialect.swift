@@ -31,6 +31,10 @@ struct VimeoDialect: OffsetDialect {
         guard order.file.size > 0 else {
             throw refusal("empty_file", "an empty file makes a video that never ends; it is not sent")
         }
+        // Else the service takes every byte of it and then makes no video of them.
+        if ["image/", "text/", "audio/"].contains(where: { order.mediaType.hasPrefix($0) }) {
+            throw refusal("not_a_video", "it is \(order.mediaType), and Vimeo takes videos; `include` can leave it out")
+        }
         if checkpoint.number("orphans") > 0 {
             log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
         }
@@ -100,7 +104,12 @@ struct VimeoDialect: OffsetDialect {
     func said(of order: UploadOrder) async throws -> VimeoFields.Said {
         var password: String?
         if let source = settings.password {
-            do { password = try await secrets.read(source).reveal() } catch {
+            do {
+                let secret = try await secrets.read(source).reveal()
+                // A server may repeat what it does not like.
+                api.asking.conceal(secret)
+                password = secret
+            } catch {
                 throw UploadError(
                     failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
             }
