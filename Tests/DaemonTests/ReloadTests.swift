@@ -130,7 +130,7 @@ struct ReloadTests {
         let unusable = try await scene.agent.reload()
         #expect(!unusable.applied)
         #expect(unusable.errors.map(\.place) == ["/s.yaml:9:1"])
-        #expect(unusable.errors.map(\.key) == ["destinations.new"])
+        #expect(unusable.errors.map(\.key) == ["destinations.new.bad"])
         #expect(scene.agent.house.settings == before)
         scene.remote.letGo()
         try await scene.reach(.completed, [id])
