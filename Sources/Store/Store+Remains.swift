@@ -1,8 +1,37 @@
-internal import Core
+package import Core
 
-// What cancelled and renewed uploads left at their remotes.
+// What uploads leave at a destination and nobody needs: queued for removal in the transaction that gives it up.
 
 extension Store {
+    /// Stores the checkpoint of a new beginning, and queues what `old` names at the remote for removal, as one change.
+    /// Durable when it returns.
+    ///
+    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile, which has queued everything already.
+    package func renew(_ checkpoint: Checkpoint, for id: String, leaving old: Checkpoint?) async throws {
+        let isHeld = try await change { connection in
+            guard let upload = try self.upload(id), upload.state == .uploading else { return false }
+            if let old { try self.removeRemains(of: upload, old, isEarlier: true) }
+            guard try self.keep(checkpoint, for: id) else { return false }
+            try connection.run("DELETE FROM part WHERE upload = ?1", [.text(id)])
+            try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
+            return true
+        }
+        if !isHeld { throw LeaseLost() }
+    }
+
+    /// - Parameter isEarlier: The upload goes on without them.
+    func removeRemains(of upload: UploadRecord, _ checkpoint: Checkpoint, isEarlier: Bool = false) throws {
+        try connection.run(
+            """
+            INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at, earlier)
+            VALUES (?1, ?2, ?3, 0, ?4, ?5)
+            """,
+            [
+                .text(upload.id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
+                .integer(clocks.wall().milliseconds), .integer(isEarlier ? 1 : 0),
+            ])
+    }
+
     package func remoteDeletions() throws -> [RemoteDeletion] {
         try connection.all(
             "SELECT id, upload, destination, checkpoint, tries, created_at, earlier FROM remote_delete ORDER BY id LIMIT 1000"

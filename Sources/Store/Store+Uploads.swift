@@ -117,22 +117,6 @@ extension Store {
         if !isHeld { throw LeaseLost() }
     }
 
-    /// Stores the checkpoint of a new beginning, and queues what `old` names at the remote for removal, as one change.
-    /// Durable when it returns.
-    ///
-    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile, which has queued everything already.
-    package func renew(_ checkpoint: Checkpoint, for id: String, leaving old: Checkpoint?) async throws {
-        let isHeld = try await change { connection in
-            guard let upload = try self.upload(id), upload.state == .uploading else { return false }
-            if let old { try self.removeRemains(of: upload, old, isEarlier: true) }
-            guard try self.keep(checkpoint, for: id) else { return false }
-            try connection.run("DELETE FROM part WHERE upload = ?1", [.text(id)])
-            try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(id)])
-            return true
-        }
-        if !isHeld { throw LeaseLost() }
-    }
-
     /// `before_upload` lets an upload go that this run holds, perhaps otherwise than it was written down. Durable when it
     /// returns.
     ///

@@ -63,19 +63,6 @@ extension Store {
         try remember(upload, .cancelled, code: code)
     }
 
-    /// - Parameter isEarlier: The upload goes on without them.
-    func removeRemains(of upload: UploadRecord, _ checkpoint: Checkpoint, isEarlier: Bool = false) throws {
-        try connection.run(
-            """
-            INSERT INTO remote_delete (upload, destination, checkpoint, tries, created_at, earlier)
-            VALUES (?1, ?2, ?3, 0, ?4, ?5)
-            """,
-            [
-                .text(upload.id), .text(upload.destination), .text(TextMap.text(checkpoint.fields)),
-                .integer(clocks.wall().milliseconds), .integer(isEarlier ? 1 : 0),
-            ])
-    }
-
     /// Starts a new generation of a failed or cancelled upload.
     ///
     /// - Parameter fromCopy: The staged copy is there; else it is staged again from the source.
