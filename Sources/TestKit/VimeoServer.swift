@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+internal import Glibc
 package import Synchronization
 
 /// A server as Vimeo's: an API, and another host for bytes, told apart by their ports. What it takes and refuses is from the
@@ -136,6 +136,7 @@ package final class VimeoServer: Sendable {
         let refusal = refusal(exchange, kind)
         let reply = refusal ?? perform(kind, path, body)
         if case .loseReply? = fault { return exchange.cut() }
+        if case .slow(let milliseconds)? = fault { usleep(UInt32(milliseconds) * 1000) }
         exchange.reply(reply.status, reply.headers, reply.body)
     }
 

@@ -64,6 +64,35 @@ struct VimeoEndingsTests {
         #expect(end.contents == [parcel.content])
     }
 
+    @Test("where nobody says when a quota that shows so late is whole again, it is not tried before a day has gone")
+    func lateQuotaOfNoDay() async throws {
+        let end = try VimeoEnd()
+        end.server.change {
+            $0.behaviour.states = ["total_cap_exceeded"]
+            $0.account.quota = nil
+        }
+        #expect(try await Parcel(1500).failure(to: end).remedy == .noRoom(after: .seconds(86_400)))
+    }
+
+    @Test("a password is not shown, though the service repeats it")
+    func password() async throws {
+        let end = try VimeoEnd(
+            .tus,
+            [
+                "video.password": .secret(.literal("open-sesame")),
+                "video.privacy.view": .template(try Template("password")),
+            ])
+        end.server.script(.create, .answer(400, [], "{\"error\": \"open-sesame is too weak\", \"error_code\": 2273}"))
+        var order = try Parcel(10).order
+        let parcel = try Parcel(10)
+        order = parcel.order
+        order.metadata = ["video.privacy.view": "password"]
+        let error = await #expect(throws: UploadError.self) {
+            try await end.destination.upload(order, notes: Logbook())
+        }
+        #expect(error?.failure.message.contains("*** is too weak") == true, "\(String(describing: error))")
+    }
+
     @Test("what it can make no video of fails for its own sake, and so does what somebody has deleted there")
     func rejected() async throws {
         let end = try VimeoEnd()
@@ -84,6 +113,13 @@ struct VimeoEndingsTests {
         #expect(try await parcel.failure(to: third, journal).remedy == .again(after: .seconds(60)))
         third.server.change { $0.behaviour.states = ["available"] }
         _ = try await third.bring(parcel, journal)
+        // A service that never keeps it does not get it for ever.
+        let fourth = try VimeoEnd()
+        fourth.server.change { $0.behaviour.states = ["uploading_error"] }
+        let hopeless = Logbook()
+        let last = await #expect(throws: UploadError.self) { try await fourth.bring(parcel, hopeless) }
+        #expect(last?.remedy == .giveUp)
+        #expect(fourth.server.state.withLock { $0.received } == 3 * 1500)
         #expect(third.contents == [parcel.content])
     }
 

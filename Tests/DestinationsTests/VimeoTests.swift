@@ -38,6 +38,19 @@ struct VimeoTests {
         #expect(end.server.requests.isEmpty)
     }
 
+    @Test("what is no video is refused without a request", arguments: ["image/jpeg", "text/plain", "audio/mpeg"])
+    func strangers(_ type: String) async throws {
+        let end = try VimeoEnd()
+        let parcel = try Parcel(10)
+        var order = parcel.order
+        order.mediaType = type
+        let error = await #expect(throws: UploadError.self) {
+            try await end.destination.upload(order, notes: Logbook())
+        }
+        #expect(error?.failure.code == "not_a_video")
+        #expect(end.server.requests.isEmpty)
+    }
+
     @Test(
         "stopped at any note and begun again, there is one video, whole, and no byte below what was accepted goes again",
         arguments: VimeoFlow.allCases)
@@ -184,5 +197,56 @@ struct VimeoTests {
         }
         end.server.change { $0.account.scopes = ["upload"] }
         #expect(try await end.destination.discard(checkpoint) == false)
+    }
+
+    @Test(
+        "stopped while it is created, its name is heard and written down, so that it can be removed",
+        arguments: VimeoFlow.allCases)
+    func stoppedInCreation(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow)
+        end.server.script(.create, .slow(200))
+        let parcel = try Parcel(100)
+        let logbook = Logbook()
+        let task = Task { try await parcel.send(to: end, logbook) }
+        try await eventually("it is being created") { end.server.requests.contains("create") }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+        let checkpoint = try #require(logbook.last)
+        #expect(checkpoint["url"] != nil)
+        #expect(try await end.destination.discard(checkpoint))
+        #expect(end.contents.isEmpty)
+    }
+
+    @Test("whatever the API answers, nothing breaks, nothing that cannot be shown is shown, and no token")
+    func lies() async throws {
+        let good = [
+            #"{"uri": "/videos/1", "link": "https://vimeo.example/1", "upload": {"approach": "tus", "upload_link": "http://127.0.0.1:1/x"}}"#,
+            #"{"error": "no", "error_code": 4101, "invalid_parameters": [{"field": "a", "error_code": 2552}]}"#,
+            #"{"upload_quota": {"space": {"free": 1, "max": 2, "used": 1, "unit": "video_count", "showing": "periodic"}, "periodic": {"reset_date": "2026-01-01T00:00:00Z"}}}"#,
+        ].map { Array($0.utf8) }
+        let words = ["null", "\"\\u0000\"", "[[[[", "\"uri\": ", "/videos/", "vimeo-token-1", "\u{1B}[31m"]
+        try await Fuzz("vimeo answers", rounds: 300).each(Mutator(good, words: words)) { round in
+            let end = try VimeoEnd()
+            var dice = Dice(seed: round.seed)
+            let text = String(decoding: round.input, as: UTF8.self)
+            for kind in [VimeoServer.Kind.create, .me, .video] {
+                let status = [200, 201, 400, 401, 403, 404, 429, 500].randomElement(using: &dice) ?? 200
+                end.server.script(kind, .answer(status, [], text))
+            }
+            let logbook = Logbook()
+            do {
+                let object = try await Parcel(10).send(to: end, logbook)
+                try round.expect(
+                    [object.id, object.url].allSatisfy { $0.map { printable($0) == $0 } ?? true }, "\(object)")
+            } catch let error as UploadError {
+                try round.expect(
+                    printable(error.failure.message) == error.failure.message,
+                    "shows \(printable(error.failure.message))")
+                try round.expect(!error.failure.message.contains("vimeo-token-1"), "shows the token")
+                try round.expect(error.remedy != .restage, "stages again because of a server")
+            }
+            _ = await end.destination.check()
+            try await end.close()
+        }
     }
 }

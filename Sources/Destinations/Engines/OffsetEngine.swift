@@ -46,6 +46,7 @@ struct OffsetEngine: Sendable {
 /// | `concluding` | the remote has every byte, as known by this; what is left is the dialect's ``OffsetDialect/conclude(_:_:_:)`` |
 /// | `final_bytes_sent` | the last byte of the file may have left |
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
+/// | `rejections` | times the remote took every byte and kept none |
 /// | `regressions` | times the remote went back behind what it had acknowledged |
 /// | `sent_from`, `sent_to`, `losses` | the last request that was cut, and how many in a row left nothing behind |
 /// | `assumed` | taken for complete without a word of the remote, as configured |
@@ -70,6 +71,7 @@ final class OffsetRun {
 
     /// More acknowledged bytes than that are not thrown away for one 404: a proxy may have lost its backend.
     private static let muchProgress: Int64 = 64 << 20
+    private static let mostRejections: Int64 = 3
     /// A cut request that carried less says nothing about whether the path keeps partial bodies.
     private static let tellingLoss: Int64 = 1 << 20
 
@@ -244,7 +246,13 @@ final class OffsetRun {
         }
         switch try await dialect.conclude(order, &checkpoint, notes) {
         case .done(let outcome): return outcome
-        case .rejected(let error):
+        case .rejected(var error):
+            // Each time costs the whole file once more.
+            if checkpoint.count("rejections") >= Self.mostRejections, case .again = error.remedy {
+                error.remedy = .giveUp
+                error.failure.retryable = false
+                error.failure.message += ", for the third time"
+            }
             try await forget()
             throw error
         }
@@ -339,7 +347,7 @@ final class OffsetRun {
 
     private func forget() async throws {
         var fresh = Checkpoint()
-        for field in ["orphans", "reuploaded"] { fresh[field] = checkpoint[field] }
+        for field in ["orphans", "reuploaded", "rejections"] { fresh[field] = checkpoint[field] }
         let remains = dialect.isOurs(checkpoint) ? dialect.remains(of: checkpoint) : nil
         checkpoint = fresh
         located = nil

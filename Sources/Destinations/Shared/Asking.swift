@@ -142,6 +142,9 @@ struct Asking: Sendable {
             retryable: retryable)
     }
 
+    /// It is left out of messages from now on.
+    func conceal(_ secret: String) { told.remember(secret) }
+
     /// `text` without the credentials that requests have carried: a server may repeat what it does not like.
     func withoutSecrets(_ text: String) -> String {
         // By bytes: with an accent behind it the last letter of a secret would be another `Character`.

@@ -33,7 +33,9 @@ extension VimeoDialect {
     ) async throws {
         guard let complete = checkpoint["complete"] else { return }
         let path = complete.hasPrefix("/") ? complete : "/" + complete
-        let (response, _) = try await asked("DELETE", path, nil, "the end of the upload", allowing: [404])
+        let (response, _) = try await outlasting(Self.lastWords) {
+            try await asked("DELETE", path, nil, "the end of the upload", allowing: [404])
+        }
         if (200..<300).contains(response.status) {
             guard let location = response.headers["Location"], let video = Self.path(of: location) else {
                 throw strange("the end of the upload was taken without a word of the video that it became")
@@ -60,7 +62,7 @@ extension VimeoDialect {
             guard let made = video["created_time"]?.text.flatMap({ WallTime(rfc3339: $0) }) else { return false }
             return made.milliseconds >= begun && video["upload"]?["size"]?.whole == order.file.size
         }
-        return mine.count == 1 ? mine.first?["uri"]?.text : nil
+        return mine.count == 1 ? mine.first?["uri"]?.text.flatMap { Self.path(of: $0) } : nil
     }
 
     /// So often is it tried to say what is said of a video; after that the upload is complete without it.
@@ -95,6 +97,7 @@ extension VimeoDialect {
     private static let endings = [
         "available", "uploading_error", "transcoding_error", "quota_exceeded", "total_cap_exceeded",
     ]
+    private static let day: Duration = .seconds(86_400)
     private static let longestPoll: Duration = .seconds(300)
 
     private func judge(
@@ -111,7 +114,7 @@ extension VimeoDialect {
         }
         var outcome = outcome
         outcome.id = video
-        if let link = json?["link"]?.text { checkpoint["link"] = link }
+        if let link = json?["link"]?.text.flatMap({ Self.page($0) }) { checkpoint["link"] = link }
         outcome.url = checkpoint["link"]
         let (upload, transcode) = (json?["upload"]?["status"]?.text, json?["transcode"]?["status"]?.text)
         let status = json?["status"]?.text
@@ -160,14 +163,10 @@ extension VimeoDialect {
                 + "does not allow the video", retryable: true)
         let reset = (try? await space())?.resetsAt
         let now = api.asking.clocks.wall()
-        let wait = reset.flatMap { $0 > now ? Duration.milliseconds($0.milliseconds - now.milliseconds) : nil }
+        // To find out costs the whole file: not before tomorrow, where nobody says when.
+        let wait =
+            reset.flatMap { $0 > now ? Duration.milliseconds($0.milliseconds - now.milliseconds) : nil } ?? Self.day
         return UploadError(failure, remedy: .noRoom(after: wait))
-    }
-
-    /// `/videos/123` of an address that may be a whole one.
-    private static func path(of location: String) -> String? {
-        let path = WebAddress(location).path
-        return path.hasPrefix("/videos/") && path.utf8.count > 8 ? path : nil
     }
 
     // MARK: Besides

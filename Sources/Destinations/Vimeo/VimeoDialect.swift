@@ -31,6 +31,10 @@ struct VimeoDialect: OffsetDialect {
         guard order.file.size > 0 else {
             throw refusal("empty_file", "an empty file makes a video that never ends; it is not sent")
         }
+        // Else the service takes every byte of it and then makes no video of them.
+        if ["image/", "text/", "audio/"].contains(where: { order.mediaType.hasPrefix($0) }) {
+            throw refusal("not_a_video", "it is \(order.mediaType), and Vimeo takes videos; `include` can leave it out")
+        }
         if checkpoint.number("orphans") > 0 {
             log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
         }
@@ -51,15 +55,14 @@ struct VimeoDialect: OffsetDialect {
         var upload: [String: JSONValue] = ["approach": .text(approach), "size": .whole(order.file.size)]
         if approach == "streaming" { upload["mime_type"] = .text(order.mediaType) }
         body["upload"] = .object(upload)
-        let (_, json) = try await asked(
-            "POST", "/me/videos?fields=uri,link,name,upload", .object(body), "the creation of a video")
+        let json = try await made(.object(body), "?fields=uri,link,name,upload", "the creation of a video")
         let answer = json?["upload"]
-        // Whatever came is to be removed again, also when it is of no use.
-        if let video = json?["uri"]?.text { checkpoint["video"] = video }
-        checkpoint["link"] = json?["link"]?.text
-        guard let video = json?["uri"]?.text, video.hasPrefix("/") else {
+        guard let video = json?["uri"]?.text.flatMap({ Self.path(of: $0) }) else {
             throw strange("an answer to the creation that names no video")
         }
+        // It is to be removed again, also when the rest is of no use.
+        checkpoint["video"] = video
+        checkpoint["link"] = json?["link"]?.text.flatMap { Self.page($0) }
         if let other = answer?["approach"]?.text, other != approach {
             throw strange(
                 "the video was created with the approach `\(FilePath(other).display)`, and not `\(approach)`: "
@@ -70,8 +73,8 @@ struct VimeoDialect: OffsetDialect {
 
     private func createTicket(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws {
         let body: [String: JSONValue] = ["type": .text("streaming"), "size": .whole(order.file.size)]
-        let (_, json) = try await asked("POST", "/me/videos", .object(body), "the creation of an upload ticket")
-        guard let complete = json?["complete_uri"]?.text, !complete.isEmpty else {
+        let json = try await made(.object(body), "", "the creation of an upload ticket")
+        guard let complete = json?["complete_uri"]?.text, Self.isPlain(complete) else {
             throw strange(
                 "an answer to the creation that does not say how the upload ends: the application may have no upload access"
             )
@@ -79,6 +82,13 @@ struct VimeoDialect: OffsetDialect {
         checkpoint["url"] = try uploadAddress(json?["upload_link_secure"]?.text)
         checkpoint["complete"] = complete
         checkpoint["ticket_at"] = "\(api.asking.clocks.wall().milliseconds)"
+    }
+
+    /// So long is a creation that is under way awaited when the upload is stopped: what nobody knows of is never removed.
+    static let lastWords: Duration = .milliseconds(800)
+
+    private func made(_ body: JSONValue, _ query: String, _ what: String) async throws -> JSONValue? {
+        try await outlasting(Self.lastWords) { try await asked("POST", "/me/videos" + query, body, what).json }
     }
 
     private func uploadAddress(_ link: String?) throws(UploadError) -> String {
@@ -94,7 +104,12 @@ struct VimeoDialect: OffsetDialect {
     func said(of order: UploadOrder) async throws -> VimeoFields.Said {
         var password: String?
         if let source = settings.password {
-            do { password = try await secrets.read(source).reveal() } catch {
+            do {
+                let secret = try await secrets.read(source).reveal()
+                // A server may repeat what it does not like.
+                api.asking.conceal(secret)
+                password = secret
+            } catch {
                 throw UploadError(
                     failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
             }
@@ -102,6 +117,22 @@ struct VimeoDialect: OffsetDialect {
         do { return try settings.video.said(of: order, password: password) } catch {
             throw refusal("metadata_refused", error.text)
         }
+    }
+
+    /// `/videos/123` of an address that may be a whole one.
+    static func path(of location: String) -> String? {
+        let path = WebAddress(location).path
+        return path.hasPrefix("/videos/") && path.utf8.count > 8 && isPlain(path) ? path : nil
+    }
+
+    /// The address of a page, if it can be shown to people.
+    static func page(_ link: String) -> String? {
+        let scheme = WebAddress(link).scheme
+        return isPlain(link) && (scheme == "https" || scheme == "http") ? link : nil
+    }
+
+    private static func isPlain(_ text: String) -> Bool {
+        (1...2048).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
     // MARK: Bytes
