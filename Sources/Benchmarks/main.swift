@@ -37,9 +37,10 @@ func isWanted(_ name: String) -> Bool { words.isEmpty || words.contains { name.c
 
 for benchmark in coreBenchmarks where isWanted(benchmark.name) { print(try await benchmark.measured()) }
 
-let marks = (transferMarks + bandwidthMarks + smallFileMarks + daemonMarks + backlogMarks + watchMarks).filter {
-    isWanted($0.name)
-}
+let marks = (transferMarks + partMarks + bandwidthMarks + smallFileMarks + daemonMarks + backlogMarks + watchMarks)
+    .filter {
+        isWanted($0.name)
+    }
 var missed = 0
 var broken = 0
 if !marks.isEmpty {

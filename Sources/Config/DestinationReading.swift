@@ -149,7 +149,13 @@ extension SettingsReading {
     /// A secret that goes over `http` can be read on its way.
     private func warnOfPlainText(_ values: [String: SettingValue], _ fields: Fields) {
         guard case .text(let url)? = values["url"], url.lowercased().hasPrefix("http://") else { return }
-        let hasSecret = values.values.contains { if case .secret = $0 { true } else { false } }
+        let hasSecret = values.values.contains { value in
+            switch value {
+            case .secret: true
+            case .map(let map): map.values.contains { if case .literal = $0 { false } else { true } }
+            default: false
+            }
+        }
         let host = url.dropFirst(7).prefix { !"/?".contains($0) }
         let isLocal = ["localhost", "127.", "[::1]"].contains { host.hasPrefix($0) }
         if hasSecret, !isLocal {

@@ -20,7 +20,7 @@ package struct MultipartForm: Sendable {
             throw Objection(description: "the type is \(contentType ?? "missing")")
         }
         let boundary = String(contentType.dropFirst(mark.count))
-        guard boundary.filter({ $0 != "-" }).count >= 24, boundary.utf8.count <= 70 else {
+        guard boundary.filter({ $0 != "-" }).count >= 16, boundary.utf8.count <= 70 else {
             throw Objection(description: "the boundary \(boundary) is no good one")
         }
         let delimiter = Array("--\(boundary)".utf8)

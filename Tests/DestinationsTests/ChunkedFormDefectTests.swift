@@ -10,9 +10,9 @@ import Transport
 /// What a widespread client of the block protocol gets wrong, one by one, and what this one does instead.
 @Suite("the defects of other clients, avoided", .timeLimit(.minutes(Patience.minutes(3))))
 struct ChunkedFormDefectTests {
-    private static let block = Int(FormScene.block)
+    static let block = Int(FormScene.block)
 
-    private func delivered(_ scene: FormScene, _ parcel: Parcel) throws {
+    func delivered(_ scene: FormScene, _ parcel: Parcel) throws {
         #expect(try scene.objects.values.map { $0 } == [parcel.content])
         #expect(scene.server.unfinished == 0)
     }
@@ -124,6 +124,11 @@ struct ChunkedFormDefectTests {
         #expect(error.failure.code == "not_confirmed" && error.remedy == .giveUp)
         #expect(error.failure.message.contains("did not confirm"))
         #expect(scene.server.requests == ["open", "block 1", "block 2", "block 2"])
+        // A person who tries it again has it asked again.
+        let logbook = Logbook()
+        _ = try await parcel.failure(to: scene, logbook)
+        scene.server.set { $0.omitsURL = false }
+        #expect(try await parcel.send(to: scene, logbook).url?.hasPrefix("http://files.example/clip") == true)
         let late = try FormScene("breakpoint")
         late.server.set { $0.lateURLs = 1 }
         #expect(try await parcel.send(to: late, Logbook()).url == "http://files.example/clip.mp4")
@@ -321,84 +326,5 @@ struct ChunkedFormDefectTests {
         _ = try await parcel.failure(to: scene)
         _ = try await parcel.send(to: scene, Logbook())
         #expect(try Files.read(parcel.order.file.path, limit: 1 << 20) == parcel.content)
-    }
-
-    @Test("D21: the server hears of a cancel where it has a word for that, and nobody pretends where it has none")
-    func cancelled() async throws {
-        let scene = try FormScene("resumable", FormScene.abort)
-        let parcel = try Parcel(3 * Self.block)
-        let logbook = Logbook()
-        try await parcel.sendStopped(to: scene, logbook, accepting: Self.block)
-        let checkpoint = try #require(logbook.last)
-        #expect(try await scene.destination.discard(checkpoint))
-        #expect(scene.server.unfinished == 0 && scene.server.requests.last == "abort")
-        let mute = try FormScene("resumable")
-        #expect(try await !mute.again([:]).discard(checkpoint))
-    }
-
-    @Test("D22: progress is bytes: those that are acknowledged and those on their way")
-    func progress() async throws {
-        let scene = try FormScene("breakpoint", ["block.size": .bytes(1 << 20)])
-        scene.server.set { $0.readPause = 500 }
-        let size = 5 << 19
-        let logbook = Logbook()
-        _ = try await Parcel(size).send(to: scene, logbook)
-        #expect(logbook.sent.allSatisfy { (0...Int64(size)).contains($0) })
-        #expect(logbook.sent.contains { $0 % (1 << 20) != 0 && $0 != Int64(size) })
-        #expect(logbook.accepted == Int64(size))
-    }
-
-    @Test("D23: the original name goes along, with what would break the header written otherwise")
-    func names() async throws {
-        let name: FilePath = "a \"b\"\r\nc; é.mp4"
-        #expect(
-            String(decoding: FormBody.escaped(name.bytes), as: UTF8.self) == "a %22b%22%0D%0Ac; é.mp4")
-        let scene = try FormScene("breakpoint")
-        _ = try await Parcel(10, name: "no extension").send(to: scene, Logbook())
-        _ = try await Parcel(10, name: "front/é.MP4").send(to: scene, Logbook())
-        #expect(try Set(scene.objects.keys) == ["no extension", "é.MP4"])
-        #expect(scene.server.refused.isEmpty)
-        let strange = try FormScene("webuploader")
-        _ = try await Parcel(10, name: name).send(to: strange, Logbook())
-        #expect(try strange.objects.keys.first == name)
-    }
-
-    @Test("D24: a block that is acknowledged is a row of its own, and rewrites nothing of the others")
-    func rows() async throws {
-        let scene = try FormScene("breakpoint")
-        let logbook = Logbook()
-        _ = try await Parcel(50 * Self.block).send(to: scene, logbook)
-        #expect(try await logbook.parts().map(\.index) == Array(0..<50))
-        let sizes = logbook.checkpointSizes
-        #expect(sizes.count <= 6 && sizes.allSatisfy { $0 < 1000 }, "\(sizes)")
-    }
-
-    @Test("D25: the credential goes along, and neither it nor the server's token is ever shown")
-    func secrets() async throws {
-        let scene = try FormScene("breakpoint", credential: "a-token-that-nobody-may-see")
-        let parcel = try Parcel(2 * Self.block)
-        let logbook = Logbook()
-        _ = try await parcel.send(to: scene, logbook)
-        #expect(!logbook.everything.contains("nobody-may-see"))
-        // A server that says everything back.
-        let echo = try FakeServer { exchange in
-            let body = String(decoding: exchange.body(), as: UTF8.self)
-            exchange.reply(400, [("Content-Type", "text/plain")], body)
-        }
-        let other = try scene.again(["url": .text(echo.url + "/upload")])
-        let error = await #expect(throws: UploadError.self) { try await other.upload(parcel.order, notes: Logbook()) }
-        #expect(error?.failure.message.contains("nobody-may-see") == false)
-        #expect(echo.seen.count == 1)
-    }
-
-    @Test("D26: blocks go in order, one at a time, unless it is set otherwise")
-    func inOrder() async throws {
-        let scene = try FormScene("breakpoint")
-        _ = try await Parcel(6 * Self.block).send(to: scene, Logbook())
-        #expect(scene.server.mostTogether == 1)
-        #expect(scene.server.requests == ["open"] + (1...6).map { "block \($0)" })
-        for preset in ["plupload", "blueimp"] {
-            #expect(throws: UnusableSetting.self) { try FormScene(preset, ["parallel_blocks": .whole(2)]) }
-        }
     }
 }

@@ -101,6 +101,10 @@ struct FormVerdictTests {
         (["send.fields": .map(["n": .literal("x{credential}")])], "send.fields.n", "`credential` is not set"),
         (["send.fields": .map(["n": .literal("{token}")])], "send.fields", "no server gives one"),
         (["open.fields": .map(["n": .literal("1")])], "open.token", "is missing"),
+        (
+            ["open.fields": .map(["n": .literal("{index1}")]), "open.token": .text("/t")], "open.fields",
+            "about the whole file"
+        ),
         (["open.token": .text("data")], "open.token", "takes a JSON pointer"),
         (["success.status": .texts(["2xx"])], "success.status", "200 to 599"),
         (["success.json": .texts(["/a is b"])], "success.json", "takes conditions like"),

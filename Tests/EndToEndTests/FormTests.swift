@@ -133,18 +133,21 @@ struct FormTests {
     @Test("what a cancelled upload left is removed where the server has a word for that")
     func cancelled() async throws {
         let site = try site("resumable", keys: ", abort: {url: /abort, fields: {id: \"{id}\"}}")
-        site.server.set { $0.refusals = (503, .max, nil) }
-        try site.camera.drop(Clip(number: 1, size: 100_000, relative: "clip.mp4"))
+        // Some seconds for all of it, so that it is cancelled on its way.
+        site.server.set { $0.readPause = 100_000 }
+        try site.camera.drop(Clip(number: 1, size: 1_000_000, relative: "clip.mp4"))
         try site.fixture.startDaemon()
-        try await eventually("it was tried", within: .seconds(30), every: .milliseconds(50)) {
-            site.server.requests.contains { $0.hasPrefix("probe") }
+        try await eventually("it is on its way", within: .seconds(30), every: .milliseconds(20)) {
+            site.server.requests.contains("block 1")
         }
-        site.server.set { $0.refusals = nil }
         _ = try await eventually("it is cancelled", within: .seconds(10)) {
             try await site.fixture.ask("cancel", ["clip.mp4"])
         }
+        site.server.set { $0.readPause = 0 }
         try await eventually("the server keeps nothing of it", within: .seconds(30), every: .milliseconds(50)) {
-            try Outcome.files(in: site.fixture.received, hidden: true).allSatisfy { $0 == "clip.mp4" }
+            try site.server.requests.contains("abort")
+                && Outcome.files(in: site.fixture.received, hidden: true).isEmpty
         }
+        #expect(!site.server.requests.contains("block 33"))
     }
 }

@@ -62,8 +62,9 @@ struct FormDialect: PartsDialect {
         }
         guard let open = settings.open else { return }
         let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
-        let request = try await request(open.message, piece, nil, open.part)
-        let answer = try await answer(request.request, .open, wantsJSON: true)
+        let (request, reading) = try await request(open.message, piece, nil, open.part)
+        let answer = try await answer(request, .open, wantsJSON: true)
+        if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
         guard case .success = answer.verdict else { throw refused("the opening", answer) }
         guard let token = answer.document?[open.token]?.text, !token.isEmpty, token.utf8.count <= 4096 else {
             throw UploadError(

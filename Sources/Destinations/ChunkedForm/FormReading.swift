@@ -49,9 +49,15 @@ struct FormReading {
         if settings.open == nil, all.contains(where: { $0.names.contains(.token) }) {
             object("send.fields", "names `{token}`, and without `open` no server gives one")
         }
-        let whole = (settings.open?.message.templates ?? []) + (settings.finish?.message.templates ?? [])
-        if whole.contains(where: { $0.names.contains { $0.isOfPart } }) {
-            object("send.fields", "is the only place for names of one block, like `{index1}` or `{crc32}`")
+        for (section, message) in [
+            ("open", settings.open?.message), ("finish", settings.finish?.message), ("abort", settings.abort?.message),
+        ] {
+            guard let names = message?.templates.flatMap(\.names), let name = names.first(where: \.isOfPart) else {
+                continue
+            }
+            object(
+                "\(section).fields",
+                "names `{\(name.rawValue)}`, which is about one block, and this request is about the whole file")
         }
     }
 

@@ -189,7 +189,12 @@ extension PartsRun {
         case .startOver(let error): throw try await renewed(error.failure.message)
         case .unconfirmed(let error):
             // Its answer may have been lost with what it said of the file.
-            guard dialect.repeatsSafely, checkpoint["reconfirmed"] == nil else { throw error }
+            guard dialect.repeatsSafely, checkpoint["reconfirmed"] == nil else {
+                // A person who tries it again has it asked again.
+                checkpoint["reconfirmed"] = nil
+                try await notes.record(checkpoint)
+                throw error
+            }
             checkpoint["reconfirmed"] = "1"
             try await notes.record(checkpoint)
             try await note([], lost: [plan.count - 1])

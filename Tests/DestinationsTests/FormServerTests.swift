@@ -1,0 +1,118 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+/// The test server itself, asked by curl: what it takes, and all that it must refuse.
+@Suite("the test server for chunked forms", .timeLimit(.minutes(Patience.minutes(2))))
+struct FormServerTests {
+    private let folder = TemporaryFolder()
+
+    /// - Returns: The status, and the body.
+    private func curl(_ url: String, _ arguments: [String]) async throws -> (status: Int, body: String) {
+        let name = hexadecimal((0..<6).map { _ in UInt8.random(in: 0...255) })
+        let child = try Child(
+            "/usr/bin/env", ["curl", "-sS", "-w", "\n%{http_code}", url] + arguments,
+            environment: ["PATH": "/usr/bin:/bin", "no_proxy": "*"],
+            output: folder.path.appending(FilePath("\(name).out")),
+            errors: folder.path.appending(FilePath("\(name).err")))
+        _ = try await child.end(within: .seconds(20))
+        let lines = try child.printed().split(separator: "\n", omittingEmptySubsequences: false)
+        return (Int(lines.last ?? "") ?? 0, lines.dropLast().joined(separator: "\n"))
+    }
+
+    /// Fields and the file, as curl writes them.
+    private func form(_ fields: [String: String], _ file: String) -> [String] {
+        fields.sorted { $0.key < $1.key }.flatMap { ["--form-string", "\($0.key)=\($0.value)"] } + ["-F", file]
+    }
+
+    private static let size = 2500
+
+    private func block(_ number: Int, _ token: String, total: Int = size, crc: String = "") -> [String: String] {
+        [
+            "sequenceNo": "\(number)", "blockSize": "1000", "totFileSize": "\(total)", "suffix": "mp4", "token": "",
+            "upToken": token, "crc": crc,
+        ]
+    }
+
+    private static let opening = [
+        "sequenceNo": "0", "blockSize": "1000", "totFileSize": "\(size)", "suffix": "mp4", "token": "",
+    ]
+
+    @Test("takes from curl what the block protocol wants, and joins it")
+    func takes() async throws {
+        let server = try FormServer("breakpoint", into: folder.path.appending("made"))
+        try Files.makeFolders(folder.path.appending("made"))
+        let content = noise(Self.size)
+        try folder.write("empty", [])
+        for number in 0..<3 { try folder.write(FilePath("\(number)"), Array(content[(1000 * number)...].prefix(1000))) }
+        let root = folder.path.display
+        let type = "type=application/octet-stream;filename=clip.mp4"
+        let opened = try await curl(server.url, form(Self.opening, "block=@\(root)/empty;\(type)"))
+        #expect(opened.status == 200 && opened.body == #"{"data":{"upToken":"up-token-1"}}"#, "\(opened)")
+        for number in [2, 1, 3] {
+            let answer = try await curl(
+                server.url, form(block(number, "up-token-1"), "block=@\(root)/\(number - 1);\(type)"))
+            #expect(answer.status == 200, "\(answer)")
+            #expect(answer.body.contains("fileUrl") == (number == 3), "\(answer)")
+        }
+        #expect(try Files.read(folder.path.appending("made/clip.mp4"), limit: 1 << 20) == content)
+        #expect(server.refused.isEmpty && server.unfinished == 0)
+    }
+
+    @Test("refuses each thing that breaks a rule, with the status that says so")
+    func refuses() async throws {
+        try Files.makeFolders(folder.path.appending("made"))
+        let server = try FormServer("breakpoint", into: folder.path.appending("made"))
+        try folder.write("empty", [])
+        try folder.write("block", noise(1000))
+        try folder.write("short", noise(900))
+        let root = folder.path.display
+        let type = "type=application/octet-stream;filename=clip.mp4"
+        let (empty, full, short) = (
+            "block=@\(root)/empty;\(type)", "block=@\(root)/block;\(type)", "block=@\(root)/short;\(type)"
+        )
+        #expect(try await curl(server.url, form(Self.opening, empty)).status == 200)
+        let token = "up-token-1"
+        func status(_ fields: [String: String], _ file: String, _ more: [String] = []) async throws -> Int {
+            try await curl(server.url, form(fields, file) + more).status
+        }
+        var missing = block(1, token)
+        missing["suffix"] = nil
+        var strange = block(1, token)
+        strange["sequenceno"] = "1"
+        var reopened = Self.opening
+        reopened["upToken"] = token
+        #expect(try await status(missing, full) == 400, "a field is missing")
+        #expect(try await status(strange, full) == 400, "a field nobody knows")
+        #expect(try await status(block(1, "no-token"), full) == 404, "an unknown token")
+        #expect(try await status(block(1, token), short) == 400, "a wrong length")
+        #expect(try await status(block(1, token, crc: "00000000"), full) == 422, "a wrong digest")
+        #expect(try await status(block(4, token), full) == 400, "beyond the last block")
+        #expect(try await status(block(1, token, total: 2600), full) == 409, "another size")
+        #expect(try await status(reopened, empty) == 409, "a second opening")
+        #expect(try await status(Self.opening, full) == 400, "bytes in an opening")
+        #expect(try await status(block(1, token), full, ["-H", "Transfer-Encoding: chunked"]) == 411, "chunks")
+        let wrongName = full.replacing("block=@", with: "blok=@")
+        #expect(try await status(block(1, token), wrongName) == 400, "the part's name")
+        var options = FormServer.Options()
+        options.limit = 500
+        let small = try FormServer("breakpoint", into: folder.path.appending("made"), options)
+        #expect(try await curl(small.url, form(block(1, token), full)).status == 413, "a body that is too large")
+        let joining = try FormServer("webuploader", into: folder.path.appending("made"), finishing)
+        let early = [
+            "id": "x", "name": "a", "type": "b", "lastModifiedDate": "1", "size": "2500", "chunks": "3", "chunk": "0",
+        ]
+        let part = "file=@\(root)/block;type=application/octet-stream;filename=a"
+        #expect(try await curl(joining.url, form(early, part)).status == 200)
+        let finish = joining.url.replacing("/upload", with: "/finish")
+        #expect(try await curl(finish, ["-d", "id=x"]).status == 409, "the end before all blocks")
+        #expect(try await curl(finish, ["-d", "id=y"]).status == 404, "the end of nothing")
+    }
+
+    private var finishing: FormServer.Options {
+        var options = FormServer.Options()
+        options.wantsFinish = true
+        return options
+    }
+}
