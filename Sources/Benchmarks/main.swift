@@ -37,7 +37,8 @@ func isWanted(_ name: String) -> Bool { words.isEmpty || words.contains { name.c
 
 for benchmark in coreBenchmarks where isWanted(benchmark.name) { print(try await benchmark.measured()) }
 
-let marks = (transferMarks + partMarks + bandwidthMarks + smallFileMarks + daemonMarks + backlogMarks + watchMarks)
+let marks =
+    (transferMarks + rangeMarks + partMarks + bandwidthMarks + smallFileMarks + daemonMarks + backlogMarks + watchMarks)
     .filter {
         isWanted($0.name)
     }

@@ -40,7 +40,7 @@ extension VimeoServer {
     }
 
     private func held(_ number: Int) -> Int64 {
-        state.withLock { state in state.uploads.first { $0.number == number }.map { Int64($0.bytes.count) } ?? 0 }
+        state.withLock { state in state.uploads.first { $0.number == number }?.held ?? 0 }
     }
 
     private func patch(_ exchange: Exchange, _ upload: Upload, _ fault: Fault?) {
@@ -100,23 +100,28 @@ extension VimeoServer {
         let isWhole = left == Int(length)
         var pause = 0
         if case .slow(let milliseconds)? = fault { pause = milliseconds }
+        let discards = state.withLock { $0.behaviour.discards }
         var got: [UInt8] = []
-        func keep() {
-            let piece = got
-            let at = offset
-            change { state in
-                guard let index = state.uploads.firstIndex(where: { $0.number == number }) else { return }
-                let bytes = state.uploads[index].bytes
-                state.uploads[index].bytes = bytes.prefix(at) + piece + bytes.dropFirst(at + piece.count)
-                state.received += Int64(piece.count)
-            }
-        }
+        var count: Int64 = 0
         while left > 0 {
             let piece = exchange.piece(min(left, 64 << 10))
             if piece.isEmpty { break }
-            got += piece
+            if !discards { got += piece }
+            count += Int64(piece.count)
             left -= piece.count
             if pause > 0 { usleep(UInt32(pause) * 1000) }
+        }
+        func keep() {
+            change { state in
+                guard let index = state.uploads.firstIndex(where: { $0.number == number }) else { return }
+                state.received += count
+                if discards {
+                    state.uploads[index].discarded = max(state.uploads[index].discarded, Int64(offset) + count)
+                    return
+                }
+                let bytes = state.uploads[index].bytes
+                state.uploads[index].bytes = bytes.prefix(offset) + got + bytes.dropFirst(offset + got.count)
+            }
         }
         let hasAll = left == 0 && isWhole
         let keeps = state.withLock { $0.behaviour.keeps }

@@ -1,8 +1,18 @@
 internal import FoundationEssentials
+internal import Synchronization
 
 // What a creation may ask for, and what it gets.
 
 extension VimeoServer {
+    /// The number of a new upload by PUT, as a creation would have made it.
+    package func requestedUpload(of size: Int64) -> Int {
+        state.withLock { state in
+            let number = state.uploads.count + 1
+            state.uploads.append(Upload(number: number, flow: .streaming, size: size, isVideo: true))
+            return number
+        }
+    }
+
     func create(_ body: [UInt8], _ state: inout State) -> Reply {
         let wish: Wish
         switch Self.read(body) {

@@ -45,6 +45,8 @@ package final class VimeoServer: Sendable {
 
     package struct Behaviour: Sendable {
         package var keeps = Keeping.bytes
+        /// Bytes are counted and thrown away, for a measurement.
+        package var discards = false
         /// What a creation is answered with.
         package var created = 201
         package var range = RangeMeaning.count
@@ -63,7 +65,10 @@ package final class VimeoServer: Sendable {
         package var isDeleted = false
         package var fields: [String: String] = [:]
         package var questions = 0
-        package var isComplete: Bool { Int64(bytes.count) == size }
+        /// Bytes that came and were thrown away.
+        package var discarded: Int64 = 0
+        var held: Int64 { Int64(bytes.count) + discarded }
+        package var isComplete: Bool { held == size }
 
         package init(number: Int, flow: Flow, size: Int64, isVideo: Bool, fields: [String: String] = [:]) {
             self.number = number
@@ -121,7 +126,8 @@ package final class VimeoServer: Sendable {
     /// Videos that a person sees in the account.
     package var videos: [Upload] { state.withLock { $0.uploads.filter { $0.isVideo && !$0.isDeleted } } }
 
-    func link(_ number: Int) -> String { "\(bytes.url)/upload/\(number)?signature=s\(number)" }
+    /// Where the bytes of an upload go.
+    package func link(_ number: Int) -> String { "\(bytes.url)/upload/\(number)?signature=s\(number)" }
 
     // MARK: The API
 
