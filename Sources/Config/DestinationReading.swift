@@ -125,7 +125,7 @@ extension SettingsReading {
         case .flag: return fields.take(key, as: .flag).map { .flag($0.value) }
         case .size: return fields.take(key, as: .bytes).map { .bytes($0.value) }
         case .duration:
-            return fields.take(key, as: .duration(.zero ... .seconds(30 * 86_400))).map { .duration($0.value) }
+            return fields.take(key, as: .duration(.seconds(1) ... .seconds(30 * 86_400))).map { .duration($0.value) }
         case .choice(let words): return fields.take(key, as: .word(of: words)).map { .text($0.value) }
         case .whole(let range): return fields.take(key, as: .whole(range)).map { .whole($0.value) }
         case .path: return fields.take(key, as: .path).map { .path($0.value) }

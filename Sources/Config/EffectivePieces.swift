@@ -233,7 +233,11 @@ struct EffectivePieces {
         if map.isEmpty { return .value(.mapping([])) }
         return .mapping(
             map.sorted { $0.key < $1.key }.map { name, source in
-                guard case .literal = source, hides else { return (name, secret(source)) }
+                guard case .literal(let text) = source, hides else { return (name, secret(source)) }
+                // A name in braces, and nothing but that, hides nothing.
+                if text.hasPrefix("{"), text.hasSuffix("}"), text.filter({ "{}".contains($0) }).count == 2 {
+                    return (name, .value(.text(text)))
+                }
                 // Nobody can tell a header that is a secret from one that is none.
                 return (name, .value(.text(Self.hidden), note: "its value is not shown"))
             })

@@ -26,7 +26,7 @@ package struct RemoteSpace: Hashable, Sendable {
     package var left: Int64? {
         if let free { return max(0, free) }
         guard let used, let limit else { return nil }
-        return max(0, limit - used)
+        return max(0, limit.addingClamped(used > .min ? -used : .max))
     }
 
     package func shown(_ count: Int64) -> String {

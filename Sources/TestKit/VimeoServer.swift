@@ -255,7 +255,7 @@ package final class VimeoServer: Sendable {
 
     private static func list(_ state: State) -> Reply {
         let videos = state.uploads.filter { $0.isVideo && !$0.isDeleted }.reversed().map { upload in
-            "{\"uri\": \"/videos/\(upload.number)\", \"name\": \"\(upload.fields["name"] ?? "Untitled")\", "
+            "{\"uri\": \"/videos/\(upload.number)\", \"name\": \(Self.quoted(upload.fields["name"] ?? "Untitled")), "
                 + "\"created_time\": \"\(stamp)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
                 + "\"status\": \"\(upload.isComplete ? "available" : "uploading")\", \"upload\": {\"size\": \(upload.size)}}"
         }
@@ -264,6 +264,19 @@ package final class VimeoServer: Sendable {
             body:
                 "{\"total\": \(videos.count), \"paging\": {\"next\": null}, \"data\": [\(videos.joined(separator: ", "))]}"
         )
+    }
+
+    /// A text as JSON writes it.
+    private static func quoted(_ text: String) -> String {
+        let inner = text.unicodeScalars.map { scalar in
+            switch scalar {
+            case "\"", "\\": "\\\(scalar)"
+            case _ where scalar.value < 0x20:
+                "\\u" + String(repeating: "0", count: scalar.value < 16 ? 3 : 2) + String(scalar.value, radix: 16)
+            default: String(scalar)
+            }
+        }
+        return "\"\(inner.joined())\""
     }
 
     private static var stamp: String { "2099-01-01T00:00:00+00:00" }

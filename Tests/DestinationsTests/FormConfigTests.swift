@@ -44,6 +44,14 @@ struct FormConfigTests {
             "    preset: flow\n    headers: {Content-Length: \"1\"}",
             "a.yaml:8:31: destinations.a.headers.Content-Length: cannot be set: it belongs to the protocol"
         ),
+        (
+            "    preset: custom\n    send: {fields: {x: y}}",
+            "destinations.a.send: does not say which block it carries"
+        ),
+        (
+            "    preset: resumable\n    send: {omit: [resumableChunkNumber], query: {resumableChunkNumber: \"\"}}",
+            "destinations.a.send: does not say which block it carries"
+        ),
     ]
 
     @Test("a mistake is told with its line, its column, and what to do")

@@ -74,6 +74,45 @@ struct VimeoEndingsTests {
         #expect(try await Parcel(1500).failure(to: end).remedy == .noRoom(after: .seconds(86_400)))
     }
 
+    @Test(
+        "what is no word of the service about the video is not taken for one: it is asked again",
+        arguments: [
+            "<html>busy</html>", "{}", "[]",
+            "{\"uri\": \"/videos/1\", \"status\": 5, \"upload\": 5, \"transcode\": [1]}",
+            "{\"uri\": \"/videos/1\", \"status\": \"frobnicating\"}",
+        ])
+    func noWord(_ text: String) async throws {
+        let end = try VimeoEnd()
+        end.server.script(.video, .answer(200, [], text))
+        let parcel = try Parcel(1500)
+        let logbook = Logbook()
+        let error = try await parcel.failure(to: end, logbook)
+        guard case .pending = error.remedy else { throw error }
+        _ = try await parcel.send(to: end, logbook)
+        #expect(end.server.state.withLock { $0.received } == 1500)
+    }
+
+    @Test("numbers that no account can have are unknown")
+    func impossibleQuota() async throws {
+        let end = try VimeoEnd()
+        for numbers in [
+            "\"free\": null, \"max\": -9223372036854775808, \"used\": 9223372036854775807",
+            "\"free\": -1, \"max\": -1, \"used\": -9223372036854775808",
+        ] {
+            end.server.script(.me, .answer(200, [], "{\"upload_quota\": {\"space\": {\(numbers)}}}"))
+            let space = try await end.destination.space()
+            #expect(space?.left == nil)
+        }
+        #expect(RemoteSpace(used: .max, limit: .min).left == 0)
+    }
+
+    @Test("an answer without a list is an error, and not an empty account", arguments: ["<html>", "{\"data\": 5}"])
+    func noList(_ text: String) async throws {
+        let end = try VimeoEnd()
+        end.server.script(.list, .answer(200, [], text))
+        await #expect(throws: UploadError.self) { try await end.destination.list(after: nil) }
+    }
+
     @Test("a password is not shown, though the service repeats it")
     func password() async throws {
         let end = try VimeoEnd(

@@ -66,9 +66,19 @@ struct VimeoFieldsTests {
             ("folder: projects", "takes an address"),
         ])
     func judged(_ video: String, _ words: String) throws {
-        let error = #expect(throws: UnusableSetting.self) { try VimeoEnd(.tus, settings(video)) }
-        #expect(error?.problem.contains(words) == true, "\(String(describing: error))")
-        #expect(error?.key.hasPrefix("video.") == true)
+        let error = #expect(throws: ConfigErrors.self) { try settings(video) }
+        #expect(error?.description.contains(words) == true, "\(String(describing: error))")
+        #expect(error?.description.contains("destinations.a.video.") == true)
+    }
+
+    @Test("tells of all its mistakes at once")
+    func all() {
+        let error = #expect(throws: ConfigErrors.self) {
+            try settings("privacy: {view: foo, embed: foo}, locale: \"12345678901\", users: [a], folder: abc")
+        }
+        for key in ["privacy.view", "privacy.embed", "locale", "users", "folder"] {
+            #expect(error?.description.contains("destinations.a.video.\(key):") == true, "\(key)")
+        }
     }
 
     @Test("that a template made wrong fails this file, and what is too long is cut, with a warning")

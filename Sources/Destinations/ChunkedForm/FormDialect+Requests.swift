@@ -140,7 +140,7 @@ extension FormDialect {
             }
         }
         // A bearer's own: a server that repeats it must not have it shown.
-        asking.remember([values.token])
+        asking.rememberForNow(values.token)
         if let part {
             values.digests = try await digests(Set(message.templates.flatMap(\.names).filter(\.isDigest)), part, piece)
         }
@@ -179,9 +179,9 @@ extension FormDialect {
 
     /// Whether the body is a web page, whatever it calls itself: many a script says `text/html` to its JSON.
     func isPage(_ response: Response) -> Bool {
-        let start = response.body.prefix(512).drop { $0 <= 0x20 }
-        let text = String(decoding: start.prefix(16), as: UTF8.self).lowercased()
-        return text.hasPrefix("<!doctype html") || text.hasPrefix("<html")
+        // Blanks, and the mark of UTF-8. No server that takes blocks says so in anything that begins like this.
+        let start = response.body.prefix(4096).drop { $0 <= 0x20 || [0xEF, 0xBB, 0xBF].contains($0) }
+        return start.first == UInt8(ascii: "<")
     }
 
     /// The beginning of what a server said, without secrets.

@@ -118,7 +118,10 @@ struct FormDialect: PartsDialect {
                         "\(host) was asked for its blocks, and no list stands at \(pointer.source): "
                             + FilePath(excerpt(answer.response)).display, retryable: true), remedy: .again(after: nil))
             }
-            let numbers = items.compactMap { $0.text.flatMap { Int($0) } }.map { $0 - base }
+            let numbers = items.compactMap { item -> Int? in
+                let number = item.text.flatMap { Int($0) }?.subtractingReportingOverflow(base)
+                return number.flatMap { $0.overflow ? nil : $0.partialValue }
+            }
             return .parts(
                 Set(numbers).filter { $0 >= 0 && $0 < piece.plan.count }.map {
                     TakenPart(index: $0, size: piece.plan[$0].length)
@@ -134,8 +137,23 @@ struct FormDialect: PartsDialect {
                     throw refused("the question for block \(index + 1)", answer)
                 }
             }
+            // Who says yes to everything, as a page that is there for any address does, has said nothing.
+            if let first = held.first {
+                let isYesman = try await isYesman(message, statuses, piece, piece.plan[first.index])
+                if isYesman { held = [] }
+            }
             return .parts(held)
         }
+    }
+
+    /// Whether the server claims to have a block of an upload that nobody has ever begun.
+    private func isYesman(
+        _ message: FormSettings.Message, _ statuses: FormStatuses, _ piece: PartsPiece, _ part: PartPlan.Part
+    ) async throws -> Bool {
+        var other = piece.checkpoint
+        other["id"] = "sluice-" + hexadecimal(Chance.bytes(16))
+        let answer = try await ask(message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
+        return statuses.contains(answer.response.status) && !isPage(answer.response)
     }
 
     func send(
@@ -198,7 +216,7 @@ struct FormDialect: PartsDialect {
         let range = line.split(separator: "=").last ?? ""
         let ends = range.split(separator: "-", omittingEmptySubsequences: false)
         guard ends.count == 2, ends[0].filter({ $0 != " " }) == "0" else { return nil }
-        return plainInteger(String(ends[1])).map { $0 + 1 }
+        return plainInteger(String(ends[1])).flatMap { $0 < .max ? $0 + 1 : nil }
     }
 
     func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {

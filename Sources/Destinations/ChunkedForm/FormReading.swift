@@ -45,6 +45,15 @@ struct FormReading {
                 object("parallel_blocks", "must be 1: this server answers each block with how far it got")
             }
         }
+        let left = settings.send.fields.filter { !settings.omitted.contains($0.key) }.values
+        let tells = [settings.send.url] + left + settings.send.query.values + settings.send.headers.values
+        let places: [FormName] = [.index0, .index1, .offset, .end, .last]
+        if !tells.contains(where: { $0.names.contains(where: places.contains) }) {
+            object(
+                "send",
+                "does not say which block it carries: a field, `query`, `headers` or `url` is to name `{index0}`, `{index1}`, "
+                    + "`{offset}`, `{end}` or `{last}`")
+        }
         let all = settings.send.templates + (settings.finish?.message.templates ?? [])
         if settings.open == nil, all.contains(where: { $0.names.contains(.token) }) {
             object("send.fields", "names `{token}`, and without `open` no server gives one")

@@ -71,7 +71,7 @@ struct Asking: Sendable {
     /// What a person gave for this upload takes the place of what the destination has under the same name.
     private func further(_ request: inout Request) {
         for (name, value) in UploadHeaders.current.sorted(by: { $0.key < $1.key }) {
-            told.remember(value)
+            told.rememberForNow(value)
             request.headers.removeAll { $0.0.lowercased() == name.lowercased() }
             request.headers.append((name, value))
         }
@@ -79,6 +79,8 @@ struct Asking: Sendable {
 
     /// These are secrets too, though they do not travel in headers: no message shows them.
     func remember(_ values: [String]) { values.forEach(told.remember) }
+    /// The same for what a server gave out for one upload.
+    func rememberForNow(_ value: String) { told.rememberForNow(value) }
 
     private func headers() async throws -> (headers: [(String, String)], reading: Int) {
         do {
@@ -153,19 +155,43 @@ struct Asking: Sendable {
     }
 }
 
-/// The values of credentials that have left this process.
+/// The values of credentials that have left this process, in the ways in which a server may repeat them.
 private final class Told: Sendable {
-    private let known = Mutex<[String]>([])
+    private struct Known {
+        /// Of the configuration: few, and kept for good.
+        var lasting: [String] = []
+        /// Given by servers for one upload each; the oldest go.
+        var passing: [String] = []
+    }
+
+    private static let mostPassing = 64
+    private let known = Mutex(Known())
     /// Longest first, so that no end of one stays.
-    var values: [String] { known.withLock { $0 } }
+    var values: [String] {
+        known.withLock { Set($0.lasting + $0.passing) }.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
+    }
 
     func remember(_ value: String) {
-        // `Bearer abc` is told as a whole and as `abc`; what is shorter than this hides nothing.
-        let parts = [value[...]] + value.split(separator: " ", maxSplits: 1).dropFirst()
+        let spellings = Self.spellings(value)
         known.withLock { known in
-            for part in parts where part.utf8.count >= 8 && !known.contains(String(part)) {
-                known = Array((known + [String(part)]).sorted { $0.count > $1.count }.prefix(64))
-            }
+            for spelling in spellings where !known.lasting.contains(spelling) { known.lasting.append(spelling) }
+        }
+    }
+
+    func rememberForNow(_ value: String) {
+        let spellings = Self.spellings(value)
+        known.withLock { known in
+            for spelling in spellings where !known.passing.contains(spelling) { known.passing.append(spelling) }
+            known.passing = known.passing.suffix(Self.mostPassing)
+        }
+    }
+
+    private static func spellings(_ value: String) -> [String] {
+        // `Bearer abc` is told as a whole and as `abc`; what is shorter than this hides nothing.
+        let parts = [value] + value.split(separator: " ", maxSplits: 1).dropFirst().map(String.init)
+        return parts.filter { $0.utf8.count >= 8 }.flatMap { part in
+            // As in an address, and as in JSON, where a slash may have a backslash before it.
+            [part, PercentCoding.encode(part.utf8), part.replacing("/", with: "\\/")]
         }
     }
 }

@@ -30,6 +30,9 @@ enum JSONValue: Sendable, Hashable {
         }
     }
 
+    /// Of a text alone.
+    var string: String? { if case .text(let text) = self { text } else { nil } }
+
     /// Also of a number that is written as a text.
     var whole: Int64? {
         switch self {

@@ -12,7 +12,11 @@ struct Vimeo: Destination {
     private static let defaultChunk: Int64 = 64 << 20
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        let settings = try Self.settings(values)
+        // The loader has told of them all, with their places.
+        if let objection = Self.objections(values).first {
+            throw UnusableSetting(key: objection.key, problem: objection.problem)
+        }
+        let settings = Self.settings(values)
         guard case .secret(let token)? = values["token"] else {
             throw UnusableSetting(key: "token", problem: "is missing")
         }

@@ -97,6 +97,8 @@ extension VimeoDialect {
     private static let endings = [
         "available", "uploading_error", "transcoding_error", "quota_exceeded", "total_cap_exceeded",
     ]
+    /// And those that a video has only when its bytes were taken.
+    private static let later = ["transcode_starting", "transcoding", "available"]
     private static let day: Duration = .seconds(86_400)
     private static let longestPoll: Duration = .seconds(300)
 
@@ -107,6 +109,10 @@ extension VimeoDialect {
         let (response, json) = try await asked(
             "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,transcode.status", nil,
             "the question what became of the video", allowing: [404, 410])
+        // Known words alone: a page in between, or a language of next year, has not said that all is well.
+        if (200..<300).contains(response.status), json?["uri"]?.string == nil {
+            return try await wait(&checkpoint, notes, "an answer that is none")
+        }
         guard (200..<300).contains(response.status) else {
             return .rejected(
                 refusal(
@@ -135,7 +141,8 @@ extension VimeoDialect {
         }
         let isPlayable = status == "available" || transcode == "complete" || json?["is_playable"]?.flag == true
         switch settings.verify {
-        case .transfer where upload != "in_progress" && status != "uploading" || isPlayable: return .done(outcome)
+        case .transfer where upload == "complete" || isPlayable || status.map(Self.later.contains) == true:
+            return .done(outcome)
         case .playable where isPlayable:
             outcome.verifiedBy = "playable"
             return .done(outcome)
@@ -179,10 +186,11 @@ extension VimeoDialect {
         let isCount = space["unit"]?.text == "video_count"
         let periodic = json?["upload_quota"]?["periodic"]
         let showsPeriod = space["showing"]?.text != "lifetime"
+        // What nobody can have is unknown.
+        func count(_ name: String) -> Int64? { space[name]?.whole.flatMap { $0 < 0 ? nil : $0 } }
         let reset = showsPeriod ? periodic?["reset_date"]?.text.flatMap { WallTime(rfc3339: $0) } : nil
         let answer = RemoteSpace(
-            isCount ? .files : .bytes, free: space["free"]?.whole, used: space["used"]?.whole,
-            limit: space["max"]?.whole, resetsAt: reset)
+            isCount ? .files : .bytes, free: count("free"), used: count("used"), limit: count("max"), resetsAt: reset)
         return answer.left == nil && answer.used == nil && answer.limit == nil ? nil : answer
     }
 
@@ -193,12 +201,15 @@ extension VimeoDialect {
             "GET",
             "/me/videos?sort=date&direction=desc&per_page=50&page=\(number)"
                 + "&fields=uri,name,link,created_time,status,upload.size,upload.status", nil, "the list of videos")
-        let items = (json?["data"]?.items ?? []).compactMap { video -> RemotePage.Item? in
-            guard let id = video["uri"]?.text else { return nil }
+        guard case .list(let data)? = json?["data"] else {
+            throw strange("an answer to the question for videos without a list")
+        }
+        let items = data.compactMap { video -> RemotePage.Item? in
+            guard let id = video["uri"]?.string else { return nil }
             return RemotePage.Item(
                 id: id, name: video["name"]?.text, url: video["link"]?.text,
                 state: video["status"]?.text ?? video["upload"]?["status"]?.text,
-                size: video["upload"]?["size"]?.whole,
+                size: video["upload"]?["size"]?.whole.flatMap { $0 < 0 ? nil : $0 },
                 createdAt: video["created_time"]?.text.flatMap { WallTime(rfc3339: $0) })
         }
         return RemotePage(items: items, next: json?["paging"]?["next"] == nil ? nil : "\(number + 1)")

@@ -57,7 +57,7 @@ struct VimeoDialect: OffsetDialect {
         body["upload"] = .object(upload)
         let json = try await made(.object(body), "?fields=uri,link,name,upload", "the creation of a video")
         let answer = json?["upload"]
-        guard let video = json?["uri"]?.text.flatMap({ Self.path(of: $0) }) else {
+        guard let video = json?["uri"]?.string.flatMap({ Self.path(of: $0) }) else {
             throw strange("an answer to the creation that names no video")
         }
         // It is to be removed again, also when the rest is of no use.
@@ -68,18 +68,18 @@ struct VimeoDialect: OffsetDialect {
                 "the video was created with the approach `\(FilePath(other).display)`, and not `\(approach)`: "
                     + "this account or application may not upload so")
         }
-        checkpoint["url"] = try uploadAddress(answer?["upload_link"]?.text)
+        checkpoint["url"] = try uploadAddress(answer?["upload_link"]?.string)
     }
 
     private func createTicket(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws {
         let body: [String: JSONValue] = ["type": .text("streaming"), "size": .whole(order.file.size)]
         let json = try await made(.object(body), "", "the creation of an upload ticket")
-        guard let complete = json?["complete_uri"]?.text, Self.isPlain(complete) else {
+        guard let complete = json?["complete_uri"]?.string, Self.isPlain(complete) else {
             throw strange(
                 "an answer to the creation that does not say how the upload ends: the application may have no upload access"
             )
         }
-        checkpoint["url"] = try uploadAddress(json?["upload_link_secure"]?.text)
+        checkpoint["url"] = try uploadAddress(json?["upload_link_secure"]?.string)
         checkpoint["complete"] = complete
         checkpoint["ticket_at"] = "\(api.asking.clocks.wall().milliseconds)"
     }
@@ -122,13 +122,26 @@ struct VimeoDialect: OffsetDialect {
     /// `/videos/123` of an address that may be a whole one.
     static func path(of location: String) -> String? {
         let path = WebAddress(location).path
-        return path.hasPrefix("/videos/") && path.utf8.count > 8 && isPlain(path) ? path : nil
+        let name = path.dropFirst(8)
+        // Some have a second word behind a colon, for whoever has the link.
+        let isName =
+            (1...100).contains(name.utf8.count) && name.utf8.allSatisfy { $0 == UInt8(ascii: ":") || isWordByte($0) }
+        return path.hasPrefix("/videos/") && isName ? path : nil
     }
 
     /// The address of a page, if it can be shown to people.
     static func page(_ link: String) -> String? {
         let scheme = WebAddress(link).scheme
         return isPlain(link) && (scheme == "https" || scheme == "http") ? link : nil
+    }
+
+    private static func isWordByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
     }
 
     private static func isPlain(_ text: String) -> Bool {

@@ -72,7 +72,7 @@ extension Vimeo {
                 SettingKey(
                     "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
                 SettingKey("video", .section(video), "What is said of each video."),
-            ])
+            ], objections: { objections($0) })
     ) { values, tools in try Vimeo(values, tools) }
 
     private static let video = [
@@ -99,45 +99,30 @@ extension Vimeo {
 
     private static func list(_ words: [String]) -> String { words.map { "`\($0)`" }.joined(separator: ", ") }
 
-    static func settings(_ values: [String: SettingValue]) throws -> VimeoSettings {
+    static func settings(_ values: [String: SettingValue]) -> VimeoSettings {
         var settings = VimeoSettings()
         if case .text(let url)? = values["url"] { settings.base = url.hasSuffix("/") ? String(url.dropLast()) : url }
         if case .text(let word)? = values["flow"], let flow = VimeoFlow(rawValue: word) { settings.flow = flow }
         if case .text(let word)? = values["verify"], let end = VimeoVerification(rawValue: word) {
             settings.verify = end
         }
-        if case .duration(let time)? = values["poll"] {
-            guard time >= .seconds(1) else { throw UnusableSetting(key: "poll", problem: "is shorter than a second") }
-            settings.firstPoll = time
-        }
+        if case .duration(let time)? = values["poll"] { settings.firstPoll = time }
         if case .duration(let limit)? = values["stall_timeout"] { settings.sending.sendingStall = limit }
         if case .duration(let limit)? = values["reply_timeout"] { settings.sending.replyWait = limit }
         if case .secret(let source)? = values["video.password"] { settings.password = source }
-        settings.video = try fields(values)
-        try check(values, hasPassword: settings.password != nil, users: settings.video.users)
+        settings.video = fields(values)
         return settings
     }
 
-    private static func fields(_ values: [String: SettingValue]) throws -> VimeoFields {
+    private static func fields(_ values: [String: SettingValue]) -> VimeoFields {
         var fields = VimeoFields()
         if case .text(let word)? = values["video.license"] { fields.license = word }
         if case .text(let text)? = values["video.locale"] { fields.locale = text }
         if case .texts(let words)? = values["video.content_rating"] { fields.contentRating = words }
         if case .flag(let flag)? = values["video.privacy.download"] { fields.download = flag }
         if case .flag(let flag)? = values["video.privacy.add"] { fields.add = flag }
-        if case .texts(let users)? = values["video.users"] {
-            for user in users where !isAddress(user, after: "/users/") {
-                throw UnusableSetting(key: "video.users", problem: "takes addresses like `/users/123`, not `\(user)`")
-            }
-            fields.users = users
-        }
-        if case .text(let folder)? = values["video.folder"] {
-            guard isAddress(folder, after: "/") else {
-                throw UnusableSetting(
-                    key: "video.folder", problem: "takes an address like `/users/1/projects/2`, not `\(folder)`")
-            }
-            fields.folder = folder
-        }
+        if case .texts(let users)? = values["video.users"] { fields.users = users }
+        if case .text(let folder)? = values["video.folder"] { fields.folder = folder }
         return fields
     }
 
@@ -147,39 +132,55 @@ extension Vimeo {
     }
 
     /// What can be judged before there is a file.
-    private static func check(_ values: [String: SettingValue], hasPassword: Bool, users: [String]) throws {
-        for (name, words) in VimeoWords.choices {
-            guard case .template(let template)? = values[name], let written = template.constant else { continue }
-            if !words.contains(written) {
-                throw UnusableSetting(
-                    key: name,
-                    problem: "takes one of \(list(words)), not `\(written)`"
-                        + (closest(to: written.lowercased(), among: words).map { "; did you mean `\($0)`?" } ?? ""))
-            }
+    static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
+        var all: [SettingObjection] = []
+        func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
+        for (name, words) in VimeoWords.choices.sorted(by: { $0.key < $1.key }) {
+            guard case .template(let template)? = values[name], let written = template.constant,
+                !words.contains(written)
+            else { continue }
+            object(
+                name,
+                "takes one of \(list(words)), not `\(written)`"
+                    + (closest(to: written.lowercased(), among: words).map { "; did you mean `\($0)`?" } ?? ""))
         }
-        for (name, most) in VimeoWords.longest {
+        for (name, most) in VimeoWords.longest.sorted(by: { $0.key < $1.key }) {
             guard case .template(let template)? = values[name] else { continue }
             let count = template.pieces.reduce(0) { if case .text(let text) = $1 { $0 + text.count } else { $0 } }
-            if count > most {
-                throw UnusableSetting(key: name, problem: "has \(count) characters, and Vimeo takes at most \(most)")
-            }
+            if count > most { object(name, "has \(count) characters, and Vimeo takes at most \(most)") }
         }
+        let fields = fields(values)
+        for user in fields.users where !isAddress(user, after: "/users/") {
+            object("video.users", "takes addresses like `/users/123`, not `\(user)`")
+        }
+        if let folder = fields.folder, !isAddress(folder, after: "/") {
+            object("video.folder", "takes an address like `/users/1/projects/2`, not `\(folder)`")
+        }
+        if let locale = fields.locale, !isLocale(locale) {
+            object("video.locale", "takes a language like `en` or `de-DE`, not `\(locale)`")
+        }
+        let hasPassword = values["video.password"] != nil
         guard case .template(let view)? = values["video.privacy.view"] else {
-            if hasPassword {
-                throw UnusableSetting(
-                    key: "video.password", problem: "has no effect without `privacy: {view: password}`")
-            }
-            if !users.isEmpty {
-                throw UnusableSetting(key: "video.users", problem: "has no effect without `privacy: {view: users}`")
-            }
-            return
+            if hasPassword { object("video.password", "has no effect without `privacy: {view: password}`") }
+            if !fields.users.isEmpty { object("video.users", "has no effect without `privacy: {view: users}`") }
+            return all
         }
         if view.constant == "password", !hasPassword {
-            throw UnusableSetting(key: "video.privacy.view", problem: "is `password`, and `video.password` is missing")
+            object("video.privacy.view", "is `password`, and `video.password` is missing")
         }
-        if view.constant == "users", users.isEmpty {
-            throw UnusableSetting(key: "video.privacy.view", problem: "is `users`, and `video.users` is missing")
+        if view.constant == "users", fields.users.isEmpty {
+            object("video.privacy.view", "is `users`, and `video.users` is missing")
         }
+        return all
+    }
+
+    /// Two or three letters, and perhaps more behind hyphens (RFC 5646).
+    private static func isLocale(_ text: String) -> Bool {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        return (2...3).contains(parts[0].count) && parts[0].allSatisfy { $0.isASCII && $0.isLetter }
+            && parts.allSatisfy {
+                (1...8).contains($0.count) && $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+            }
     }
 }
 

@@ -1,0 +1,104 @@
+import Core
+import Credentials
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// Servers that say yes and mean nothing by it, and numbers that no server can mean.
+@Suite("chunked forms, answers that mean nothing", .timeLimit(.minutes(Patience.minutes(2))))
+struct FormLiesTests {
+    private func destination(
+        _ server: FakeServer, _ preset: String, _ more: [String: SettingValue] = [:]
+    ) throws -> any Destination {
+        let values: [String: SettingValue] = [
+            "url": .text(server.url), "preset": .text(preset), "block.size": .bytes(1000),
+        ]
+        return try ChunkedForm.kind.make(
+            values.merging(more) { $1 },
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
+        )
+    }
+
+    static let pages = [
+        "<?xml version=\"1.0\"?>\n<!DOCTYPE html><html>", "<head><title>Login</title>", "<script>go()</script>",
+        "<!-- portal --><html>login", "\u{FEFF}<!DOCTYPE html><html>", " \n<html>", "<div>",
+    ]
+
+    @Test("a page acknowledges nothing, however it begins", arguments: ["dropzone", "resumable"], pages)
+    func portal(_ preset: String, _ page: String) async throws {
+        let server = try FakeServer { $0.reply(200, [("Content-Type", "text/html")], page) }
+        let parcel = try Parcel(2500)
+        let destination = try destination(server, preset)
+        let error = await #expect(throws: UploadError.self) {
+            try await destination.upload(parcel.order, notes: Logbook())
+        }
+        #expect(
+            error.map { if case .giveUp = $0.remedy { false } else { true } } == true,
+            "it waits: \(String(describing: error))")
+    }
+
+    @Test(
+        "who claims to have every block, of uploads that never were as well, is sent them all",
+        arguments: ["resumable", "flow", "simple-uploader"])
+    func yesman(_ preset: String) async throws {
+        let posts = Mutex(0)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            if exchange.method == "POST" { posts.withLock { $0 += 1 } }
+            exchange.reply(200, [], "{\"success\":true}")
+        }
+        let parcel = try Parcel(3000)
+        _ = try await destination(server, preset).upload(parcel.order, notes: Logbook())
+        #expect(posts.withLock { $0 } == 3)
+    }
+
+    @Test("a position or a number of a block at the end of the numbers is none")
+    func numbers() async throws {
+        let position = try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.reply(200, [("Range", "0-9223372036854775807")])
+        }
+        let parcel = try Parcel(2500)
+        _ = try? await destination(position, "blueimp").upload(parcel.order, notes: Logbook())
+        for number in ["-9223372036854775808", "\"-9223372036854775808\"", "9223372036854775807"] {
+            let list = try FakeServer { exchange in
+                _ = exchange.body()
+                exchange.reply(
+                    200, [], "{\"l\": [\(number)], \"data\": {\"upToken\": \"t\", \"fileUrl\": \"http://h/x\"}}")
+            }
+            let asked = try destination(
+                list, "breakpoint",
+                ["probe.list": .text("/l"), "probe.query": .map(["i": .literal("{token}")]), "probe.base": .whole(1)])
+            let logbook = Logbook()
+            logbook.stop { $0.accepted >= 1000 }
+            let order = parcel.order
+            _ = try? await Task { try await asked.upload(order, notes: logbook) }.value
+            logbook.stop { _ in false }
+            var again = order
+            again.checkpoint = logbook.last
+            _ = try? await asked.upload(again, notes: logbook)
+        }
+    }
+
+    @Test(
+        "a secret is left out in every spelling, and however many tokens servers give out",
+        arguments: [
+            "Ab/cd+ef/ghIJ==", "Ab%2Fcd%2Bef%2FghIJ%3D%3D", "Ab\\/cd+ef\\/ghIJ==",
+        ])
+    func spellings(_ told: String) async throws {
+        let server = try FakeServer { $0.reply(400, [], "bad key \(told) here") }
+        let asking = Asking(
+            transport: Transport(),
+            credentials: CredentialProvider([.init("X-Key", .literal("Ab/cd+ef/ghIJ=="))], reader: SecretReader()),
+            origin: server.url, caFile: nil, clocks: SystemClocks(), name: "archive")
+        let answer = try await asking.ask(Request("GET", server.url + "/"))
+        for number in 0..<100 { asking.rememberForNow(String(repeating: "t", count: 60) + "\(number)") }
+        let error = asking.refused("a question", answer.response, .giveUp)
+        #expect(error.failure.message.contains("bad key *** here"), "\(error.failure.message)")
+    }
+}
