@@ -63,6 +63,8 @@ package struct Request: Sendable {
     /// is told here is to stop it. Without anybody to tell, it ends (`.reset`). Called from the transport's thread: must be
     /// cheap.
     package var onAddressLost: (@Sendable () -> Void)?
+    /// A body above 1 MiB waits for the server's invitation (`Expect: 100-continue`, RFC 9110, section 10.1.1), a second at most.
+    package var asksFirst = true
     /// The most bytes of a collected body; a longer one ends in `.tooLarge`.
     package var answerLimit: Int
     package var verifiesTLS: Bool

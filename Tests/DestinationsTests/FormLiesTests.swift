@@ -101,4 +101,19 @@ struct FormLiesTests {
         let error = asking.refused("a question", answer.response, .giveUp)
         #expect(error.failure.message.contains("bad key *** here"), "\(error.failure.message)")
     }
+
+    @Test("no block waits for an invitation, however large")
+    func expects() async throws {
+        let headers = Mutex<[String]>([])
+        let server = try FakeServer { exchange in
+            headers.withLock { $0 += exchange.headerNames }
+            _ = exchange.body()
+            exchange.reply(200, [], "{}")
+        }
+        let parcel = try Parcel(3 << 20)
+        _ = try await destination(server, "dropzone", ["block.size": .bytes(2 << 20)])
+            .upload(parcel.order, notes: Logbook())
+        #expect(!headers.withLock { $0 }.isEmpty)
+        #expect(!headers.withLock { $0 }.contains("expect"))
+    }
 }

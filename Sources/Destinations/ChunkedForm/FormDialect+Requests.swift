@@ -71,6 +71,8 @@ extension FormDialect {
         }
         var request = Request(
             message.method, address(message, values, filled(message.query)), headers: headers, limits: limits)
+        // Scripts know nothing of invitations, and each would cost a second.
+        request.asksFirst = false
         let fields = filled(message.fields)
         if let file {
             var body = FormBody()

@@ -83,12 +83,13 @@ struct ContentRange: Sendable {
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
         let count = range.upperBound - range.lowerBound
-        let request = Request(
+        var request = Request(
             "PUT", url,
             headers: [
                 ("Content-Type", order.mediaType),
                 ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(order.file.size)"),
             ], body: .file(order.file.path, offset: range.lowerBound, count: count), limits: limits)
+        request.asksFirst = false
         do {
             let answer = try await asking.ask(request, sent: sent)
             let verdict = judge(answer.response, range, order.file.size, &checkpoint)
