@@ -35,14 +35,23 @@ struct WhyTests {
         try await eventually("it is known", within: .seconds(50)) {
             scene.agent.watcher.states().contains { $0.folder == "cam" && $0.isStuck }
         }
-        let clock = ContinuousClock()
-        let start = clock.now
         let report = try await scene.agent.check(CheckRequest(folder: "cam"))
-        #expect(start.duration(to: clock.now) < .seconds(4 * Patience.factor))
         let found = report.checks.filter { $0.about == "folder" }
         #expect(found.map(\.verdict) == [.warning])
         #expect(found.first?.detail.contains("has not answered") == true)
         dead.release()
+        try await scene.stop()
+    }
+
+    @Test("what is known to be silent is not asked, though it would answer by now")
+    func notAsked() async throws {
+        let scene = try await AgentScene()
+        let (settings, request) = (scene.agent.house.settings, CheckRequest(folder: "cam"))
+        let asked = await LocalChecks.all(settings, request, silent: [])
+        #expect(asked.findings.map(\.verdict) == [.ok])
+        let known = await LocalChecks.all(settings, request, silent: ["cam"])
+        #expect(known.findings.map(\.verdict) == [.warning])
+        #expect(known.silent == ["cam"])
         try await scene.stop()
     }
 
