@@ -36,6 +36,7 @@ let package = Package(
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        library("CExpat", pkgConfig: "expat", apt: "libexpat1-dev"),
         library("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
         library("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
         library("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
@@ -57,7 +58,7 @@ let package = Package(
         room("Media", ["Core", "Linux"]),
         room("Watch", ["Core", "Linux", "Media"]),
         room("Staging", ["Core", "Linux", "Digests"]),
-        room("Destinations", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
+        room("Destinations", ["Core", "Linux", "Transport", "Credentials", "Digests", "CExpat"]),
         room("Receiver", ["Core", "Linux", "Digests", "WebServer"]),
 
         // The only place that sees every room.

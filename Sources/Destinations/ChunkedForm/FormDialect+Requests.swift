@@ -157,7 +157,7 @@ extension FormDialect {
         let path = piece.order.file.path
         do {
             return try await blocking {
-                var crc = CRC32()
+                var crc = CRC(.crc32)
                 let algorithms: [FormName: Hasher.Algorithm] = [.md5: .md5, .sha1: .sha1, .sha256: .sha256]
                 let hashers = algorithms.filter { names.contains($0.key) }.mapValues { Hasher($0) }
                 let wantsCRC = !names.isDisjoint(with: [.crc32, .crc32Upper, .crc32Decimal])
@@ -166,7 +166,7 @@ extension FormDialect {
                     for hasher in hashers.values { hasher.update(bytes) }
                 }
                 var found = hashers.mapValues { hexadecimal($0.finish()) }
-                let digits = hexadecimal(withUnsafeBytes(of: crc.value.bigEndian) { Array($0) })
+                let digits = hexadecimal(crc.bytes)
                 found[.crc32] = digits
                 found[.crc32Upper] = digits.uppercased()
                 found[.crc32Decimal] = "\(crc.value)"
