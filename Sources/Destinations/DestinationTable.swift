@@ -77,5 +77,6 @@ package enum DestinationTable {
         Directory.kind,
         ChunkedForm.kind,
         Vimeo.kind,
+        S3.kind,
     ]
 }

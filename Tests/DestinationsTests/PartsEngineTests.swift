@@ -207,7 +207,9 @@ private final class PartsRemote: PartsDialect {
         return plan
     }
 
-    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64) async throws {
+    func begin(
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+    ) async throws -> RemoteObject? {
         let (id, isLost) = state.withLock { state -> (String, Bool) in
             state.begun += 1
             let id = "upload \(state.begun)"
@@ -218,6 +220,7 @@ private final class PartsRemote: PartsDialect {
         }
         if isLost { throw noAnswer }
         checkpoint["id"] = id
+        return nil
     }
 
     func isOurs(_ checkpoint: Checkpoint) -> Bool { true }

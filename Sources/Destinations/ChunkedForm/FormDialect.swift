@@ -52,7 +52,7 @@ struct FormDialect: PartsDialect {
 
     func begin(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
-    ) async throws {
+    ) async throws -> RemoteObject? {
         checkpoint["server"] = WebAddress(url).origin
         checkpoint["preset"] = settings.preset
         checkpoint["id"] = id(order, restarts)
@@ -60,7 +60,7 @@ struct FormDialect: PartsDialect {
             checkpoint["name"] = order.name.display
             checkpoint["mime"] = order.mediaType
         }
-        guard let open = settings.open else { return }
+        guard let open = settings.open else { return nil }
         let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
         let (request, reading) = try await request(open.message, piece, nil, open.part)
         let answer = try await answer(request, .open, wantsJSON: true)
@@ -75,6 +75,7 @@ struct FormDialect: PartsDialect {
                 remedy: .again(after: nil))
         }
         checkpoint["token"] = token
+        return nil
     }
 
     /// Made once for an upload, and another one each time it begins anew: nothing of before can be mixed in.

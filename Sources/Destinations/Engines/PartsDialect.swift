@@ -26,14 +26,20 @@ protocol PartsDialect: Sendable {
     /// Asks for a place for the file, without a byte of it, and sets what later requests need.
     ///
     /// - Parameter restarts: So many times it was begun before: another name is to be chosen each time.
+    /// - Returns: What the remote holds already, so that nothing is to be sent; else `nil`.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64) async throws
+    func begin(
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+    ) async throws -> RemoteObject?
 
     /// Whether the checkpoint was made with the server that is configured now.
     func isOurs(_ checkpoint: Checkpoint) -> Bool
 
     /// Asks which of these parts the remote holds as they are; where it gives a list, all that it holds.
     func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts
+
+    /// Whether two tags are of the same part; empty ones are not asked about.
+    func isSame(_ mine: String, _ theirs: String) -> Bool
 
     func send(
         _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
@@ -59,6 +65,10 @@ protocol PartsDialect: Sendable {
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure
 }
 
+extension PartsDialect {
+    func isSame(_ mine: String, _ theirs: String) -> Bool { mine == theirs }
+}
+
 /// What a request is about.
 struct PartsPiece: Sendable {
     let order: UploadOrder
@@ -78,6 +88,8 @@ enum PartsInquiry: Sendable {
 
 enum HeldParts: Sendable {
     case parts([TakenPart])
+    /// This server cannot be asked after all: what it has acknowledged is believed.
+    case unknown
     /// The remote does not know the upload.
     case gone(UploadError)
 }

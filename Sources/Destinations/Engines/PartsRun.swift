@@ -117,10 +117,12 @@ final class PartsRun {
             checkpoint["creating"] = "1"
             try await notes.record(checkpoint)
         }
-        do { try await dialect.begin(order, plan, &checkpoint, restarts: checkpoint.number("restarts")) } catch let
-            error
-            as UploadError
-        {
+        do {
+            let restarts = checkpoint.number("restarts")
+            if let object = try await dialect.begin(order, plan, &checkpoint, restarts: restarts) {
+                throw Exit.finished(object)
+            }
+        } catch let error as UploadError {
             if error.leavesNothingBehind, dialect.opensByRequest {
                 checkpoint["creating"] = nil
                 try await notes.record(checkpoint)
@@ -168,6 +170,7 @@ final class PartsRun {
         let held: [TakenPart]
         switch try await dialect.held(among: indices, piece(plan)) {
         case .parts(let parts): held = parts
+        case .unknown: return indices.count { taken[$0] != nil }
         case .gone(let error): throw try await afterGone(error)
         }
         var found: [Int: TakenPart] = [:]
@@ -178,7 +181,7 @@ final class PartsRun {
         let lost = indices.filter { index in
             guard let mine = taken[index] else { return false }
             guard let theirs = found[index] else { return true }
-            return !mine.tag.isEmpty && !theirs.tag.isEmpty && mine.tag != theirs.tag
+            return !mine.tag.isEmpty && !theirs.tag.isEmpty && !dialect.isSame(mine.tag, theirs.tag)
         }
         let new = indices.compactMap { taken[$0] == nil ? found[$0] : nil }
         if !lost.isEmpty || !new.isEmpty { try await note(new, lost: lost) }

@@ -1,0 +1,92 @@
+internal import Core
+internal import Credentials
+internal import Transport
+
+/// A bucket at Amazon S3, or at a service or server that speaks its protocol.
+struct S3: Destination {
+    let api: S3API
+    let site: DestinationSite
+
+    init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
+        // The loader has told of them all, with their places.
+        if let objection = Self.objections(values).first {
+            throw UnusableSetting(key: objection.key, problem: objection.problem)
+        }
+        guard let settings = Self.settings(values) else {
+            throw UnusableSetting(key: "bucket", problem: "is missing")
+        }
+        let source: S3Keys.Source
+        if case .secret(let document)? = values["credentials"] {
+            var profile = "default"
+            if case .text(let name)? = values["profile"] { profile = name }
+            source = .document(document, profile: profile)
+        } else {
+            guard case .secret(let id)? = values["access_key"], case .secret(let secret)? = values["secret_key"] else {
+                throw UnusableSetting(key: "access_key", problem: "is missing")
+            }
+            var token: SecretSource?
+            if case .secret(let source)? = values["session_token"] { token = source }
+            source = .words(id: id, secret: secret, token: token)
+        }
+        var caFile: FilePath?
+        if case .path(let path)? = values["ca_file"] { caFile = path }
+        let clocks = tools.clocks
+        let address = settings.endpoint.replacing("{region}", with: settings.region)
+        api = S3API(
+            asking: Asking(
+                transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
+                caFile: caFile, clocks: clocks, name: tools.name),
+            settings: settings, keys: S3Keys(source, reader: tools.secrets, now: { clocks.wall() }))
+        site = WebAddress(address).site ?? .here
+    }
+
+    private func engine(_ size: Int64) -> PartsEngine {
+        PartsEngine(
+            dialect: S3Dialect(api: api, isSingle: size <= api.settings.singleUpTo), parallel: api.settings.parallel,
+            gone: .reupload)
+    }
+
+    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+        // One that was begun goes on as it was begun.
+        let begunAsParts = order.checkpoint?["upload"] != nil
+        return try await engine(begunAsParts ? .max : order.file.size).upload(order, notes)
+    }
+
+    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+        // A whole object stays: another upload may have been counted as done since it is there.
+        if checkpoint[Checkpoint.isFinished] != nil { return false }
+        return try await asked { try await engine(.max).discard(checkpoint) }
+    }
+
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+        try await asked {
+            let dialect = S3Dialect(api: api, isSingle: order.file.size <= api.settings.singleUpTo)
+            return switch try await dialect.name(for: order, try dialect.plan(order)) {
+            case .held(let object): .held(object)
+            case .free: .absent
+            }
+        }
+    }
+
+    func list(after mark: String?) async throws(UploadError) -> RemotePage? {
+        try await asked { try await api.objects(after: mark) }
+    }
+
+    func check() async -> CheckResult {
+        do {
+            let page = try await api.objects(after: nil)
+            let count = page.next == nil ? "\(page.items.count)" : "more than \(page.items.count)"
+            return CheckResult(.ok, "the key is good, and the bucket has \(count) object(s)")
+        } catch let error as UploadError {
+            return CheckResult(.failed, error.failure.message + error.remedy.advice)
+        } catch { return CheckResult(.failed, "the check was stopped") }
+    }
+
+    private func asked<Answer>(_ body: () async throws -> Answer) async throws(UploadError) -> Answer {
+        do { return try await body() } catch let error as UploadError { throw error } catch {
+            throw UploadError(
+                api.asking.failure(.cancelled, "cancelled", "the request was stopped", retryable: true),
+                remedy: .again(after: nil))
+        }
+    }
+}

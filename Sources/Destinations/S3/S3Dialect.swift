@@ -1,0 +1,358 @@
+internal import Core
+internal import Digests
+internal import Linux
+internal import Transport
+
+/// A bucket as ``PartsEngine`` needs it: a multipart upload, or for a small file one request that is a part and the whole.
+///
+/// Its fields of the checkpoint:
+///
+/// | field | means |
+/// |---|---|
+/// | `server` | the host and bucket that have it |
+/// | `key` | the object's name, as `FilePath.display` writes it |
+/// | `upload` | the service's name for a multipart upload |
+/// | `checksum` | what it was begun with; a later setting counts for later uploads |
+struct S3Dialect: PartsDialect {
+    let api: S3API
+    /// The whole file goes in one request.
+    let isSingle: Bool
+
+    private var settings: S3Settings { api.settings }
+
+    var opensByRequest: Bool { !isSingle }
+    var completesByRequest: Bool { !isSingle }
+    var repeatsSafely: Bool { true }
+    var lastGoesAlone: Bool { false }
+    /// Each part is compared with a digest that was made of the bytes of the copy; the copy itself was made and read once.
+    var comparesContent: Bool { false }
+    var inquiry: PartsInquiry { isSingle ? .none : .list }
+    var canAbort: Bool { true }
+
+    func isOurs(_ checkpoint: Checkpoint) -> Bool { checkpoint["server"] == api.server }
+
+    func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
+        api.asking.failure(kind, code, message, retryable: retryable)
+    }
+
+    /// Parts of AWS: at most 10,000, at most 5 GiB each. Some room is left below the first.
+    func plan(_ order: UploadOrder) throws -> PartPlan {
+        let size = order.file.size
+        let most = settings.preset.mostParts / 10 * 9
+        let needed = (size / most / (1 << 20) + 1) * (1 << 20)
+        let wanted = max(settings.partSize, settings.preset.smallestPart, needed)
+        guard let plan = PartPlan(size: size, partSize: isSingle ? max(1, size) : min(wanted, 5 << 30)),
+            plan.count <= settings.preset.mostParts
+        else {
+            throw refusal("too_large", "a file of \(size) bytes is more than the service takes")
+        }
+        return plan
+    }
+
+    // MARK: Begin
+
+    /// So long is a beginning that is under way awaited when the upload is stopped: what nobody knows of is found by a list only.
+    private static let lastWords: Duration = .milliseconds(800)
+    static let mostNames = 10_000
+
+    func begin(
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+    ) async throws -> RemoteObject? {
+        // A name that the service itself guards needs no question before one small request.
+        let isGuarded = settings.preset.conditions != .none && settings.taken != .replace
+        let key: FilePath
+        if isSingle, isGuarded, restarts == 0 {
+            key = try self.key(order, 1)
+        } else {
+            switch try await name(for: order, plan) {
+            case .free(let name): key = name
+            case .held(let object): return object
+            }
+        }
+        checkpoint["server"] = api.server
+        checkpoint["key"] = key.display
+        checkpoint["checksum"] = settings.checksum.rawValue
+        if isSingle { return nil }
+        if checkpoint.number("orphans") > 0, let left = try await unanswered(key, order) {
+            checkpoint["upload"] = left
+            checkpoint["orphans"] = nil
+            return nil
+        }
+        checkpoint["upload"] = try await outlasting(Self.lastWords) { try await create(key, order) }
+        return nil
+    }
+
+    private func create(_ key: FilePath, _ order: UploadOrder) async throws -> String {
+        var headers = objectHeaders(order)
+        if let algorithm = settings.checksum.algorithm {
+            headers.append(("x-amz-checksum-algorithm", algorithm))
+            headers.append(("x-amz-checksum-type", settings.checksum.kind == nil ? "COMPOSITE" : "FULL_OBJECT"))
+        }
+        let request = S3Request(
+            method: "POST", key: key, query: [("uploads", "")], headers: headers, what: "the beginning of an upload")
+        let response = try await answer(request)
+        guard let id = XMLValue.read(response.body)?["UploadId"]?.text, id.utf8.count <= 4096 else {
+            throw strange("an answer to the beginning of an upload that does not name it")
+        }
+        return id
+    }
+
+    /// An upload of this key that was begun since ours is known, and has no part: its beginning got no answer.
+    ///
+    /// - Returns: `nil` when there is none, or several, of which others may have begun one.
+    private func unanswered(_ key: FilePath, _ order: UploadOrder) async throws -> String? {
+        let uploads = try await api.uploads(beginningWith: key).filter { $0.key == key }
+        guard uploads.count == 1, let only = uploads.first else { return nil }
+        guard case .list(let parts) = try await api.parts(of: only.id, key), parts.isEmpty else { return nil }
+        return only.id
+    }
+
+    /// What is said of the object when it is made.
+    private func objectHeaders(_ order: UploadOrder) -> [(name: String, value: String)] {
+        var headers = settings.objectHeaders
+        headers.append(("Content-Type", order.mediaType))
+        headers.append((Self.digestHeader, hexadecimal(order.file.sha256)))
+        headers.append(("x-amz-meta-mtime", "\(order.modified / 1_000_000_000)"))
+        // 2 KiB in all; names are tokens.
+        var room = 2000 - 200
+        for (name, value) in order.metadata.sorted(by: { $0.key < $1.key }) {
+            let word = name.lowercased().filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+            guard !word.isEmpty, !value.isEmpty, word != "mtime", !Self.digestHeader.hasSuffix(word) else { continue }
+            let isPlain = value.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+            // RFC 2047, as the service's documentation wants it.
+            let text = isPlain ? value : "=?UTF-8?B?\(base64(Array(value.utf8)))?="
+            room -= word.utf8.count + text.utf8.count
+            guard room >= 0 else { break }
+            headers.append(("x-amz-meta-\(word)", text))
+        }
+        return headers
+    }
+
+    static let digestHeader = "x-amz-meta-sluice-sha256"
+
+    // MARK: Names
+
+    enum Name {
+        case free(FilePath)
+        /// The same content is there.
+        case held(RemoteObject)
+    }
+
+    /// The key of an order: at most 1024 bytes of UTF-8.
+    private func key(_ order: UploadOrder, _ number: Int) throws(UploadError) -> FilePath {
+        let name = order.name.text == nil ? FilePath(order.name.display) : order.name
+        let key = name.numbered(number)
+        guard key.bytes.count <= 1024 else {
+            throw refusal("name_too_long", "its key has \(key.bytes.count) bytes, and 1024 are the most")
+        }
+        return key
+    }
+
+    func name(for order: UploadOrder, _ plan: PartPlan) async throws -> Name {
+        for number in 1..<Self.mostNames {
+            let key = try key(order, number)
+            guard let there = try await api.look(at: key) else { return .free(key) }
+            if try await isSame(there, order.file, plan) {
+                return .held(RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: "held"))
+            }
+            switch settings.taken {
+            case .suffix: continue
+            case .replace: return .free(key)
+            case .fail:
+                throw refusal(
+                    "name_taken",
+                    "\(api.address(of: key)) is there already with another content, and `taken: fail` is set")
+            }
+        }
+        throw refusal("name_taken", "\(order.name.display) and 10,000 numbers after it are taken")
+    }
+
+    private func key(_ checkpoint: Checkpoint) -> FilePath {
+        checkpoint["key"].flatMap { FilePath(display: $0) } ?? ""
+    }
+
+    // MARK: Parts
+
+    func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts {
+        if api.hasNoList { return .unknown }
+        switch try await api.parts(of: piece.checkpoint["upload"] ?? "", key(piece.checkpoint)) {
+        case .none:
+            api.hasNoList = true
+            return .unknown
+        case .gone(let error): return .gone(error)
+        case .list(let parts):
+            return .parts(
+                parts.map { TakenPart(index: $0.number - 1, size: $0.size, tag: $0.tag) })
+        }
+    }
+
+    /// By the ETag alone: our own has the checksum behind it.
+    func isSame(_ mine: String, _ theirs: String) -> Bool { S3Tag(mine).etag == S3Tag(theirs).etag }
+
+    func send(
+        _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> PartSending {
+        do {
+            let checksum = piece.checkpoint["checksum"].flatMap { S3Preset.Checksum(rawValue: $0) } ?? settings.checksum
+            let proof = try await proof(of: part, piece.order.file.path, checksum)
+            var request = S3Request(
+                method: "PUT", key: key(piece.checkpoint), headers: proof.headers,
+                body: .file(piece.order.file.path, offset: part.offset, count: part.length), payload: proof.payload,
+                limits: settings.sending, what: "part \(part.index + 1) of \(piece.plan.count)")
+            if isSingle {
+                request.what = "the file"
+                request.headers += objectHeaders(piece.order)
+                if settings.taken != .replace, settings.preset.conditions != .none {
+                    request.headers.append(("If-None-Match", "*"))
+                }
+            } else {
+                request.query = [("partNumber", "\(part.index + 1)"), ("uploadId", piece.checkpoint["upload"] ?? "")]
+            }
+            let response: Response
+            do { response = try await api.send(request, sent) } catch let error as Asking.Unanswered {
+                let isUnheard = error.error.leavesNothingBehind
+                return PartSending(.failed(error.error), bytesSent: error.bytesSent, isRefused: isUnheard)
+            }
+            return try await judge(response, request, part, piece, proof)
+        } catch {
+            return PartSending(.failed(error), bytesSent: 0, isRefused: true)
+        }
+    }
+
+    private func judge(
+        _ response: Response, _ request: S3Request, _ part: PartPlan.Part, _ piece: PartsPiece, _ proof: Proof
+    ) async throws -> PartSending {
+        func ends(_ answer: PartSending.Answer) -> PartSending {
+            PartSending(answer, bytesSent: part.length, isRefused: response.status < 500)
+        }
+        let error = api.refusal(response, request.what)
+        let verdict = api.verdict(response)
+        switch response.status {
+        case 200..<300:
+            guard XMLValue.read(response.body)?.name != "Error" else { return ends(.failed(error)) }
+            guard let etag = response.headers["ETag"], !etag.isEmpty else {
+                return ends(.failed(strange("\(api.asking.host(response.url)) took \(request.what) without an ETag")))
+            }
+            if let problem = proof.differs(from: etag, isMD5: settings.preset.tagsAreMD5) {
+                return ends(.damaged(strange(problem)))
+            }
+            let tag = S3Tag(etag: etag, checksum: proof.checksum)
+            let finished = isSingle ? object(piece, proof.checksum == nil ? "etag" : proof.kind.rawValue) : nil
+            return ends(
+                .taken(TakenPart(index: part.index, size: part.length, tag: tag.text), finished: finished, changes: [:])
+            )
+        case 404 where !isSingle: return PartSending(.gone(error), bytesSent: part.length)
+        case 409, 412:
+            guard isSingle else { return ends(.failed(error)) }
+            // It may be there by a request of ours whose answer was lost.
+            if let object = try await found(piece) {
+                return ends(.taken(TakenPart(index: 0, size: part.length), finished: object, changes: [:]))
+            }
+            return ends(response.status == 412 ? .startOver(error) : .failed(error))
+        default: return ends(verdict.isDamage ? .damaged(error) : .failed(error))
+        }
+    }
+
+    // MARK: The end
+
+    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
+        if isSingle {
+            guard piece.checkpoint["done"] != nil else {
+                return .unconfirmed(strange("nothing was said of the file"))
+            }
+            return .done(object(piece, piece.checkpoint["done_by"] ?? "etag"))
+        }
+        do {
+            let response: Response
+            let whole = try await wholeChecksum(parts, piece)
+            do { response = try await api.send(completion(parts, piece, whole)) } catch let error as Asking.Unanswered {
+                return .failed(error.error)
+            }
+            let error = api.refusal(response, "the wish for the whole object")
+            let body = XMLValue.read(response.body)
+            if (200..<300).contains(response.status), body?.name != "Error" {
+                return try await confirmed(body, parts, piece, whole)
+            }
+            switch api.verdict(response).code {
+            case "InvalidPart": return .missing(parts.map(\.index), error)
+            case "NoSuchUpload", "NoSuchKey": return .gone(error)
+            case "EntityTooSmall", "ConditionalRequestConflict", "PreconditionFailed": return .startOver(error)
+            case nil where response.status == 404: return .gone(error)
+            case nil where response.status == 412: return .startOver(error)
+            default: return .failed(error)
+            }
+        } catch { return .failed(error) }
+    }
+
+    private func completion(_ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {
+        let checksum = settings.checksum
+        var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+        for part in parts {
+            let tag = S3Tag(part.tag)
+            body += "<Part><PartNumber>\(part.index + 1)</PartNumber><ETag>\(XMLValue.escaped(tag.etag))</ETag>"
+            if let name = checksum.element, let value = tag.checksum { body += "<\(name)>\(value)</\(name)>" }
+            body += "</Part>"
+        }
+        body += "</CompleteMultipartUpload>"
+        let bytes = Array(body.utf8)
+        var headers: [(name: String, value: String)] = [("Content-Type", "application/xml")]
+        if settings.preset.conditions == .all, settings.taken != .replace { headers.append(("If-None-Match", "*")) }
+        if let whole, let name = checksum.header {
+            headers.append((name, whole))
+            headers.append(("x-amz-checksum-type", "FULL_OBJECT"))
+        }
+        // The service may put the parts together for minutes, and sends blanks meanwhile.
+        return S3Request(
+            method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint["upload"] ?? "")],
+            headers: headers, body: .bytes(bytes), payload: hexadecimal(Hasher.digest(.sha256, of: bytes)),
+            limits: Limits(replyWait: .seconds(600)), what: "the wish for the whole object")
+    }
+
+    /// It says that it has the object: looked at, unless what it says of the whole is what we know.
+    private func confirmed(
+        _ body: XMLValue?, _ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?
+    ) async throws -> PartsCompletion {
+        if let whole, let name = settings.checksum.element, body?[name]?.text == whole {
+            return .done(object(piece, settings.checksum.rawValue))
+        }
+        guard let there = try await api.look(at: key(piece.checkpoint)) else {
+            return .failed(strange("the object was made, and is not there"))
+        }
+        guard there.size == piece.order.file.size else {
+            return .failed(
+                strange("the object that was made has \(there.size) bytes, and the file has \(piece.order.file.size)"))
+        }
+        return .done(object(piece, "parts"))
+    }
+
+    func found(_ piece: PartsPiece) async throws -> RemoteObject? {
+        let file = piece.order.file
+        guard let there = try await api.look(at: key(piece.checkpoint)), try await isSame(there, file, piece.plan)
+        else {
+            return nil
+        }
+        return object(piece, "held")
+    }
+
+    private func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
+        let key = key(piece.checkpoint)
+        return RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: verifiedBy)
+    }
+
+    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
+        guard let upload = checkpoint["upload"] else { return true }
+        return try await api.abort(upload, key(checkpoint))
+    }
+
+    // MARK: Words
+
+    private func answer(_ request: S3Request) async throws -> Response { try await api.answer(request) }
+
+    private func refusal(_ code: String, _ message: String) -> UploadError {
+        UploadError(failure(.permanent, code, message, retryable: false), remedy: .giveUp)
+    }
+
+    func strange(_ message: String) -> UploadError {
+        UploadError(failure(.protocol, "unusable_answer", message, retryable: true), remedy: .again(after: nil))
+    }
+}

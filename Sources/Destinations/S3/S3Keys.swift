@@ -1,0 +1,105 @@
+internal import Core
+internal import Credentials
+
+/// The key that requests are signed with, read again when it ends or is refused.
+actor S3Keys {
+    /// Where it is kept.
+    enum Source: Sendable {
+        case words(id: SecretSource, secret: SecretSource, token: SecretSource?)
+        /// A shared credentials file, or what a `credential_process` prints.
+        case document(SecretSource, profile: String)
+    }
+
+    private let source: Source
+    private let provider: CredentialProvider
+    private let now: @Sendable () -> WallTime
+    /// A temporary key is renewed so long before its end.
+    private static let margin: Duration = .seconds(300)
+
+    init(_ source: Source, reader: SecretReader, now: @escaping @Sendable () -> WallTime) {
+        self.source = source
+        self.now = now
+        switch source {
+        case .words(let id, let secret, let token):
+            let token = token.map { [CredentialProvider.Header("token", $0)] } ?? []
+            provider = CredentialProvider([.init("id", id), .init("secret", secret)] + token, reader: reader)
+        case .document(let source, _): provider = CredentialProvider([.init("document", source)], reader: reader)
+        }
+    }
+
+    /// - Returns: The key, and the number of its reading for ``refused(_:)``.
+    /// - Throws: ``SecretError``; ``Unusable``.
+    func current() async throws -> (key: S3Key, reading: Int) {
+        let first = try await provider.current()
+        let (key, end) = try key(first.headers)
+        // One that has ended already is what there is: the service says so, and the person is told.
+        guard let end, end < now().advanced(by: Self.margin) else { return (key, first.reading) }
+        await provider.refused(first.reading)
+        let second = try await provider.current()
+        return (try self.key(second.headers).key, second.reading)
+    }
+
+    func refused(_ reading: Int) async { await provider.refused(reading) }
+
+    /// A document that is no key, in words without a secret.
+    struct Unusable: Error, Hashable, CustomStringConvertible { let description: String }
+
+    private func key(_ headers: [(String, String)]) throws(Unusable) -> (key: S3Key, end: WallTime?) {
+        let values = Dictionary(headers) { $1 }
+        if let document = values["document"], case .document(let source, let profile) = source {
+            return try S3KeyDocument.read(document, profile: profile, from: source.shown)
+        }
+        return (S3Key(id: values["id"] ?? "", secret: values["secret"] ?? "", token: values["token"]), nil)
+    }
+}
+
+/// Keys as other tools of S3 keep and print them.
+enum S3KeyDocument {
+    /// - Parameter place: Where it is from, for a person.
+    static func read(
+        _ text: String, profile: String, from place: String
+    ) throws(S3Keys.Unusable) -> (key: S3Key, end: WallTime?) {
+        let isJSON = text.first { !$0.isWhitespace } == "{"
+        let values = isJSON ? try json(text, place) : try section(profile, of: text, place)
+        guard let id = values["aws_access_key_id"], let secret = values["aws_secret_access_key"], !id.isEmpty,
+            !secret.isEmpty
+        else { throw .init(description: "\(place) has no access key with its secret") }
+        let token = values["aws_session_token"].flatMap { $0.isEmpty ? nil : $0 }
+        return (S3Key(id: id, secret: secret, token: token), values["expiration"].flatMap { WallTime(rfc3339: $0) })
+    }
+
+    /// What `credential_process` prints, version 1; also with the spelling of instance metadata.
+    private static func json(_ text: String, _ place: String) throws(S3Keys.Unusable) -> [String: String] {
+        guard case .object(let fields)? = JSONValue.read(Array(text.utf8)) else {
+            throw .init(description: "\(place) is no JSON object")
+        }
+        let names = [
+            "AccessKeyId": "aws_access_key_id", "SecretAccessKey": "aws_secret_access_key",
+            "SessionToken": "aws_session_token", "Token": "aws_session_token", "Expiration": "expiration",
+        ]
+        var found: [String: String] = [:]
+        for (name, value) in fields { if let own = names[name] { found[own] = value.string } }
+        return found
+    }
+
+    /// A section of a shared credentials file: `[name]`, lines of `key = value`, comments after `#` and `;`.
+    private static func section(
+        _ profile: String, of text: String, _ place: String
+    ) throws(S3Keys.Unusable) -> [String: String] {
+        var (isInside, isThere) = (false, false)
+        var found: [String: String] = [:]
+        for line in text.split(whereSeparator: \.isNewline) {
+            let line = line.drop(while: \.isWhitespace)
+            if line.first == "[" {
+                let name = line.dropFirst().prefix { $0 != "]" }.split(separator: " ").joined(separator: " ")
+                isInside = name == profile || name == "profile \(profile)"
+                isThere = isThere || isInside
+            } else if isInside, line.first != "#", line.first != ";", let equals = line.firstIndex(of: "=") {
+                let value = line[line.index(after: equals)...].split(separator: " ").joined(separator: " ")
+                found[line[..<equals].split(separator: " ").joined().lowercased()] = value
+            }
+        }
+        guard isThere else { throw .init(description: "\(place) has no section `[\(FilePath(profile).display)]`") }
+        return found
+    }
+}

@@ -1,0 +1,53 @@
+internal import Core
+
+/// What is known of a service beside its address. Sources: the services' own documentation, and what servers were seen to do.
+struct S3Preset: Sendable {
+    /// How the bytes of each request are proven on the way, and the object in the end.
+    enum Checksum: String, Sendable, CaseIterable {
+        /// Of the whole object, put together from those of its parts.
+        case crc64nvme, crc32c
+        /// Of each part; that of the object is made of theirs.
+        case sha256
+        /// `Content-MD5` of each request alone.
+        case md5
+        case none
+    }
+
+    /// For which requests `If-None-Match: *` counts.
+    enum Conditions: Sendable { case none, put, all }
+
+    let name: String
+    let summary: String
+    /// The host, with `{region}` in it; `nil` where only the person knows it.
+    var host: String?
+    /// Where it has one of its own; `nil` when the person has to name it.
+    var region: String? = "us-east-1"
+    var isVirtual = false
+    var checksum = Checksum.md5
+    var conditions = Conditions.none
+    /// Bytes.
+    var smallestPart: Int64 = 5 << 20
+    var mostParts: Int64 = 10_000
+    /// An ETag of 32 digits is the MD5 of what was sent.
+    var tagsAreMD5 = true
+
+    static let all = [
+        S3Preset(
+            name: "aws", summary: "Amazon S3", host: "s3.{region}.amazonaws.com", region: nil, isVirtual: true,
+            checksum: .crc64nvme, conditions: .all),
+        S3Preset(
+            name: "r2", summary: "Cloudflare R2; `endpoint: https://ACCOUNT.r2.cloudflarestorage.com`", region: "auto",
+            conditions: .all, tagsAreMD5: false),
+        S3Preset(name: "b2", summary: "Backblaze B2", host: "s3.{region}.backblazeb2.com", region: nil),
+        S3Preset(name: "wasabi", summary: "Wasabi", host: "s3.{region}.wasabisys.com", region: nil),
+        S3Preset(name: "minio", summary: "MinIO", conditions: .all),
+        S3Preset(name: "ceph", summary: "Ceph's object gateway", conditions: .put),
+        S3Preset(name: "garage", summary: "Garage", region: "garage"),
+        S3Preset(
+            name: "scaleway", summary: "Scaleway", host: "s3.{region}.scw.cloud", region: nil, mostParts: 1000),
+        S3Preset(name: "storj", summary: "Storj's gateway", smallestPart: 64 << 20, tagsAreMD5: false),
+        S3Preset(name: "other", summary: "any other service that speaks S3", tagsAreMD5: false),
+    ]
+
+    static func named(_ name: String) -> S3Preset? { all.first { $0.name == name } }
+}

@@ -1,0 +1,167 @@
+internal import Core
+internal import Credentials
+internal import Transport
+
+/// What a person set for a bucket, with defaults filled in.
+struct S3Settings: Sendable {
+    var preset: S3Preset
+    var bucket: String
+    var region: String
+    /// Scheme and host, without the bucket; `{region}` may stand in it.
+    var endpoint: String
+    var isVirtual: Bool
+    var checksum: S3Preset.Checksum
+    var taken = TakenRule.suffix
+    var partSize: Int64 = 16 << 20
+    var parallel = 4
+    /// Files of up to so many bytes go in one request.
+    var singleUpTo: Int64 = 16 << 20
+    var sending = Limits()
+    /// Of each object: storage class, encryption, ACL, tags.
+    var objectHeaders: [(name: String, value: String)] = []
+}
+
+extension S3 {
+    static let kind = DestinationKind(
+        type: DestinationType(
+            name: "s3", summary: "a bucket at Amazon S3, or at a service or server that speaks its protocol",
+            keys: [
+                SettingKey("bucket", .text, required: true, "The bucket. It must be there, and is never made."),
+                SettingKey(
+                    "preset", .choice(S3Preset.all.map(\.name)),
+                    "The service; `other` by default, `aws` without `endpoint`."),
+                SettingKey("endpoint", .url, "The service's address, without the bucket; the preset's by default."),
+                SettingKey("region", .text, "The region that requests are signed for; the preset's, or `us-east-1`."),
+                SettingKey(
+                    "addressing", .choice(["path", "virtual"]),
+                    "Where the bucket is named: in the path, or as a part of the host; as the preset has it."),
+                SettingKey("access_key", .secret, "The key's id."),
+                SettingKey("secret_key", .secret, "The key itself."),
+                SettingKey("session_token", .secret, "The token of a temporary key."),
+                SettingKey(
+                    "credentials", .secret,
+                    "In place of these three: a shared credentials file, or JSON as a `credential_process` prints it."),
+                SettingKey("profile", .text, "Which section of a credentials file; `default` by default."),
+                SettingKey(
+                    "part_size", .size, "Bytes of a part, 16 MiB by default; more where a file would have too many."),
+                SettingKey("single_up_to", .size, "Files of up to so many bytes go in one request; 16 MiB by default."),
+                SettingKey("parallel", .whole(1...16), "Parts of one file that go at once; 4 by default."),
+                SettingKey(
+                    "checksum", .choice(S3Preset.Checksum.allCases.map(\.rawValue)),
+                    "What is sent along to be compared: of the whole object (`crc64nvme`, `crc32c`), of each part (`sha256`, `md5`), or `none`; the preset's by default."
+                ),
+                SettingKey(
+                    "taken", .choice(TakenRule.allCases.map(\.rawValue)),
+                    "What is done when the key holds another file: a number is added (`suffix`, default), it is replaced, or the upload fails."
+                ),
+                SettingKey("storage_class", .text, "`STANDARD_IA`, `GLACIER_IR` … as the service names them."),
+                SettingKey("acl", .text, "A canned ACL, like `bucket-owner-full-control`."),
+                SettingKey("encryption", .choice(["AES256", "aws:kms", "aws:kms:dsse"]), "Encryption at the service."),
+                SettingKey("kms_key", .text, "The key for `aws:kms`; the account's own by default."),
+                SettingKey("tags", .map, "Tags of each object."),
+                SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
+                SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
+                SettingKey(
+                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+            ], presets: S3Preset.all.map { ($0.name, $0.summary) }, objections: { objections($0) })
+    ) { values, tools in try S3(values, tools) }
+
+    static func settings(_ values: [String: SettingValue]) -> S3Settings? {
+        func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
+        guard let bucket = text("bucket") else { return nil }
+        let endpoint = text("endpoint")
+        guard let preset = S3Preset.named(text("preset") ?? (endpoint == nil ? "aws" : "other")) else { return nil }
+        guard let address = endpoint ?? preset.host.map({ "https://\($0)" }) else { return nil }
+        guard let region = text("region") ?? preset.region ?? (endpoint == nil ? nil : "us-east-1") else { return nil }
+        var settings = S3Settings(
+            preset: preset, bucket: bucket, region: region,
+            endpoint: address.hasSuffix("/") ? String(address.dropLast()) : address,
+            isVirtual: text("addressing").map { $0 == "virtual" }
+                ?? (preset.isVirtual && endpoint == nil && isHostName(bucket)), checksum: preset.checksum)
+        if let word = text("checksum"), let kind = S3Preset.Checksum(rawValue: word) { settings.checksum = kind }
+        if let word = text("taken"), let rule = TakenRule(rawValue: word) { settings.taken = rule }
+        if case .bytes(let size)? = values["part_size"] { settings.partSize = size }
+        if case .bytes(let size)? = values["single_up_to"] { settings.singleUpTo = size }
+        if case .whole(let count)? = values["parallel"] { settings.parallel = count }
+        if case .duration(let limit)? = values["stall_timeout"] { settings.sending.sendingStall = limit }
+        if case .duration(let limit)? = values["reply_timeout"] { settings.sending.replyWait = limit }
+        for (key, header) in [
+            ("storage_class", "x-amz-storage-class"), ("acl", "x-amz-acl"),
+            ("encryption", "x-amz-server-side-encryption"), ("kms_key", "x-amz-server-side-encryption-aws-kms-key-id"),
+        ] {
+            if let value = text(key) { settings.objectHeaders.append((header, value)) }
+        }
+        if case .map(let tags)? = values["tags"] {
+            let pairs = tags.sorted { $0.key < $1.key }.compactMap { name, source -> String? in
+                guard case .literal(let value) = source else { return nil }
+                return "\(PercentCoding.encode(name.utf8))=\(PercentCoding.encode(value.utf8))"
+            }
+            settings.objectHeaders.append(("x-amz-tagging", pairs.joined(separator: "&")))
+        }
+        return settings
+    }
+
+    /// Whether it can be a part of a host's name under a certificate for `*.host`.
+    private static func isHostName(_ bucket: String) -> Bool {
+        bucket.utf8.allSatisfy { $0 == UInt8(ascii: "-") || (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
+    }
+
+    static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
+        var all: [SettingObjection] = []
+        func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
+        func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
+        if let bucket = text("bucket") {
+            let isName =
+                (3...255).contains(bucket.utf8.count)
+                && bucket.utf8.allSatisfy {
+                    (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
+                        || "-._".utf8.contains($0)
+                } && bucket.first != "." && !bucket.contains("..")
+            if !isName { object("bucket", "takes 3 to 255 letters, digits, dots and hyphens, not `\(bucket)`") }
+            if text("addressing") == "virtual", !isHostName(bucket) {
+                object("addressing", "is `virtual`, and `\(bucket)` cannot be a part of a host's name; use `path`")
+            }
+        }
+        let endpoint = text("endpoint")
+        let preset = S3Preset.named(text("preset") ?? (endpoint == nil ? "aws" : "other"))
+        if let preset, endpoint == nil {
+            if preset.host == nil {
+                object("preset", "is `\(preset.name)`, whose address only you know: set `endpoint`")
+            }
+            if preset.region == nil, text("region") == nil { object("preset", "is `\(preset.name)`: set `region`") }
+        }
+        if let endpoint, let path = Optional(WebAddress(endpoint).path), !path.isEmpty, path != "/" {
+            object("endpoint", "ends with its host: the bucket is named in `bucket`, and folders in names")
+        }
+        let hasKey = values["access_key"] != nil || values["secret_key"] != nil || values["session_token"] != nil
+        if values["credentials"] != nil {
+            if hasKey { object("credentials", "stands in place of `access_key`, `secret_key` and `session_token`") }
+        } else if values["access_key"] == nil || values["secret_key"] == nil {
+            object("bucket", "needs a key: set `access_key` and `secret_key`, or `credentials`")
+        }
+        if let profile = text("profile"), values["credentials"] == nil {
+            object("profile", "is `\(profile)`, and has no effect without `credentials`")
+        }
+        if values["kms_key"] != nil, text("encryption")?.hasPrefix("aws:kms") != true {
+            object("kms_key", "has no effect without `encryption: aws:kms`")
+        }
+        let smallest = preset?.smallestPart ?? 5 << 20
+        for key in ["part_size", "single_up_to"] {
+            guard case .bytes(let size)? = values[key] else { continue }
+            if size > 5 << 30 { object(key, "is at most 5 GiB, for every service") }
+            if key == "part_size", size < smallest {
+                object(key, "is at least \(shownBytes(smallest)) for `\(preset?.name ?? "other")`")
+            }
+        }
+        if case .map(let tags)? = values["tags"] {
+            if tags.count > 10 { object("tags", "are at most 10") }
+            for (name, source) in tags.sorted(by: { $0.key < $1.key }) {
+                guard case .literal = source else {
+                    object("tags.\(name)", "is a plain text: everybody who sees the object sees it")
+                    continue
+                }
+            }
+        }
+        return all
+    }
+}

@@ -1,0 +1,77 @@
+internal import Core
+internal import Transport
+
+/// What a service says no to, and what that calls for (Amazon S3 API reference, "Error responses"; what other servers were seen
+/// to say).
+struct S3Verdict: Sendable {
+    /// The service's own word; `nil` where it says none, as to HEAD.
+    let code: String?
+    let words: String
+    let remedy: Remedy
+    /// The region that requests to this bucket are to be signed for.
+    let region: String?
+
+    init(_ response: Response, now: WallTime) {
+        let body = response.body.isEmpty ? nil : XMLValue.read(response.body)
+        let error = body?.name == "Error" ? body : body?["Error"]
+        code = error?["Code"]?.text
+        words = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
+        region = response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text
+        remedy = Self.remedy(code, response, now)
+    }
+
+    private static func remedy(_ code: String?, _ response: Response, _ now: WallTime) -> Remedy {
+        let wait = retryAfter(response.headers, now: now)
+        if let code, let known = remedies[code] {
+            if case .rateLimit = known { return .rateLimit(after: wait) }
+            if case .holdDestination = known { return .holdDestination(after: wait) }
+            return known
+        }
+        if code?.hasPrefix("Throttling") == true { return .rateLimit(after: wait) }
+        return switch response.status {
+        case 401, 403: .authenticate
+        case 408, 409, 425: .again(after: wait)
+        case 429: .rateLimit(after: wait)
+        case 507: .noRoom(after: wait)
+        // An answer inside a 200 that nobody knows is one of the server's own troubles.
+        case 200..<300, 500...: .holdDestination(after: wait)
+        case 300..<400, 404, 405: .misconfigured
+        default: .giveUp
+        }
+    }
+
+    private static let remedies: [String: Remedy] = {
+        var table: [String: Remedy] = [:]
+        func put(_ remedy: Remedy, _ codes: String...) { for code in codes { table[code] = remedy } }
+        put(.rateLimit(after: nil), "SlowDown", "TooManyRequests", "RequestLimitExceeded", "BandwidthLimitExceeded")
+        put(.holdDestination(after: nil), "InternalError", "ServiceUnavailable", "NotImplemented")
+        put(.again(after: nil), "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "IncompleteBody")
+        put(.again(after: nil), "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch")
+        put(.authenticate, "AccessDenied", "AllAccessDisabled", "AccountProblem", "InvalidAccessKeyId")
+        put(
+            .authenticate, "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
+            "InvalidSecurity")
+        put(.authenticate, "RequestTimeTooSkewed", "NotSignedUp", "UnauthorizedAccess")
+        put(.misconfigured, "NoSuchBucket", "InvalidBucketName", "PermanentRedirect", "TemporaryRedirect")
+        put(.misconfigured, "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "InvalidRegionName")
+        put(.misconfigured, "InvalidStorageClass", "InvalidEncryptionAlgorithmError")
+        put(
+            .noRoom(after: nil), "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull", "InsufficientStorageSpace"
+        )
+        return table
+    }()
+
+    /// A key that has ended, or may have.
+    var isOfKey: Bool {
+        ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied", "InvalidAccessKeyId"].contains(code)
+    }
+    var isOfRegion: Bool {
+        [
+            "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed",
+            "IllegalLocationConstraintException", "InvalidRegionName", nil,
+        ].contains(code)
+    }
+    var isDamage: Bool { ["BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch"].contains(code) }
+    /// The request is none that this server knows.
+    var isUnknownHere: Bool { code == "NotImplemented" || code == "MethodNotAllowed" }
+}

@@ -1,0 +1,183 @@
+import Core
+import Digests
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// The destination against servers that are not ours.
+@Suite("s3, at other people's servers", .timeLimit(.minutes(Patience.minutes(5))))
+struct S3ServersTests {
+    private static let part = Int(S3End.part)
+
+    private func open(
+        _ maker: S3Maker, _ more: [String: SettingValue] = [:], _ body: (S3End) async throws -> Void
+    ) async throws {
+        let end = try await S3End(maker, more)
+        do { try await body(end) } catch {
+            try await end.close()
+            throw error
+        }
+        try await end.close()
+    }
+
+    @Test(
+        "takes files of any size, in one request or in parts, and is asked whether it has them",
+        arguments: S3Maker.allCases, [0, 1, 1 << 20, (1 << 20) + 1, 5 << 20, (10 << 20) + 1])
+    func sizes(_ maker: S3Maker, _ size: Int) async throws {
+        try await open(maker) { end in
+            let parcel = try Parcel(size)
+            #expect(try await end.destination.find(parcel.order) == .absent)
+            let logbook = Logbook()
+            let object = try await parcel.send(to: end, logbook)
+            #expect(object.id == "front/clip.mp4")
+            #expect(object.warnings.isEmpty)
+            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            #expect(isWhole)
+            #expect(try await end.unfinished() == 0)
+            #expect(!logbook.everything.contains(S3End.secretKey))
+            guard case .held = try await end.destination.find(parcel.order) else {
+                Issue.record("it is not found again")
+                return
+            }
+            // The same file once more costs no upload.
+            #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "held")
+            #expect(try await end.keys() == ["front/clip.mp4"])
+        }
+    }
+
+    @Test("goes on with what the server has after a stop at any note", arguments: S3Maker.allCases)
+    func stops(_ maker: S3Maker) async throws {
+        try await open(maker, ["parallel": .whole(1)]) { end in
+            let parcel = try Parcel(2 * Self.part + 1)
+            for note in 1... {
+                let name = FilePath("\(note).mp4")
+                let parcel = try Parcel(2 * Self.part + 1, id: "\(note)", name: name, seed: UInt64(note))
+                let logbook = Logbook()
+                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
+                let accepted = logbook.accepted
+                _ = try await parcel.send(to: end, logbook)
+                // One that was made is found by its name, without a byte.
+                #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+                let isWhole = try await end.content(name) == parcel.content
+                #expect(isWhole, "stopped at note \(note)")
+                if !wasStopped { break }
+                #expect(note < 40, "it never ends")
+            }
+            #expect(parcel.content.count > 0)
+            // Where the answer to the beginning was lost, its upload is found by a list.
+            #expect(try await end.unfinished() == 0)
+        }
+    }
+
+    @Test("keeps odd names as they are", arguments: S3Maker.allCases)
+    func names(_ maker: S3Maker) async throws {
+        let names: [FilePath] = [
+            "a b+c.mp4", "100%.mp4", "%2F.mp4", "é視頻/日本.mp4", "q?x=1&y#z.mp4", "(1) '!*~.mp4", "a;b=c@d:e$f.mp4",
+            "plus + and space.mp4",
+        ]
+        try await open(maker) { end in
+            for (number, name) in names.enumerated() {
+                let parcel = try Parcel(100, id: "\(number)", name: name, seed: UInt64(number))
+                _ = try await parcel.send(to: end, Logbook())
+                let isWhole = try await end.content(name) == parcel.content
+                #expect(isWhole, "\(name.display)")
+                guard case .held = try await end.destination.find(parcel.order) else {
+                    Issue.record("\(name.display) is not found")
+                    continue
+                }
+            }
+            #expect(try await end.keys() == Set(names.map(\.display)))
+        }
+    }
+
+    @Test("another content under the same name gets a number, takes its place, or fails", arguments: S3Maker.allCases)
+    func taken(_ maker: S3Maker) async throws {
+        try await open(maker) { end in
+            let first = try Parcel(1000, seed: 1)
+            let second = try Parcel(1000, id: "2", seed: 2)
+            _ = try await first.send(to: end, Logbook())
+            let object = try await second.send(to: end, Logbook())
+            #expect(object.id == "front/clip (2).mp4")
+            let isThere = try await end.content("front/clip (2).mp4") == second.content
+            #expect(isThere)
+            let third = try Parcel(1000, id: "3", seed: 3)
+            let failing = try end.destination(["taken": .text("fail")])
+            let error = await #expect(throws: UploadError.self) {
+                _ = try await failing.upload(third.order, notes: Logbook())
+            }
+            #expect(error?.failure.code == "name_taken" && error?.remedy == .giveUp)
+            let replacing = try end.destination(["taken": .text("replace")])
+            _ = try await replacing.upload(third.order, notes: Logbook())
+            let isReplaced = try await end.content("front/clip.mp4") == third.content
+            #expect(isReplaced)
+            #expect(try await end.keys() == ["front/clip.mp4", "front/clip (2).mp4"])
+        }
+    }
+
+    @Test(
+        "with a condition a name that is taken is seen by the one request itself",
+        arguments: [S3Maker.moto, .localbucket])
+    func conditions(_ maker: S3Maker) async throws {
+        try await open(maker, ["preset": .text("minio")]) { end in
+            let first = try Parcel(1000, seed: 1)
+            _ = try await first.send(to: end, Logbook())
+            // The answer to the first was lost, as far as this one knows: it is the same file.
+            #expect(try await first.send(to: end, Logbook()).verifiedBy == "held")
+            let object = try await Parcel(1000, id: "2", seed: 2).send(to: end, Logbook())
+            #expect(object.id == "front/clip (2).mp4")
+            let isFirst = try await end.content("front/clip.mp4") == first.content
+            #expect(isFirst)
+        }
+    }
+
+    @Test("a wrong key is told, and holds", arguments: S3Maker.allCases.filter(\.judgesKeys))
+    func wrongKey(_ maker: S3Maker) async throws {
+        try await open(maker) { end in
+            let wrong = try end.destination(["secret_key": .secret(.literal("not-the-secret-at-all"))])
+            let parcel = try Parcel(10)
+            let error = await #expect(throws: UploadError.self) {
+                _ = try await wrong.upload(parcel.order, notes: Logbook())
+            }
+            #expect(error?.remedy == .authenticate)
+            let check = await wrong.check()
+            #expect(check.verdict == .failed)
+            #expect(!check.detail.contains("not-the-secret"))
+            #expect(await end.destination.check().verdict == .ok)
+        }
+    }
+
+    @Test("a clock that is hours off is mended by the server's own", arguments: S3Maker.allCases.filter(\.judgesClocks))
+    func clocks(_ maker: S3Maker) async throws {
+        try await open(maker) { end in
+            for hours in [-3, 3] {
+                let now = SystemClocks().wall().advanced(by: .seconds(hours * 3600))
+                let clocks = ManualClocks(wall: now)
+                let name = FilePath("\(hours).mp4")
+                let parcel = try Parcel(1000, id: "\(hours)", name: name)
+                _ = try await end.destination([:], clocks: clocks).upload(parcel.order, notes: Logbook())
+                let isWhole = try await end.content(name) == parcel.content
+                #expect(isWhole, "\(hours) h")
+            }
+        }
+    }
+
+    @Test("cancelled on its way, nothing is left of it", arguments: S3Maker.allCases.filter(\.hasUploadList))
+    func aborts(_ maker: S3Maker) async throws {
+        try await open(maker, ["parallel": .whole(1)]) { end in
+            let parcel = try Parcel(2 * Self.part)
+            let logbook = Logbook()
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            #expect(try await end.unfinished() == 1)
+            let last = try #require(logbook.last)
+            #expect(try await end.destination.discard(last))
+            #expect(try await end.unfinished() == 0)
+            #expect(try await end.destination.discard(last), "not there is done")
+            // And when it goes on all the same, it begins anew.
+            _ = try await parcel.send(to: end, logbook)
+            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            #expect(isWhole)
+        }
+    }
+}
