@@ -247,15 +247,16 @@ final class PartsRun {
 
     /// Forgets the upload; the next run begins a new one.
     ///
-    /// - Parameter isGone: There is nothing that could be removed.
+    /// - Parameter isGone: The server says that there is nothing.
     func renewed(_ reason: String, isGone: Bool = false) async throws -> any Error {
         let old = checkpoint
         checkpoint = Checkpoint()
         for field in ["orphans", "reuploaded", "restarts", "remains"] { checkpoint[field] = old[field] }
         let restarts = checkpoint.count("restarts")
-        let isThere = !isGone && old[Self.begun] != nil
-        let remains = isThere && dialect.canAbort && dialect.isOurs(old) ? old : nil
-        if isThere, remains == nil { checkpoint.count("remains") }
+        let wasBegun = old[Self.begun] != nil
+        // Also where the server said that it knows of none: it may have been mistaken, and "not there" is success.
+        let remains = wasBegun && dialect.canAbort && dialect.isOurs(old) ? old : nil
+        if wasBegun, !isGone, remains == nil { checkpoint.count("remains") }
         taken = [:]
         acked = 0
         try await notes.renewed(checkpoint, leaving: remains)

@@ -1,0 +1,380 @@
+internal import Core
+internal import Glibc
+package import Synchronization
+
+/// A bucket in memory, for what no server of other people does on demand: errors of every kind, answers that are lost, tokens
+/// that end, regions that differ. It judges tokens, regions and clocks, and leaves signatures to the real ones.
+package final class S3Emulator: Sendable {
+    package enum Kind: String, Hashable, Sendable {
+        case create, part, parts, complete, abort, put, head, uploads, list
+    }
+
+    package enum Fault: Sendable {
+        /// It is done, and nobody hears of it.
+        case loseReply
+        case answer(Int, [(String, String)] = [], String = "")
+        /// The connection ends when so many bytes of the body have come.
+        case cut(after: Int)
+        /// An `Error` with this code and status.
+        case error(Int, String)
+        /// It is done, and the answer says something else.
+        case doneBut(Int, String)
+        /// One byte of what came is another one when it is stored.
+        case damage
+        /// The part is taken, and lost.
+        case forget
+    }
+
+    package struct Object: Sendable {
+        package var bytes: [UInt8]
+        package var headers: [String: String] = [:]
+        package var etag = ""
+    }
+
+    package struct Part: Sendable {
+        package var bytes: [UInt8]
+        package var etag: String
+        package var checksum: String?
+    }
+
+    package struct Upload: Sendable {
+        package var key: String
+        package var headers: [String: String]
+        package var parts: [Int: Part] = [:]
+    }
+
+    package struct State: Sendable {
+        package var objects: [String: Object] = [:]
+        package var uploads: [String: Upload] = [:]
+        package var faults: [Kind: [Fault]] = [:]
+        package var requests: [String] = []
+        /// Only requests that carry it are taken.
+        package var token: String?
+        /// Only requests that are signed for it are taken.
+        package var region: String?
+        /// Seconds that its clock is ahead.
+        package var ahead = 0
+        /// A list has so many parts at most.
+        package var page = 1000
+        package var hasConditions = true
+        var begun = 0
+    }
+
+    package let state = Mutex(State())
+    private let server: FakeServer
+    package var url: String { server.url }
+
+    package init() throws {
+        let box = Box()
+        server = try FakeServer { try box.emulator?.answer($0) }
+        box.set(self)
+    }
+
+    package func stop() { server.stop() }
+
+    private final class Box: Sendable {
+        private struct Weak: Sendable { weak var emulator: S3Emulator? }
+        private let held = Mutex(Weak())
+        var emulator: S3Emulator? { held.withLock { $0.emulator } }
+        func set(_ emulator: S3Emulator) { held.withLock { $0.emulator = emulator } }
+    }
+
+    package func script(_ kind: Kind, _ faults: Fault...) { state.withLock { $0.faults[kind, default: []] += faults } }
+    package func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
+    package var requests: [String] { state.withLock { $0.requests } }
+    package var objects: [String: Object] { state.withLock { $0.objects } }
+    package var uploads: [String: Upload] { state.withLock { $0.uploads } }
+
+    // MARK: Requests
+
+    private struct Question {
+        var kind: Kind
+        var key: String
+        var query: [String: String]
+    }
+
+    private static func question(_ exchange: Exchange) -> Question? {
+        let parts = exchange.target.split(separator: "?", maxSplits: 1)
+        let path = parts.first.map(String.init) ?? ""
+        var query: [String: String] = [:]
+        for pair in (parts.count > 1 ? parts[1] : "").split(separator: "&") {
+            let words = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            query[String(words[0])] = words.count > 1 ? decoded(words[1]) : ""
+        }
+        guard path.hasPrefix("/bucket") else { return nil }
+        let key = decoded(path.dropFirst("/bucket/".count))
+        let kind: Kind? =
+            switch exchange.method {
+            case "POST" where query["uploads"] != nil: .create
+            case "POST" where query["uploadId"] != nil: .complete
+            case "PUT" where query["uploadId"] != nil: .part
+            case "PUT": .put
+            case "GET" where query["uploadId"] != nil: .parts
+            case "GET" where query["uploads"] != nil: .uploads
+            case "GET" where key.isEmpty: .list
+            case "HEAD": .head
+            case "DELETE" where query["uploadId"] != nil: .abort
+            default: nil
+            }
+        return kind.map { Question(kind: $0, key: key, query: query) }
+    }
+
+    private static func decoded(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%"), rest.count >= 2 else {
+                bytes.append(byte)
+                continue
+            }
+            bytes.append(UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) ?? 0)
+            rest = rest.dropFirst(2)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private func answer(_ exchange: Exchange) throws {
+        guard let question = Self.question(exchange) else { return fail(exchange, 405, "MethodNotAllowed") }
+        let number = question.query["partNumber"].map { " \($0)" } ?? ""
+        let fault = state.withLock { state -> Fault? in
+            state.requests.append(question.kind.rawValue + number)
+            guard let first = state.faults[question.kind]?.first else { return nil }
+            state.faults[question.kind]?.removeFirst()
+            return first
+        }
+        if case .cut(let count)? = fault {
+            _ = exchange.piece(count)
+            return exchange.cut()
+        }
+        let body = exchange.body()
+        switch fault {
+        case .answer(let status, let headers, let text)?: return exchange.reply(status, headers, text)
+        case .error(let status, let code)?: return fail(exchange, status, code)
+        default: break
+        }
+        if let refusal = refusal(exchange) { return reply(exchange, refusal) }
+        let answer = perform(question, exchange, body, fault)
+        switch fault {
+        case .loseReply?: exchange.cut()
+        case .doneBut(let status, let text)?: exchange.reply(status, [("Content-Type", "application/xml")], text)
+        default: reply(exchange, answer)
+        }
+    }
+
+    struct Reply {
+        var status: Int
+        var headers: [(String, String)] = []
+        var body = ""
+    }
+
+    private func reply(_ exchange: Exchange, _ reply: Reply) {
+        let headers = reply.headers + [("Date", date())]
+        guard exchange.method == "HEAD" else { return exchange.reply(reply.status, headers, reply.body) }
+        // No body, whatever went wrong, and the length of what a GET would bring.
+        let lines = headers.map { "\($0.0): \($0.1)\r\n" }.joined()
+        exchange.answer(Array("HTTP/1.1 \(reply.status) Whatever\r\n\(lines)\r\n".utf8))
+    }
+
+    private func fail(_ exchange: Exchange, _ status: Int, _ code: String) {
+        reply(exchange, Self.error(status, code))
+    }
+
+    private static func error(_ status: Int, _ code: String, _ more: String = "") -> Reply {
+        Reply(
+            status: status, headers: [("Content-Type", "application/xml")],
+            body: "<Error><Code>\(code)</Code><Message>no</Message>\(more)</Error>")
+    }
+
+    private func refusal(_ exchange: Exchange) -> Reply? {
+        let (token, region, ahead) = state.withLock { ($0.token, $0.region, $0.ahead) }
+        let authorization = exchange.header("authorization") ?? ""
+        if let token, exchange.header("x-amz-security-token") != token {
+            return Self.error(400, "ExpiredToken")
+        }
+        if let region, !authorization.contains("/\(region)/s3/") {
+            var reply = Self.error(400, "AuthorizationHeaderMalformed", "<Region>\(region)</Region>")
+            reply.headers.append(("x-amz-bucket-region", region))
+            return reply
+        }
+        if ahead != 0, let stamp = exchange.header("x-amz-date"), let signed = Self.seconds(stamp),
+            abs(signed - (time(nil) + ahead)) > 900
+        {
+            return Self.error(403, "RequestTimeTooSkewed")
+        }
+        return nil
+    }
+
+    private static func seconds(_ stamp: String) -> Int? {
+        let digits = stamp.filter(\.isNumber)
+        guard digits.utf8.count == 14, let number = Int(digits) else { return nil }
+        let (day, time) = number.quotientAndRemainder(dividingBy: 1_000_000)
+        return CivilTime(
+            year: day / 10_000, month: day / 100 % 100, day: day % 100, hour: time / 10_000, minute: time / 100 % 100,
+            second: time % 100
+        ).map { Int($0.moment().milliseconds / 1000) }
+    }
+
+    private func date() -> String {
+        var now = time(nil) + state.withLock { $0.ahead }
+        var parts = tm()
+        gmtime_r(&now, &parts)
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+            let count = strftime(buffer.baseAddress, 64, "%a, %d %b %Y %H:%M:%S GMT", &parts)
+            return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+    }
+
+    // MARK: What it does
+
+    private func perform(_ question: Question, _ exchange: Exchange, _ body: [UInt8], _ fault: Fault?) -> Reply {
+        state.withLock { state in
+            switch question.kind {
+            case .create: create(question, exchange, &state)
+            case .part: part(question, exchange, body, fault, &state)
+            case .parts: Self.parts(question, state)
+            case .complete: complete(question, exchange, body, &state)
+            case .put: put(question, exchange, body, fault, &state)
+            case .abort:
+                state.uploads.removeValue(forKey: question.query["uploadId"] ?? "") == nil
+                    ? Self.error(404, "NoSuchUpload") : Reply(status: 204)
+            case .head: Self.head(question, state)
+            case .uploads: Self.uploads(question, state)
+            case .list:
+                Reply(
+                    status: 200,
+                    body: "<ListBucketResult>"
+                        + state.objects.sorted { $0.key < $1.key }.map {
+                            "<Contents><Key>\($0.key)</Key><Size>\($0.value.bytes.count)</Size></Contents>"
+                        }.joined() + "<IsTruncated>false</IsTruncated></ListBucketResult>")
+            }
+        }
+    }
+
+    private static let kept = [
+        "content-type", "x-amz-storage-class", "x-amz-acl", "x-amz-server-side-encryption", "x-amz-tagging",
+        "x-amz-checksum-algorithm", "x-amz-checksum-type", "x-amz-server-side-encryption-aws-kms-key-id",
+    ]
+
+    private static func headers(_ exchange: Exchange) -> [String: String] {
+        var found: [String: String] = [:]
+        for name in kept { found[name] = exchange.header(name) }
+        for name in ["sluice-sha256", "mtime", "camera", "title"] {
+            found["x-amz-meta-\(name)"] = exchange.header("x-amz-meta-\(name)")
+        }
+        return found
+    }
+
+    private func create(_ question: Question, _ exchange: Exchange, _ state: inout State) -> Reply {
+        state.begun += 1
+        // As Ceph and others make them.
+        let id = "2~\(state.begun)/+=%"
+        state.uploads[id] = Upload(key: question.key, headers: Self.headers(exchange))
+        return Reply(
+            status: 200,
+            body: "<InitiateMultipartUploadResult><UploadId>\(id)</UploadId></InitiateMultipartUploadResult>")
+    }
+
+    private func part(
+        _ question: Question, _ exchange: Exchange, _ body: [UInt8], _ fault: Fault?, _ state: inout State
+    ) -> Reply {
+        let id = question.query["uploadId"] ?? ""
+        guard state.uploads[id] != nil else { return Self.error(404, "NoSuchUpload") }
+        guard let number = question.query["partNumber"].flatMap({ Int($0) }), (1...10_000).contains(number) else {
+            return Self.error(400, "InvalidArgument")
+        }
+        var bytes = body
+        if case .damage? = fault, !bytes.isEmpty {
+            bytes[0] ^= 1
+            // A service that is told a digest compares.
+            if exchange.header("content-md5") != nil { return Self.error(400, "BadDigest") }
+        }
+        let etag = "\"\(number)-\(bytes.count)-\(state.requests.count)\""
+        if case .forget? = fault { return Reply(status: 200, headers: [("ETag", etag)]) }
+        let checksum = exchange.header("x-amz-checksum-crc64nvme")
+        state.uploads[id]?.parts[number] = Part(bytes: bytes, etag: etag, checksum: checksum)
+        return Reply(status: 200, headers: [("ETag", etag)])
+    }
+
+    private static func parts(_ question: Question, _ state: State) -> Reply {
+        guard let upload = state.uploads[question.query["uploadId"] ?? ""] else { return error(404, "NoSuchUpload") }
+        let marker = question.query["part-number-marker"].flatMap { Int($0) } ?? 0
+        let rest = upload.parts.filter { $0.key > marker }.sorted { $0.key < $1.key }
+        let shown = rest.prefix(state.page)
+        let lines = shown.map {
+            "<Part><PartNumber>\($0.key)</PartNumber><ETag>\($0.value.etag.replacing("\"", with: "&quot;"))</ETag>"
+                + "<Size>\($0.value.bytes.count)</Size></Part>"
+        }
+        return Reply(
+            status: 200,
+            body: "<ListPartsResult><UploadId>x</UploadId><IsTruncated>\(rest.count > shown.count)</IsTruncated>"
+                + "<NextPartNumberMarker>\(shown.last?.key ?? 0)</NextPartNumberMarker>\(lines.joined())</ListPartsResult>"
+        )
+    }
+
+    private func complete(
+        _ question: Question, _ exchange: Exchange, _ body: [UInt8], _ state: inout State
+    ) -> Reply {
+        let id = question.query["uploadId"] ?? ""
+        guard let upload = state.uploads[id] else { return Self.error(404, "NoSuchUpload") }
+        if state.hasConditions, exchange.header("if-none-match") == "*", state.objects[question.key] != nil {
+            return Self.error(412, "PreconditionFailed")
+        }
+        var bytes: [UInt8] = []
+        var last = 0
+        for piece in String(decoding: body, as: UTF8.self).split(separator: "<Part>").dropFirst() {
+            func value(_ name: String) -> String? {
+                piece.split(separator: "<\(name)>", omittingEmptySubsequences: false).dropFirst().first?.split(
+                    separator: "<"
+                ).first.map(String.init)
+            }
+            guard let number = value("PartNumber").flatMap({ Int($0) }), number > last else {
+                return Self.error(400, "InvalidPartOrder")
+            }
+            last = number
+            guard let part = upload.parts[number], part.etag == value("ETag")?.replacing("&quot;", with: "\"") else {
+                return Self.error(400, "InvalidPart")
+            }
+            bytes += part.bytes
+        }
+        state.uploads[id] = nil
+        state.objects[question.key] = Object(
+            bytes: bytes, headers: upload.headers, etag: "\"whole-\(state.requests.count)\"")
+        let checksum = exchange.header("x-amz-checksum-crc64nvme").map {
+            "<ChecksumCRC64NVME>\($0)</ChecksumCRC64NVME>"
+        }
+        return Reply(
+            status: 200,
+            body: "\n  \n<CompleteMultipartUploadResult><ETag>x</ETag>\(checksum ?? "")</CompleteMultipartUploadResult>"
+        )
+    }
+
+    private func put(
+        _ question: Question, _ exchange: Exchange, _ body: [UInt8], _ fault: Fault?, _ state: inout State
+    ) -> Reply {
+        if state.hasConditions, exchange.header("if-none-match") == "*", state.objects[question.key] != nil {
+            return Self.error(412, "PreconditionFailed")
+        }
+        state.objects[question.key] = Object(
+            bytes: body, headers: Self.headers(exchange), etag: "\"put-\(state.requests.count)\"")
+        return Reply(status: 200, headers: [("ETag", state.objects[question.key]?.etag ?? "")])
+    }
+
+    private static func head(_ question: Question, _ state: State) -> Reply {
+        guard let object = state.objects[question.key] else { return Reply(status: 404) }
+        return Reply(
+            status: 200,
+            headers: object.headers.map { ($0.key, $0.value) } + [
+                ("ETag", object.etag), ("Content-Length", "\(object.bytes.count)"),
+            ])
+    }
+
+    private static func uploads(_ question: Question, _ state: State) -> Reply {
+        let prefix = question.query["prefix"] ?? ""
+        let found = state.uploads.filter { $0.value.key.hasPrefix(prefix) }
+        return Reply(
+            status: 200,
+            body: "<ListMultipartUploadsResult>"
+                + found.map { "<Upload><Key>\($0.value.key)</Key><UploadId>\($0.key)</UploadId></Upload>" }.joined()
+                + "<IsTruncated>false</IsTruncated></ListMultipartUploadsResult>")
+    }
+}

@@ -1,0 +1,256 @@
+import Core
+import Credentials
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What no server of other people does on demand.
+@Suite("s3, when things go wrong", .timeLimit(.minutes(Patience.minutes(3))))
+struct S3FaultTests {
+    /// The emulator, a destination for it, and a file of three parts.
+    private final class Scene: OtherEnd {
+        let emulator: S3Emulator
+        let destination: any Destination
+        let clocks: ManualClocks
+        private let temporary = TemporaryFolder()
+        var folder: FilePath { temporary.path }
+        let secret: String? = "the-secret-of-the-test"
+        let keyFile: FilePath
+
+        init(_ more: [String: SettingValue] = [:]) throws {
+            emulator = try S3Emulator()
+            clocks = ManualClocks(wall: SystemClocks().wall())
+            keyFile = try temporary.write("keys", Array(Self.document("token-1").utf8))
+            let values: [String: SettingValue] = [
+                "endpoint": .text(emulator.url), "bucket": .text("bucket"), "credentials": .secret(.file(keyFile)),
+                "part_size": .bytes(5 << 20), "single_up_to": .bytes(1000), "parallel": .whole(1),
+            ]
+            destination = try S3(
+                values.merging(more) { $1 },
+                DestinationTools(
+                    transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
+        }
+
+        static func document(_ token: String) -> String {
+            """
+            # of the test
+            [other]
+            aws_access_key_id = X
+            [default]
+            aws_access_key_id = AKTEST
+            aws_secret_access_key = the-secret-of-the-test
+            aws_session_token = \(token)
+
+            """
+        }
+
+        func goAway() async throws { emulator.stop() }
+        func close() async throws { emulator.stop() }
+
+        /// Attempts until it is complete or refused; what was left behind is removed as the daemon would.
+        @discardableResult
+        func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 6) async throws -> RemoteObject {
+            var last: (any Error)?
+            for _ in 0..<attempts {
+                do {
+                    let object = try await parcel.send(to: self, logbook)
+                    for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
+                    return object
+                } catch let error as UploadError {
+                    if error.remedy == .giveUp { throw error }
+                    last = error
+                }
+            }
+            throw last ?? Parcel.Unexpected(what: "no attempt")
+        }
+
+        /// Exactly this one, whole, and nothing unfinished.
+        func holds(_ parcel: Parcel, as key: String = "front/clip.mp4") -> Bool {
+            emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
+                && emulator.uploads.isEmpty
+        }
+    }
+
+    private static let size = (10 << 20) + 1
+
+    struct Trouble: Sendable, CustomTestStringConvertible {
+        var kind: S3Emulator.Kind
+        var faults: [S3Emulator.Fault]
+        var testDescription: String { "\(kind.rawValue): \(faults)" }
+        init(_ kind: S3Emulator.Kind, _ faults: S3Emulator.Fault...) { (self.kind, self.faults) = (kind, faults) }
+    }
+
+    static let troubles = [
+        Trouble(.create, .loseReply), Trouble(.create, .error(500, "InternalError")),
+        Trouble(.create, .error(503, "SlowDown")),
+        Trouble(.create, .answer(200, [], "<html>log in</html>")),
+        Trouble(.part, .loseReply), Trouble(.part, .cut(after: 1000)), Trouble(.part, .error(500, "InternalError")),
+        Trouble(.part, .error(400, "RequestTimeout")), Trouble(.part, .damage), Trouble(.part, .damage, .damage),
+        Trouble(.part, .forget), Trouble(.part, .error(404, "NoSuchUpload")),
+        Trouble(.part, .answer(200)), Trouble(.part, .doneBut(200, "<Error><Code>InternalError</Code></Error>")),
+        Trouble(.complete, .loseReply), Trouble(.complete, .error(500, "InternalError")),
+        Trouble(.complete, .doneBut(200, "  <Error><Code>InternalError</Code></Error>")),
+        Trouble(.complete, .answer(200, [], " <Error><Code>SlowDown</Code></Error>")),
+        Trouble(.complete, .error(400, "InvalidPart")), Trouble(.complete, .error(404, "NoSuchUpload")),
+        Trouble(.complete, .error(409, "ConditionalRequestConflict")),
+        Trouble(.complete, .error(409, "OperationAborted")),
+        Trouble(.head, .error(500, "")), Trouble(.head, .loseReply),
+    ]
+
+    @Test("is there once and whole after each of these, and nothing is left beside it", arguments: troubles)
+    func recovers(_ trouble: Trouble) async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        let parcel = try Parcel(Self.size)
+        scene.emulator.change { $0.faults[trouble.kind] = trouble.faults }
+        try await scene.bring(parcel)
+        #expect(scene.holds(parcel), "\(scene.emulator.requests)")
+        let creations = scene.emulator.requests.filter { $0 == "create" }.count
+        #expect(creations <= 2, "\(scene.emulator.requests)")
+    }
+
+    @Test("a single request whose answer is lost leaves one object", arguments: [true, false])
+    func single(_ isGuarded: Bool) async throws {
+        let scene = try Scene(isGuarded ? ["preset": .text("minio")] : [:])
+        defer { scene.emulator.stop() }
+        let parcel = try Parcel(900)
+        scene.emulator.script(.put, .loseReply)
+        let logbook = Logbook()
+        try await scene.bring(parcel, logbook)
+        #expect(scene.holds(parcel), "\(scene.emulator.requests)")
+        #expect(scene.emulator.requests.filter { $0 == "put" }.count <= 2)
+    }
+
+    @Test("after a lost answer to the wish for the whole object nothing is sent again")
+    func lostCompletion() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        let parcel = try Parcel(Self.size)
+        scene.emulator.script(.complete, .loseReply)
+        let logbook = Logbook()
+        let object = try await scene.bring(parcel, logbook)
+        #expect(object.verifiedBy == "held")
+        #expect(scene.emulator.requests.filter { $0.hasPrefix("part ") }.count == 3)
+        #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
+    }
+
+    @Test("an upload whose beginning got no answer is found by a list, and gone on with")
+    func lostBeginning() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.script(.create, .loseReply)
+        let parcel = try Parcel(Self.size)
+        let object = try await scene.bring(parcel)
+        #expect(scene.holds(parcel))
+        #expect(object.warnings.isEmpty)
+        #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
+    }
+
+    @Test("a list of parts in pages is read to its end, and what is there is not sent again")
+    func pages() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.page = 1 }
+        let parcel = try Parcel(4 * (5 << 20))
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: 15 << 20)
+        scene.emulator.change { $0.requests = [] }
+        try await scene.bring(parcel, logbook)
+        #expect(scene.holds(parcel))
+        #expect(scene.emulator.requests == ["parts", "parts", "parts", "part 4", "complete", "head"])
+    }
+
+    @Test("a key that ends on the way is read again, and no part is lost")
+    func expired() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.token = "token-1" }
+        let parcel = try Parcel(Self.size)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        scene.emulator.change { $0.token = "token-2" }
+        let error = try await parcel.failure(to: scene, logbook)
+        #expect(error.remedy == .authenticate)
+        #expect(!error.failure.message.contains("token-1") && !error.failure.message.contains("the-secret"))
+        try Files.replace(scene.keyFile, with: Array(Scene.document("token-2").utf8))
+        scene.emulator.change { $0.requests = [] }
+        try await scene.bring(parcel, logbook)
+        #expect(scene.holds(parcel))
+        #expect(!scene.emulator.requests.contains("part 1") && !scene.emulator.requests.contains("create"))
+    }
+
+    @Test("another region is learned once")
+    func region() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.region = "eu-north-7" }
+        let parcel = try Parcel(Self.size)
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+        #expect(scene.emulator.requests.prefix(3) == ["head", "head", "create"])
+    }
+
+    @Test("a clock that differs is mended once", arguments: [-7200, 7200])
+    func clock(_ seconds: Int) async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.ahead = seconds }
+        let parcel = try Parcel(Self.size)
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+        #expect(scene.emulator.requests.prefix(3) == ["head", "head", "create"])
+    }
+
+    @Test(
+        "what it says no to has its remedy, and its words are told",
+        arguments: [
+            (503, "SlowDown", Remedy.rateLimit(after: nil)), (500, "InternalError", .holdDestination(after: nil)),
+            (403, "AccessDenied", .authenticate), (403, "SignatureDoesNotMatch", .authenticate),
+            (403, "QuotaExceeded", .noRoom(after: nil)), (507, "XMinioStorageFull", .noRoom(after: nil)),
+            (400, "EntityTooLarge", .giveUp), (400, "KeyTooLongError", .giveUp), (404, "NoSuchBucket", .misconfigured),
+            (409, "OperationAborted", .again(after: nil)), (400, "ThrottlingException", .rateLimit(after: nil)),
+            (400, "ExpiredToken", .authenticate), (501, "NotImplemented", .holdDestination(after: nil)),
+        ])
+    func verdicts(_ status: Int, _ code: String, _ remedy: Remedy) async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.script(.create, .error(status, code), .error(status, code))
+        let error = try await Parcel(Self.size).failureKept(to: scene)
+        #expect(error.remedy == remedy)
+        #expect(error.failure.code == code)
+        #expect(error.failure.message.contains("\(code): no"))
+    }
+
+    @Test("each object says what a person wants said of it")
+    func headers() async throws {
+        let scene = try Scene([
+            "storage_class": .text("STANDARD_IA"), "acl": .text("private"), "encryption": .text("aws:kms"),
+            "kms_key": .text("alias/cameras"), "tags": .map(["keep": .literal("a year & more")]),
+            "checksum": .text("crc64nvme"),
+        ])
+        defer { scene.emulator.stop() }
+        for size in [900, Self.size] {
+            let parcel = try Parcel(size, name: FilePath("\(size).mp4"))
+            let object = try await scene.bring(parcel)
+            #expect(object.verifiedBy == "crc64nvme")
+            let headers = try #require(scene.emulator.objects["\(size).mp4"]).headers
+            #expect(headers["content-type"] == "video/mp4")
+            #expect(headers["x-amz-storage-class"] == "STANDARD_IA" && headers["x-amz-acl"] == "private")
+            #expect(headers["x-amz-server-side-encryption"] == "aws:kms")
+            #expect(headers["x-amz-server-side-encryption-aws-kms-key-id"] == "alias/cameras")
+            #expect(headers["x-amz-tagging"] == "keep=a%20year%20%26%20more")
+            #expect(headers["x-amz-meta-sluice-sha256"]?.count == 64 && headers["x-amz-meta-mtime"] == "1700000000")
+        }
+    }
+}
+
+extension Parcel {
+    /// The error of one attempt, with the file kept until then.
+    fileprivate func failureKept(to end: any OtherEnd) async throws -> UploadError {
+        try await failure(to: end, Logbook())
+    }
+}
