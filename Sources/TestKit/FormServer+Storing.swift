@@ -90,6 +90,12 @@ extension FormServer {
                 try Files.removeIfPresent(marker(block.id))
             }
             if state.faults.forgetsFinished, state.uploads[block.id]?.url != nil { state.uploads[block.id] = nil }
+            if block.resumes {
+                guard state.uploads[block.id] != nil else {
+                    throw FormRefusal(status: 400, reason: "a resume of what never began")
+                }
+                state.resumes.append(block.index + 1)
+            }
             if preset == "breakpoint", state.uploads[block.id] == nil {
                 throw FormRefusal(status: 404, reason: "upToken")
             }
@@ -248,7 +254,7 @@ extension FormServer {
     }
 
     /// CRC-32 bit by bit, as the standard writes it.
-    static func crc(_ bytes: [UInt8]) -> String {
+    package static func crc(_ bytes: [UInt8]) -> String {
         var crc: UInt32 = 0xFFFF_FFFF
         for byte in bytes {
             crc ^= UInt32(byte)

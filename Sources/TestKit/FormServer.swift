@@ -55,6 +55,7 @@ package final class FormServer: Sendable {
         var faults = Faults()
         var requests: [String] = []
         var refused: [String] = []
+        var resumes: [Int] = []
         var together = 0
         var mostTogether = 0
         var made = 0
@@ -115,6 +116,8 @@ package final class FormServer: Sendable {
     package var received: Int64 { state.withLock { $0.received } }
     /// Why requests were refused that broke a rule.
     package var refused: [String] { state.withLock { $0.refused } }
+    /// Blocks, from 1, that were said to be the first since a restart.
+    package var resumes: [Int] { state.withLock { $0.resumes } }
     /// Blocks that were on their way at the same time.
     package var mostTogether: Int { state.withLock { $0.mostTogether } }
     /// Uploads that are begun and not whole.

@@ -24,6 +24,7 @@ struct FormDialect: PartsDialect {
     var completesByRequest: Bool { settings.finish != nil }
     var repeatsSafely: Bool { settings.repeatsSafely }
     var lastGoesAlone: Bool { true }
+    var mayRename: Bool { settings.newID != nil }
     var comparesContent: Bool { false }
     var canAbort: Bool { settings.abort != nil }
 
@@ -41,6 +42,7 @@ struct FormDialect: PartsDialect {
                 failure(.local, "staged_changed", "a file of \(order.file.size) bytes", retryable: true),
                 remedy: .restage)
         }
+        try checkHeaders(order, plan)
         return plan
     }
 
@@ -152,6 +154,7 @@ struct FormDialect: PartsDialect {
     ) async throws -> Bool {
         var other = piece.checkpoint
         other["id"] = "sluice-" + hexadecimal(Chance.bytes(16))
+        if other["token"] != nil { other["token"] = other["id"] }
         let answer = try await ask(message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
         return statuses.contains(answer.response.status) && !isPage(answer.response)
     }

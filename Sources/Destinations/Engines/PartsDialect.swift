@@ -13,6 +13,8 @@ protocol PartsDialect: Sendable {
     var repeatsSafely: Bool { get }
     /// Whether the last part may have an end of its own, so that it goes when all others are acknowledged.
     var lastGoesAlone: Bool { get }
+    /// Whether an answer may give the upload another name, so that the first part goes alone.
+    var mayRename: Bool { get }
     /// Whether the remote compares what it got with the digest of the whole file. If not, the staged copy is read once more
     /// before the last part leaves.
     var comparesContent: Bool { get }
@@ -64,6 +66,8 @@ struct PartsPiece: Sendable {
     let order: UploadOrder
     let plan: PartPlan
     let checkpoint: Checkpoint
+    /// The first part to be sent since an upload was taken up again of which the remote has some.
+    var resumes = false
 }
 
 /// How a remote can be asked which parts it holds.

@@ -14,7 +14,13 @@ final class PartsInFlight: Sendable {
         }
     }
 
-    func acknowledge(_ bytes: Int64) { state.withLock { $0.acked = bytes } }
+    /// - Parameter ended: Parts among them that are not on their way any more: in one step, so that nothing counts for less.
+    func acknowledge(_ bytes: Int64, ended: [Int] = []) {
+        state.withLock { state in
+            state.acked = bytes
+            for index in ended { state.sent[index] = nil }
+        }
+    }
     func end(_ index: Int) { state.withLock { $0.sent[index] = nil } }
 }
 
@@ -40,20 +46,24 @@ extension PartsRun {
         guard !indices.isEmpty else { return }
         var waiting = indices[...]
         var failure: (any Error)?
-        try await withThrowingTaskGroup(of: (PartPlan.Part, PartSending).self) { group in
+        try await withThrowingTaskGroup(of: Sent.self) { group in
             var running = 0
             while true {
-                while failure == nil, running < engine.parallel, let index = waiting.first {
+                // A server that goes on renaming is never asked for two things at once.
+                let most = dialect.mayRename && taken.isEmpty || renamings > 2 ? 1 : engine.parallel
+                while failure == nil, running < most, let index = waiting.first {
                     waiting.removeFirst()
                     try await prepare(index, plan, isLast: isRest && waiting.isEmpty)
                     start(plan[index], plan, in: &group)
                     running += 1
                 }
-                guard running > 0, let (part, sending) = try await group.next() else { break }
+                guard running > 0, let sent = try await group.next() else { break }
                 running -= 1
-                do { try await judge(part, sending) } catch let error as Damaged {
+                do { try await judge(sent) } catch let error as Damaged {
                     try await count(error)
-                    waiting.insert(part.index, at: waiting.startIndex)
+                    waiting.insert(sent.part.index, at: waiting.startIndex)
+                } catch let error as Misplaced {
+                    waiting.insert(contentsOf: error.parts, at: waiting.startIndex)
                 } catch let error as UploadError {
                     // What else is on its way may arrive.
                     failure = failure ?? error
@@ -92,26 +102,53 @@ extension PartsRun {
 
     private func start(
         _ part: PartPlan.Part, _ plan: PartPlan,
-        in group: inout ThrowingTaskGroup<(PartPlan.Part, PartSending), any Error>
+        in group: inout ThrowingTaskGroup<Sent, any Error>
     ) {
-        let (dialect, piece, notes, flight) = (dialect, piece(plan), notes, flight)
+        var piece = piece(plan)
+        (piece.resumes, isResuming) = (isResuming, false)
+        let (dialect, notes, flight, told) = (dialect, notes, flight, piece)
+        let (renamings, arrivals) = (renamings, arrivals.count)
         flight.acknowledge(acked)
         group.addTask {
-            let sending = await dialect.send(part, piece) { sent in
+            let sending = await dialect.send(part, told) { sent in
                 notes.sending(flight.set(part.index, min(sent, part.length)))
             }
-            return (part, sending)
+            return Sent(part: part, sending: sending, renamings: renamings, arrivals: arrivals)
         }
+    }
+
+    private struct Sent: Sendable {
+        let part: PartPlan.Part
+        let sending: PartSending
+        /// ``PartsRun/renamings`` when it left.
+        let renamings: Int
+        /// How many parts had arrived by then.
+        let arrivals: Int
     }
 
     /// A part that the remote refused as damaged.
     private struct Damaged: Error { let error: UploadError }
 
-    private func judge(_ part: PartPlan.Part, _ sending: PartSending) async throws {
+    /// Parts that went out under a name that the upload has no more, side by side with the one whose answer changed it: nobody
+    /// knows whether they came before that.
+    private struct Misplaced: Error { let parts: [Int] }
+
+    private func judge(_ sent: Sent) async throws {
+        let (part, sending) = (sent.part, sent.sending)
+        if sent.renamings < renamings {
+            switch sending.answer {
+            case .taken, .gone, .startOver:
+                flight.end(part.index)
+                throw Misplaced(parts: [part.index])
+            case .damaged, .failed: break
+            }
+        }
         switch sending.answer {
         case .taken(let taken, let finished, let changes):
             CrashPoint.reached("part-answered")
-            try await took(part, taken, finished, changes)
+            let doubtful = try await rename(changes, since: sent.arrivals)
+            try await took(part, taken, finished)
+            if !doubtful.isEmpty { throw Misplaced(parts: doubtful) }
         case .gone(let error):
             if checkpoint["done"] != nil { throw error.endedEarly(dialect) }
             throw try await afterGone(error)
@@ -129,11 +166,21 @@ extension PartsRun {
         }
     }
 
-    private func took(
-        _ part: PartPlan.Part, _ taken: TakenPart, _ finished: RemoteObject?, _ changes: [String: String]
-    ) async throws {
-        let before = checkpoint
+    /// - Returns: Parts that arrived while the one was on its way that changed this, and count for nothing now.
+    private func rename(_ changes: [String: String], since count: Int) async throws -> [Int] {
+        guard changes.contains(where: { checkpoint[$0.key] != $0.value }) else { return [] }
+        let doubtful = Array(arrivals.dropFirst(count))
+        // Before the name: under the new one they may not be there.
+        if !doubtful.isEmpty { try await note([], lost: doubtful) }
         for (field, value) in changes { checkpoint[field] = value }
+        renamings += 1
+        arrivals = []
+        try await notes.record(checkpoint)
+        return doubtful
+    }
+
+    private func took(_ part: PartPlan.Part, _ taken: TakenPart, _ finished: RemoteObject?) async throws {
+        let before = checkpoint
         if let finished {
             checkpoint["done"] = "\(part.index)"
             checkpoint["done_url"] = finished.url
@@ -144,6 +191,7 @@ extension PartsRun {
         // Before the part: what the answer said of the file is not said twice.
         if checkpoint != before { try await notes.record(checkpoint) }
         try await note([taken])
+        arrivals.append(part.index)
     }
 
     /// The remote cannot have it, so nothing stays in doubt.
