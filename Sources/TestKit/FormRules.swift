@@ -77,7 +77,7 @@ struct FormRules: Sendable {
                 headers: browser, answer: #"{"success":true}"#)
         case "plupload":
             FormRules(
-                filename: "blob", index: "chunk", count: "chunks", id: "name",
+                filename: "blob", index: "chunk", count: "chunks", id: "name", name: "name",
                 answer: #"{"jsonrpc":"2.0","result":null,"id":"id"}"#, appends: true)
         case "webuploader":
             FormRules(

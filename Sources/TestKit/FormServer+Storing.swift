@@ -66,7 +66,12 @@ extension FormServer {
             throw FormRefusal(status: 422, reason: "crc")
         }
         if block.id.isEmpty {
-            block.id = preset == "blueimp" ? block.name.display : "single \(state.withLock { $0.made })"
+            // Nothing in it tells it from another one: each is an upload of its own.
+            let number = state.withLock { state in
+                state.made += 1
+                return state.made
+            }
+            block.id = preset == "blueimp" ? block.name.display : "single \(number)"
         }
         let (outcome, id) = try take(bytes, block)
         switch outcome {
@@ -235,8 +240,20 @@ extension FormServer {
 
     func abort(_ exchange: Exchange) throws {
         let id = try idOfForm(exchange)
-        try state.withLock { state in
+        let instead = state.withLock { state -> Int? in
             state.requests.append("abort")
+            return state.faults.aborts.isEmpty ? nil : state.faults.aborts.removeFirst()
+        }
+        switch instead {
+        case 0:
+            exchange.cut()
+            return
+        case let status?:
+            exchange.reply(status, [("Content-Type", "text/html")], status == 200 ? "<html>Please log in</html>" : "no")
+            return
+        case nil: break
+        }
+        try state.withLock { state in
             guard state.uploads.removeValue(forKey: id) != nil else {
                 throw FormRefusal(status: 404, reason: "abort of \(id)")
             }

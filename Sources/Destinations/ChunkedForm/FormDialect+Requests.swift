@@ -1,6 +1,5 @@
 internal import Core
 internal import Credentials
-internal import Digests
 internal import Linux
 internal import Transport
 
@@ -161,30 +160,12 @@ extension FormDialect {
         return (values, reading)
     }
 
-    /// All digests of a block in one pass.
     private func digests(
         _ names: Set<FormName>, _ part: PartPlan.Part, _ piece: PartsPiece
     ) async throws -> [FormName: String] {
         if names.isEmpty { return [:] }
-        let path = piece.order.file.path
-        do {
-            return try await blocking {
-                var crc = CRC32()
-                let algorithms: [FormName: Hasher.Algorithm] = [.md5: .md5, .sha1: .sha1, .sha256: .sha256]
-                let hashers = algorithms.filter { names.contains($0.key) }.mapValues { Hasher($0) }
-                let wantsCRC = !names.isDisjoint(with: [.crc32, .crc32Upper, .crc32Decimal])
-                try readPieces(of: path, part.range) { bytes in
-                    if wantsCRC { crc.update(bytes) }
-                    for hasher in hashers.values { hasher.update(bytes) }
-                }
-                var found = hashers.mapValues { hexadecimal($0.finish()) }
-                let digits = hexadecimal(withUnsafeBytes(of: crc.value.bigEndian) { Array($0) })
-                found[.crc32] = digits
-                found[.crc32Upper] = digits.uppercased()
-                found[.crc32Decimal] = "\(crc.value)"
-                return found
-            }
-        } catch {
+        let (path, known) = (piece.order.file.path, blockDigests)
+        do { return try await blocking { try known.digests(names, of: path, part.range) } } catch {
             throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
         }
     }

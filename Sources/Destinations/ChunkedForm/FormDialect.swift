@@ -16,6 +16,7 @@ struct FormDialect: PartsDialect {
     let settings: FormSettings
     /// Limits of a request that carries bytes of the file.
     let sending: Limits
+    let blockDigests = BlockDigests()
 
     /// Small requests have a minute.
     static let small = Limits(whole: .seconds(60))
@@ -278,8 +279,13 @@ struct FormDialect: PartsDialect {
             mediaType: checkpoint["mime"] ?? "", modified: 0, metadata: [:], checkpoint: checkpoint)
         let answer = try await ask(
             abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
-        if abort.statuses.contains(answer.response.status) || answer.verdict == .success { return true }
-        if case .stop(let remedy) = answer.verdict, remedy.isOfServer { throw refused("the removal", answer) }
+        let status = answer.response.status
+        if !isPage(answer.response), abort.statuses.contains(status) || answer.verdict == .success { return true }
+        // What calls for patience where a block is sent does so here, and a login page has removed nothing.
+        let isPortal = isPage(answer.response) && (200..<300).contains(status)
+        if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isPortal {
+            throw refused("the removal", answer)
+        }
         return false
     }
 

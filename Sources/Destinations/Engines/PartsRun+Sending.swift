@@ -46,7 +46,8 @@ extension PartsRun {
         guard !indices.isEmpty else { return }
         var waiting = indices[...]
         var failure: (any Error)?
-        try await withThrowingTaskGroup(of: Sent.self) { group in
+        // What is no part that was sent is the digest of those that were.
+        try await withThrowingTaskGroup(of: Sent?.self) { group in
             var running = 0
             while true {
                 // A server that goes on renaming is never asked for two things at once.
@@ -57,7 +58,8 @@ extension PartsRun {
                     start(plan[index], plan, in: &group)
                     running += 1
                 }
-                guard running > 0, let sent = try await group.next() else { break }
+                guard running > 0, let next = try await group.next() else { break }
+                guard let sent = next else { continue }
                 running -= 1
                 do { try await judge(sent) } catch let error as Damaged {
                     try await count(error)
@@ -79,7 +81,7 @@ extension PartsRun {
         try checkCopy()
         var isNew = false
         if isLast, checkpoint["final_sent"] == nil {
-            if !dialect.comparesContent { try await checkContent() }
+            if !dialect.comparesContent { try await checkContent(before: plan[index]) }
             // Whoever finds the upload gone later has to know that it may be whole.
             checkpoint["final_sent"] = "1"
             isNew = true
@@ -91,7 +93,17 @@ extension PartsRun {
         if isNew { try await notes.record(checkpoint) }
     }
 
-    /// The copy in staging may have rotted, and then so has what was sent of it.
+    /// Only where the last part leaves behind all others is their digest known by then.
+    private var isDigestedAlong: Bool { dialect.lastGoesAlone && !dialect.comparesContent }
+
+    /// The copy in staging may have rotted, and then so has what was sent of it. All of it is read where an earlier attempt
+    /// has sent some.
+    private func checkContent(before last: PartPlan.Part) async throws {
+        if isDigestedAlong, last.isLast, along.follows(last) { await along.run() }
+        if let digest = along.digest(of: order.file.size), digest == order.file.sha256 { return try checkCopy() }
+        try await checkContent()
+    }
+
     private func checkContent() async throws {
         do { try await order.file.checkContent(dialect.failure) } catch let error as UploadError {
             // What it is about to say matters more than that the upload was begun too often.
@@ -102,12 +114,18 @@ extension PartsRun {
 
     private func start(
         _ part: PartPlan.Part, _ plan: PartPlan,
-        in group: inout ThrowingTaskGroup<Sent, any Error>
+        in group: inout ThrowingTaskGroup<Sent?, any Error>
     ) {
         var piece = piece(plan)
         (piece.resumes, isResuming) = (isResuming, false)
         let (dialect, notes, flight, told) = (dialect, notes, flight, piece)
         let (renamings, arrivals) = (renamings, arrivals.count)
+        if isDigestedAlong, along.follows(part) {
+            group.addTask { [along] in
+                await along.run()
+                return nil
+            }
+        }
         flight.acknowledge(acked)
         group.addTask {
             let sending = await dialect.send(part, told) { sent in

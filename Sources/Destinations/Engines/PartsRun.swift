@@ -42,6 +42,7 @@ final class PartsRun {
     private(set) var taken: [Int: TakenPart] = [:]
     private(set) var acked: Int64 = 0
     let flight = PartsInFlight()
+    let along: DigestAlong
     private var renewals = 0
     /// So many times an answer changed what later requests are made with.
     var renamings = 0
@@ -57,6 +58,7 @@ final class PartsRun {
         self.order = order
         self.notes = notes
         self.look = look
+        along = DigestAlong(order.file.path)
         checkpoint = order.checkpoint ?? Checkpoint()
     }
 
