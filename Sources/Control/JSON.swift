@@ -69,6 +69,7 @@ extension Refusal.Code {
         case .forbidden: 403
         case .notFound: 404
         case .ambiguous, .conflict, .duplicate, .sourceMissing: 409
+        case .destination: 502
         case .unavailable: 503
         case .noRoom: 507
         }

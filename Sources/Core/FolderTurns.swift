@@ -47,10 +47,15 @@ package struct FolderTurns: Hashable, Sendable {
 
     package init() {}
 
-    /// - Parameter last: As ``last`` was.
+    /// - Parameter last: As ``last`` was. Numbers that nobody reaches by counting, from a damaged disk, lose their size and
+    ///   keep their order.
     package init(last: [String: Int]) {
         self.last = last
-        count = last.values.max() ?? 0
+        if !last.values.allSatisfy((0...1 << 53).contains) {
+            let order = Set(last.values).sorted()
+            self.last = last.mapValues { (order.firstIndex(of: $0) ?? 0) + 1 }
+        }
+        count = self.last.values.max() ?? 0
     }
 
     /// The offer whose turn it is. Among folders that had none yet it is the one with the oldest upload.

@@ -87,6 +87,21 @@ package struct RemoteObject: Hashable, Sendable, Codable {
     }
 }
 
+/// A file that travels with another one, and where it stands at the same destination.
+package struct Companion: Hashable, Sendable {
+    /// MIME type.
+    package var mediaType: String
+    package var state: UploadState
+    /// What the remote has of it, once it is complete.
+    package var remote: RemoteObject?
+
+    package init(mediaType: String, state: UploadState, remote: RemoteObject? = nil) {
+        self.mediaType = mediaType
+        self.state = state
+        self.remote = remote
+    }
+}
+
 /// Where an upload is within one attempt. Live, never stored.
 package enum UploadPhase: String, Hashable, Sendable, Codable {
     case opening, uploading, finishing
@@ -104,6 +119,9 @@ package protocol UploadNotes: AnyObject, Sendable {
     ///
     /// - Parameter acked: Bytes of all parts that it has now.
     func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws
+    /// The files that travel with this one to this destination, those that came last first. When one of them is over, an
+    /// upload that waits is tried again.
+    func companions() async throws -> [Companion]
     /// The upload begins anew at the remote, and no part of it was taken. What `old` names there is removed behind it; `nil` when nothing is to be.
     /// **Durable when it returns**, both at once.
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws

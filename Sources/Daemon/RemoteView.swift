@@ -75,7 +75,7 @@ extension Agent {
         case .success(let asked):
             let page: RemotePage?
             do throws(UploadError) { page = try asked.answer.get() } catch {
-                throw Refusal(.unavailable, error.failure.message)
+                throw Refusal(.destination, error.failure.message)
             }
             guard let page else {
                 throw Refusal(.conflict, "`\(name)` cannot be asked what it holds: its protocol has no list")

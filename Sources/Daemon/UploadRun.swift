@@ -177,6 +177,7 @@ final class RunNotes: UploadNotes {
     }
 
     func parts() async throws -> [TakenPart] { try await house.store.parts(of: id) }
+    func companions() async throws -> [Companion] { try await house.store.companions(of: id) }
 
     func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
         note(acked: acked)

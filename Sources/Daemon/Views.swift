@@ -315,6 +315,8 @@ package struct Refusal: Error, Codable, Sendable, Hashable, CustomStringConverti
         case badRequest = "bad_request"
         /// 403: this user may look but not change anything. Exit 75.
         case forbidden
+        /// 502: the destination that was asked refused, or could not be reached. Exit 76.
+        case destination
         /// 507: no room for the bytes that are handed over. Exit 75.
         case noRoom = "no_room"
         /// 503: not while starting, or the state cannot be written. Exit 75.

@@ -62,6 +62,7 @@ extension ExitCode {
             case .conflict, .duplicate, .sourceMissing: .conflict
             case .badRequest: .usage
             case .unavailable, .forbidden, .noRoom: .notNow
+            case .destination: .remote
             }
     }
 

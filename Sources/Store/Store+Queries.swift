@@ -29,6 +29,24 @@ extension Store {
         }
     }
 
+    /// The uploads of other files of its unit to its destination, those that came last first.
+    package func companions(of upload: String) throws -> [Companion] {
+        try connection.all(
+            """
+            SELECT other.media_type, CASE other.state WHEN 'removed' THEN other.ended ELSE other.state END, other.remote
+            FROM upload JOIN asset ON asset.id = upload.asset JOIN asset AS mate ON mate.unit = asset.unit
+            JOIN upload AS other ON other.asset = mate.id AND other.destination = upload.destination
+            WHERE upload.id = ?1 AND mate.id <> asset.id ORDER BY other.id DESC
+            """, [.text(upload)]
+        ) { row in
+            UploadState(rawValue: row.optionalText(1) ?? "").map { state in
+                Companion(
+                    mediaType: row.text(0), state: state,
+                    remote: row.optionalText(2).flatMap { Self.value(RemoteObject.self, json: $0) })
+            }
+        }.compactMap { $0 }
+    }
+
     package func checkpoint(_ upload: String) throws -> Checkpoint? {
         try connection.first("SELECT body FROM checkpoint WHERE upload = ?1", [.text(upload)]) { $0.text(0) }
             .flatMap { TextMap.map($0) }.map { Checkpoint($0) }

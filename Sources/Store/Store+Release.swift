@@ -52,6 +52,12 @@ extension Store {
     /// Puts the asset on the release's list when its uploads are all over. Part of the transaction that ended the last.
     func noteDue(_ asset: Int64) throws {
         if let unit = try unit(of: asset) {
+            // One that waits for its companion need not wait longer.
+            try connection.run(
+                """
+                UPDATE upload SET backoff_until = 0 WHERE state = 'queued' AND backoff_until > 0
+                AND asset IN (SELECT id FROM asset WHERE unit = ?1)
+                """, [.integer(unit)])
             // All of them: the last one that is over sets the others free.
             if try connection.first(Self.unitIsOver, [.integer(unit)], { _ in true }) == nil {
                 try connection.run("UPDATE asset SET due = 1 WHERE unit = ?1", [.integer(unit)])

@@ -7,6 +7,7 @@ extension VimeoServer {
     func take(_ exchange: Exchange) throws {
         if exchange.header("authorization") != nil { change { $0.tokensAtBytes += 1 } }
         let number = Int(exchange.target.split(separator: "/").last?.prefix { $0 != "?" } ?? "")
+        if exchange.target.hasPrefix("/picture/") { return takePicture(exchange, number ?? 0) }
         let found = state.withLock { $0.uploads.first { $0.number == number && !$0.isDeleted } }
         let named = exchange.header("upload-offset") ?? exchange.header("content-range") ?? ""
         let kind = Self.kind(exchange)

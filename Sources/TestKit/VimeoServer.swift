@@ -8,6 +8,7 @@ package final class VimeoServer: Sendable {
     package enum Kind: Hashable, Sendable {
         case create, ticket, complete, settings, video, removal, me, verify, list
         case head, patch, put, question
+        case picture, image, choice, pictureQuestion, pictureRemoval
     }
 
     /// What happens in place of an answer, once.
@@ -83,6 +84,7 @@ package final class VimeoServer: Sendable {
         package var account = Account()
         package var behaviour = Behaviour()
         package var uploads: [Upload] = []
+        package var pictures: [Picture] = []
         package var faults: [Kind: [Fault]] = [:]
         /// `create`, `patch 1000`: each request, with the offset that it named.
         package var requests: [String] = []
@@ -129,6 +131,9 @@ package final class VimeoServer: Sendable {
     /// Where the bytes of an upload go.
     package func link(_ number: Int) -> String { "\(bytes.url)/upload/\(number)?signature=s\(number)" }
 
+    /// Where the bytes of a thumbnail go.
+    func pictureLink(_ number: Int) -> String { "\(bytes.url)/picture/\(number)?signature=p\(number)" }
+
     // MARK: The API
 
     private func answer(_ exchange: Exchange) throws {
@@ -161,6 +166,7 @@ package final class VimeoServer: Sendable {
         case ("GET", "/me"): .me
         case ("GET", "/oauth/verify"): .verify
         case ("DELETE", _) where path.hasPrefix("/users/1/uploads/"): .complete
+        case (_, _) where path.hasPrefix("/videos/") && path.contains("/pictures"): pictureKind(method)
         case ("GET", _) where path.hasPrefix("/videos/"): .video
         case ("PATCH", _) where path.hasPrefix("/videos/"): .settings
         case ("DELETE", _) where path.hasPrefix("/videos/"): .removal
@@ -200,6 +206,7 @@ package final class VimeoServer: Sendable {
         }
         let needed: [Kind: String] = [
             .create: "upload", .complete: "upload", .settings: "edit", .removal: "delete", .list: "private",
+            .picture: "edit", .choice: "edit", .pictureRemoval: "edit",
         ]
         if !account.hasUser, kind == .create { return Self.refused(401, 8002, "no user credentials were provided") }
         if let scope = needed[kind], !account.scopes.contains(scope) {
@@ -224,7 +231,8 @@ package final class VimeoServer: Sendable {
             case .complete: Self.complete(number, &state)
             case .list: Self.list(state)
             case .video, .settings, .removal: video(kind, number, body, &state)
-            case .ticket, .head, .patch, .put, .question: Reply(status: 500)
+            case .picture, .choice, .pictureQuestion, .pictureRemoval: picture(kind, path, body, &state)
+            case .ticket, .head, .patch, .put, .question, .image: Reply(status: 500)
             }
         }
     }
@@ -309,6 +317,7 @@ package final class VimeoServer: Sendable {
                 status: 200,
                 body: "{\"uri\": \"/videos/\(upload.number)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
                     + "\"status\": \"\(status)\", \"upload\": {\"status\": \"\(part)\"}, "
+                    + "\"metadata\": {\"connections\": {\"pictures\": {\"uri\": \"/videos/\(upload.number)/pictures\"}}}, "
                     + "\"transcode\": {\"status\": \"\(status == "available" ? "complete" : "in_progress")\"}}")
         }
     }

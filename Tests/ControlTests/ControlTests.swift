@@ -156,7 +156,7 @@ struct ControlTests {
         "a refusal has its status on the wire and is the same at the other end",
         arguments: [
             (Refusal.Code.notFound, 404), (.ambiguous, 409), (.conflict, 409), (.duplicate, 409), (.sourceMissing, 409),
-            (.badRequest, 400), (.forbidden, 403), (.unavailable, 503),
+            (.badRequest, 400), (.forbidden, 403), (.destination, 502), (.unavailable, 503),
         ])
     func refusals(_ code: Refusal.Code, _ status: Int) async throws {
         try await withLine { line in

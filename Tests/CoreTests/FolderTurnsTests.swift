@@ -59,6 +59,16 @@ struct FolderTurnsTests {
         #expect(turns.next([a, b]) == b)
     }
 
+    @Test(
+        "numbers of a damaged disk keep their order, and the next turn has a number", arguments: [Int.max, Int.min, -1])
+    func damaged(_ number: Int) {
+        var turns = FolderTurns(last: ["a": 7, "b": number, "c": 9])
+        turns.took("d")
+        let offers = ["a", "b", "c", "d"].map { FolderTurns.Offer(folder: $0, rank: 0, id: $0) }
+        #expect(turns.next(offers)?.folder == (number > 0 ? "a" : "b"))
+        #expect(turns.next(offers.dropFirst(2))?.folder == "c")
+    }
+
     @Test("nobody had a turn: the oldest upload goes first")
     func beginning() {
         let offers = [("a", "3"), ("b", "1"), ("c", "2")].map { FolderTurns.Offer(folder: $0.0, rank: 0, id: $0.1) }

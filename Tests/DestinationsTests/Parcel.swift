@@ -12,13 +12,16 @@ final class Parcel: Sendable {
     let order: UploadOrder
     private let temporary = TemporaryFolder()
 
-    init(_ size: Int, id: String = "01JQ", name: FilePath = "front/clip.mp4", seed: UInt64 = 1) throws {
+    init(
+        _ size: Int, id: String = "01JQ", name: FilePath = "front/clip.mp4", mediaType: String = "video/mp4",
+        seed: UInt64 = 1
+    ) throws {
         content = noise(size, seed: seed)
         let path = try temporary.write("staged", content)
         order = UploadOrder(
             id: id, generation: 1,
             file: StagedFile(path: path, size: Int64(size), sha256: Hasher.digest(.sha256, of: content)), name: name,
-            mediaType: "video/mp4", modified: 1_700_000_000_123_456_700, metadata: [:], checkpoint: nil)
+            mediaType: mediaType, modified: 1_700_000_000_123_456_700, metadata: [:], checkpoint: nil)
     }
 
     /// What stands in staging from now on.
@@ -84,6 +87,7 @@ final class Logbook: UploadNotes {
         var refusals = 0
         /// To be removed at the remote.
         var left: [Checkpoint] = []
+        var companions: [Companion] = []
     }
 
     private let pages = Mutex(Pages())
@@ -132,6 +136,11 @@ final class Logbook: UploadNotes {
         }
         try Task.checkCancellation()
     }
+
+    func companions() async throws -> [Companion] { pages.withLock { $0.companions } }
+
+    /// What travels with it from now on.
+    func accompany(_ companions: [Companion]) { pages.withLock { $0.companions = companions } }
 
     func parts() async throws -> [TakenPart] {
         pages.withLock { $0.parts.values.sorted { $0.index < $1.index } }

@@ -84,6 +84,7 @@ final class Ledger: UploadNotes {
             $0.accepted.append(offset)
         }
     }
+    func companions() async throws -> [Companion] { [] }
     func parts() async throws -> [TakenPart] { book.withLock { $0.parts.values.sorted { $0.index < $1.index } } }
     func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
         book.withLock { book in

@@ -20,6 +20,7 @@ struct VimeoOthersTests {
         video = client.get(uri + "?fields=uri,status,upload.status").json()
         print(video["status"], video["upload"]["status"])
         client.patch(uri, data={"name": "renamed"})
+        client.upload_picture(uri, path, activate=True)
         other = client.upload(path, data={"name": "to go"})
         print(client.delete(other).status_code)
         try:
@@ -28,7 +29,7 @@ struct VimeoOthersTests {
             print("refused")
         """
 
-    @Test("creates, sends in pieces, asks, renames and deletes at the emulator")
+    @Test("creates, sends in pieces, asks, renames, sets a thumbnail and deletes at the emulator")
     func client() async throws {
         let server = try VimeoServer()
         defer { server.stop() }
@@ -51,5 +52,7 @@ struct VimeoOthersTests {
         #expect(server.videos.first?.fields["name"] == "renamed")
         #expect(server.videos.first?.fields["view"] == "nobody")
         #expect(server.requests.filter { $0.hasPrefix("patch") }.count >= 4)
+        let isShown = server.pictures.filter(\.isActive).map(\.bytes) == [content]
+        #expect(isShown)
     }
 }

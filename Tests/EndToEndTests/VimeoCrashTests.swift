@@ -13,11 +13,12 @@ struct VimeoCrashTests {
         let fixture: DaemonFixture
         let camera: Camera
 
-        init(_ flow: String, _ more: String = "") throws {
+        init(_ flow: String, _ more: String = "", folder: [String] = []) throws {
             server = try VimeoServer()
             fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
             let token = try fixture.folder.write("token", Array("vimeo-token-1".utf8))
             fixture.uploadTo = ["film"]
+            fixture.folderKeys += folder
             fixture.destination = server.url
             fixture.moreDestinations = [
                 "film: {type: vimeo, url: \"\(server.url)\", token: {file: \(token.display)}, flow: \(flow), "
@@ -144,6 +145,34 @@ struct VimeoCrashTests {
         defer { task.cancel() }
         try await eventually("the event names the page") {
             await follower.events.contains { $0.type == "completed" && $0.detail["url"] == "https://vimeo.example/1" }
+        }
+    }
+
+    @Test("an image of its group becomes a video's thumbnail, over kills, and waits for it until then")
+    func thumbnails() async throws {
+        let scene = try Scene(
+            "tus", ", video: {thumbnail: true}, bandwidth: 200 kB/s",
+            folder: ["group: {by: stem, wait: 500ms, sidecars: [jpg]}"])
+        try scene.drop(2, size: 400_000)
+        for number in 0..<2 {
+            try scene.camera.drop(
+                Clip(number: 100 + number, size: 5000, relative: FilePath("clip \(number).jpg")))
+        }
+        for step in ["opened:2", "verified:1", "accepted:4"] {
+            try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
+            let ending = try await #require(scene.fixture.daemon).end(within: .seconds(30))
+            try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(scene.fixture.lastWords())")
+        }
+        try scene.fixture.startDaemon()
+        try await scene.allIsDone(4)
+        let contents = Dictionary(uniqueKeysWithValues: scene.camera.clips.map { ($0.number, $0.content) })
+        let videos = scene.server.videos.filter { !$0.bytes.isEmpty }
+        #expect(videos.count == 2)
+        for (number, clip) in [(0, 100), (1, 101)] {
+            let video = try #require(videos.first { $0.bytes == contents[number] })
+            let shown = scene.server.pictures.filter { $0.isActive && $0.video == video.number }.map(\.bytes)
+            let isRight = shown == [contents[clip]]
+            #expect(isRight, "the thumbnail of clip \(number)")
         }
     }
 

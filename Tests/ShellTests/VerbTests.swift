@@ -73,7 +73,7 @@ struct VerbTests {
         arguments: [
             (Refusal.Code.notFound, ExitCode.notFound), (.ambiguous, .notFound), (.conflict, .conflict),
             (.duplicate, .conflict), (.sourceMissing, .conflict), (.badRequest, .usage), (.unavailable, .notNow),
-            (.forbidden, .notNow),
+            (.forbidden, .notNow), (.destination, .remote),
         ])
     func refusals(_ code: Refusal.Code, _ expected: ExitCode) async throws {
         try await withDaemon { daemon, socket in

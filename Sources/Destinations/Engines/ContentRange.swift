@@ -128,7 +128,8 @@ struct ContentRange: Sendable {
         }
     }
 
-    private func remedy(_ response: Response) -> Remedy {
+    /// What a host for bytes means by a status that says nothing of where an upload stands.
+    func remedy(_ response: Response) -> Remedy {
         let wait = retryAfter(response.headers, now: asking.clocks.wall())
         switch response.status {
         case 401, 403: return .authenticate
@@ -141,7 +142,7 @@ struct ContentRange: Sendable {
         }
     }
 
-    private func refused(_ response: Response, _ what: String, _ remedy: Remedy) -> UploadError {
+    func refused(_ response: Response, _ what: String, _ remedy: Remedy) -> UploadError {
         asking.refused(what, response, remedy)
     }
 

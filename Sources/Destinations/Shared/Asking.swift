@@ -158,12 +158,13 @@ struct Asking: Sendable {
 /// The values of credentials that have left this process, in the ways in which a server may repeat them.
 private final class Told: Sendable {
     private struct Known {
-        /// Of the configuration: few, and kept for good.
+        /// Of the configuration. Each request brings those that count now; a command may make a new one every hour.
         var lasting: [String] = []
         /// Given by servers for one upload each; the oldest go.
         var passing: [String] = []
     }
 
+    private static let mostLasting = 512
     private static let mostPassing = 64
     private let known = Mutex(Known())
     /// Longest first, so that no end of one stays.
@@ -174,7 +175,12 @@ private final class Told: Sendable {
     func remember(_ value: String) {
         let spellings = Self.spellings(value)
         known.withLock { known in
-            for spelling in spellings where !known.lasting.contains(spelling) { known.lasting.append(spelling) }
+            // One that is still in use stays among the newest.
+            for spelling in spellings where !known.lasting.suffix(Self.mostLasting / 2).contains(spelling) {
+                known.lasting.removeAll { $0 == spelling }
+                known.lasting.append(spelling)
+            }
+            known.lasting = known.lasting.suffix(Self.mostLasting)
         }
     }
 

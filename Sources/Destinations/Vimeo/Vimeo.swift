@@ -45,14 +45,17 @@ struct Vimeo: Destination {
     }
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
-        try await engine.upload(order, notes)
+        if VimeoPicture.isImage(order), dialect.settings.video.thumbnail {
+            return try await VimeoPicture(dialect: dialect).upload(order, notes)
+        }
+        return try await engine.upload(order, notes)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         // A ticket that was not ended is no video, and goes by itself.
-        guard let video = checkpoint["video"] else { return true }
+        guard let thing = checkpoint["video"] ?? checkpoint["picture"] else { return true }
         guard dialect.isOurs(checkpoint) else { return false }
-        return try await asking("the removal") { try await dialect.remove(video) }
+        return try await asking("the removal") { try await dialect.remove(thing) }
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
@@ -97,7 +100,11 @@ struct Vimeo: Destination {
         var uses = [
             ("delete", "removing what was cancelled"), ("private", "seeing the quota and videos that are not public"),
         ]
-        if dialect.settings.flow == .fourStep { uses.insert(("edit", "naming a video"), at: 0) }
+        let edits = [
+            dialect.settings.flow == .fourStep ? "naming a video" : nil,
+            dialect.settings.video.thumbnail ? "setting a thumbnail" : nil,
+        ].compactMap { $0 }
+        if !edits.isEmpty { uses.insert(("edit", edits.joined(separator: " and ")), at: 0) }
         return uses
     }
 

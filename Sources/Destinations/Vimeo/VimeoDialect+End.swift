@@ -218,7 +218,7 @@ extension VimeoDialect {
     /// - Returns: Whether there is nothing left of it.
     func remove(_ video: String) async throws -> Bool {
         let (response, _) = try await api.ask(
-            "DELETE", video, nil, "the removal of a video", allowing: [403, 404, 410])
+            "DELETE", video, nil, "the removal of what was cancelled", allowing: [403, 404, 410])
         // Who may not delete will not be let later either.
         return response.status != 403
     }

@@ -23,7 +23,7 @@ struct VimeoDialect: OffsetDialect {
     let secrets: SecretReader
     let log: @Sendable (String) -> Void
 
-    private var server: String { WebAddress(settings.base).origin }
+    var server: String { WebAddress(settings.base).origin }
 
     // MARK: Creation
 
@@ -33,7 +33,11 @@ struct VimeoDialect: OffsetDialect {
         }
         // Else the service takes every byte of it and then makes no video of them.
         if ["image/", "text/", "audio/"].contains(where: { order.mediaType.hasPrefix($0) }) {
-            throw refusal("not_a_video", "it is \(order.mediaType), and Vimeo takes videos; `include` can leave it out")
+            var words = "it is \(order.mediaType), and Vimeo takes videos; `include` can leave it out"
+            if VimeoPicture.isImage(order) {
+                words += ", and `video.thumbnail` makes it the thumbnail of its group's video"
+            }
+            throw refusal("not_a_video", words)
         }
         if checkpoint.number("orphans") > 0 {
             log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
@@ -91,7 +95,7 @@ struct VimeoDialect: OffsetDialect {
         try await outlasting(Self.lastWords) { try await asked("POST", "/me/videos" + query, body, what).json }
     }
 
-    private func uploadAddress(_ link: String?) throws(UploadError) -> String {
+    func uploadAddress(_ link: String?) throws(UploadError) -> String {
         guard let link, !link.isEmpty else {
             throw strange("an answer to the creation that names no address for the bytes")
         }

@@ -45,6 +45,8 @@ struct VimeoFields: Hashable, Sendable {
     var add: Bool?
     /// The folder's address, `/users/1/projects/2`.
     var folder: String?
+    /// An image that travels with a video becomes its thumbnail.
+    var thumbnail = false
 }
 
 extension Vimeo {
@@ -85,6 +87,9 @@ extension Vimeo {
         SettingKey("users", .texts, "Who may see it, as `/users/123`; for `privacy: {view: users}`."),
         SettingKey("folder", .text, "The folder that it is put into, as `/users/1/projects/2`."),
         SettingKey(
+            "thumbnail", .flag,
+            "Whether an image that travels with a video (`group` of its folder) becomes its thumbnail; no by default."),
+        SettingKey(
             "privacy",
             .section([
                 SettingKey(
@@ -123,6 +128,7 @@ extension Vimeo {
         if case .flag(let flag)? = values["video.privacy.add"] { fields.add = flag }
         if case .texts(let users)? = values["video.users"] { fields.users = users }
         if case .text(let folder)? = values["video.folder"] { fields.folder = folder }
+        if case .flag(let flag)? = values["video.thumbnail"] { fields.thumbnail = flag }
         return fields
     }
 

@@ -1,0 +1,171 @@
+internal import Core
+internal import Transport
+
+/// An image that travels with a video, and becomes the picture that is shown in its place (thumbnails of the API, version
+/// 3.4: `POST {video}/pictures`, `PUT` to the link that it names, `PATCH` with `active`).
+///
+/// Its fields of the checkpoint, besides `url` and `server`:
+///
+/// | field | means |
+/// |---|---|
+/// | `picture` | the picture's address in the API |
+/// | `sent` | the service took its bytes |
+struct VimeoPicture: Sendable {
+    let dialect: VimeoDialect
+
+    private static let types: Set = ["image/jpeg", "image/png", "image/gif"]
+    /// The end of the video's upload wakes what waits for it.
+    private static let patience: Duration = .seconds(300)
+
+    static func isImage(_ order: UploadOrder) -> Bool { order.mediaType.hasPrefix("image/") }
+
+    func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
+        try judge(order)
+        try order.file.checkLook(dialect.failure)
+        notes.entered(.opening)
+        var checkpoint = order.checkpoint ?? Checkpoint()
+        if !dialect.isOurs(checkpoint) { try await renew(&checkpoint, notes) }
+        if checkpoint["sent"] == nil {
+            if checkpoint["url"] == nil { try await create(&checkpoint, notes) }
+            notes.entered(.uploading)
+            if try await !send(order, checkpoint, notes) {
+                // Its link has ended.
+                try await renew(&checkpoint, notes)
+                try await create(&checkpoint, notes)
+                guard try await send(order, checkpoint, notes) else {
+                    throw UploadError(
+                        dialect.failure(
+                            .protocol, "link_gone", "a link for a picture was gone as soon as it was given",
+                            retryable: true), remedy: .again(after: nil))
+                }
+            }
+            checkpoint["sent"] = "1"
+            try await notes.accepted(order.file.size, checkpoint)
+        }
+        notes.entered(.finishing)
+        let picture = try await activate(checkpoint)
+        return RemoteObject(id: picture, url: nil, verifiedBy: "active")
+    }
+
+    private func judge(_ order: UploadOrder) throws(UploadError) {
+        guard Self.types.contains(order.mediaType) else {
+            throw dialect.refusal(
+                "not_a_picture", "it is \(order.mediaType), and Vimeo takes JPEG, PNG and GIF for thumbnails")
+        }
+        guard order.file.size > 0 else {
+            throw dialect.refusal("empty_file", "an empty file is no picture; it is not sent")
+        }
+    }
+
+    // MARK: Its video
+
+    /// The address of the video that it travels with.
+    private func video(_ notes: any UploadNotes) async throws -> String {
+        let videos = try await notes.companions().filter { !$0.mediaType.hasPrefix("image/") }
+        if let remote = videos.first(where: { $0.state == .completed })?.remote {
+            guard let video = remote.id.flatMap({ VimeoDialect.path(of: $0) }) else {
+                throw dialect.refusal("no_video", "the page of the video that it travels with is not known")
+            }
+            return video
+        }
+        guard let state = videos.first(where: { $0.state != .cancelled })?.state else {
+            throw dialect.refusal(
+                "no_video",
+                videos.isEmpty
+                    ? "no video travels with it; `group` of its folder says what does"
+                    : "the upload of the video that it travels with was cancelled")
+        }
+        let how = state == .failed ? ", whose upload failed" : " to be complete"
+        throw UploadError(
+            dialect.failure(
+                .transient, "companion_first", "a thumbnail that waits for its video\(how)", retryable: true),
+            remedy: .pending(after: Self.patience))
+    }
+
+    // MARK: Steps
+
+    private func create(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes) async throws {
+        let video = try await video(notes)
+        let (response, json) = try await outlasting(VimeoDialect.lastWords) {
+            try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
+        }
+        guard response.status != 404 else { throw gone("the video that it travels with") }
+        guard let picture = json?["uri"]?.string, Self.isPicture(picture, of: video) else {
+            throw dialect.strange("an answer to the creation of a thumbnail that does not name it")
+        }
+        checkpoint["picture"] = picture
+        checkpoint["server"] = dialect.server
+        checkpoint["url"] = try dialect.uploadAddress(json?["link"]?.string)
+        try await notes.record(checkpoint)
+    }
+
+    /// - Returns: Whether there is such a link.
+    private func send(
+        _ order: UploadOrder, _ checkpoint: Checkpoint, _ notes: any UploadNotes
+    ) async throws -> Bool {
+        guard let url = checkpoint["url"] else { return false }
+        let file = order.file
+        let request = Request(
+            "PUT", url, headers: [("Content-Type", order.mediaType)],
+            body: .file(file.path, offset: 0, count: file.size), limits: dialect.settings.sending)
+        let response: Response
+        do {
+            response = try await dialect.ranges.asking.ask(request) { notes.sending(min($0, file.size)) }.response
+        } catch let error as Asking.Unanswered { throw error.error }
+        switch response.status {
+        case 200..<300: return true
+        case 401, 403, 404, 410: return false
+        default: throw dialect.ranges.refused(response, "the bytes of a thumbnail", dialect.ranges.remedy(response))
+        }
+    }
+
+    private func activate(_ checkpoint: Checkpoint) async throws -> String {
+        guard let picture = checkpoint["picture"] else { throw gone("the thumbnail") }
+        var (response, json) = try await asked(
+            "PATCH", picture, .object(["active": .bool(true)]), "the choice of a thumbnail")
+        if (200..<300).contains(response.status), json?["active"]?.flag != true {
+            (response, json) = try await asked(
+                "GET", picture + "?fields=uri,active", nil, "the question for a thumbnail")
+        }
+        guard response.status != 404 else { throw gone("the thumbnail") }
+        guard json?["active"]?.flag == true else {
+            throw UploadError(
+                dialect.failure(
+                    .protocol, "not_active", "the thumbnail was chosen, and is not shown", retryable: true),
+                remedy: .again(after: nil))
+        }
+        return picture
+    }
+
+    /// As that of the dialect; 404 is understood, and a token that may not do this holds nobody else.
+    private func asked(
+        _ method: String, _ path: String, _ body: JSONValue?, _ what: String
+    ) async throws -> (response: Response, json: JSONValue?) {
+        let answer = try await dialect.asked(method, path, body, what, allowing: [403, 404])
+        guard answer.response.status == 403 else { return answer }
+        let error = dialect.api.refusal(answer.response, what)
+        guard error.remedy == .authenticate else { throw error }
+        throw dialect.refusal(
+            "thumbnail_forbidden", error.failure.message + "; the token needs the scope `edit` for thumbnails")
+    }
+
+    private func renew(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes) async throws {
+        let old = Self.remains(of: checkpoint)
+        checkpoint = Checkpoint()
+        try await notes.renewed(checkpoint, leaving: old)
+    }
+
+    static func remains(of checkpoint: Checkpoint) -> Checkpoint? {
+        checkpoint["picture"].map { Checkpoint(["picture": $0, "server": checkpoint["server"] ?? ""]) }
+    }
+
+    private func gone(_ what: String) -> UploadError {
+        dialect.refusal("video_deleted", "\(what) was deleted there")
+    }
+
+    /// `/videos/123/pictures/456`.
+    private static func isPicture(_ path: String, of video: String) -> Bool {
+        let start = video + "/pictures/"
+        return path.hasPrefix(start) && VimeoDialect.path(of: "/videos/" + path.dropFirst(start.count)) != nil
+    }
+}

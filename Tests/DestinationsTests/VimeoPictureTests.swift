@@ -1,0 +1,149 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// An image that travels with a video becomes its thumbnail.
+@Suite("a thumbnail at vimeo", .timeLimit(.minutes(Patience.minutes(2))))
+struct VimeoPictureTests {
+    private static let on: [String: SettingValue] = ["video.thumbnail": .flag(true)]
+
+    /// An end with a complete video, an image that travels with it, and what the daemon knows of both.
+    private struct Scene {
+        let end: VimeoEnd
+        let image: Parcel
+        let logbook: Logbook
+
+        init(_ more: [String: SettingValue] = on, mediaType: String = "image/jpeg", size: Int = 3000) async throws {
+            end = try VimeoEnd(.tus, more)
+            let video = try await end.bring(try Parcel(2000))
+            image = try Parcel(size, id: "01JP", name: "front/clip.jpg", mediaType: mediaType, seed: 2)
+            logbook = Logbook()
+            logbook.accompany([Companion(mediaType: "video/mp4", state: .completed, remote: video)])
+            end.server.change { $0.requests = [] }
+        }
+
+        var shown: [[UInt8]] { end.server.pictures.filter(\.isActive).map(\.bytes) }
+    }
+
+    @Test("is made, filled without the token, and chosen")
+    func whole() async throws {
+        let scene = try await Scene()
+        let object = try await scene.end.bring(scene.image, scene.logbook)
+        #expect(object == RemoteObject(id: "/videos/1/pictures/1", url: nil, verifiedBy: "active"))
+        let isShown = scene.shown == [scene.image.content]
+        #expect(isShown)
+        #expect(scene.end.server.pictures.map(\.mediaType) == ["image/jpeg"])
+        #expect(scene.end.server.requests == ["picture", "image", "choice"])
+        #expect(scene.end.server.state.withLock { $0.tokensAtBytes } == 0)
+    }
+
+    @Test(
+        "is the one that is shown when an answer is lost or refused on the way, and none is left beside it",
+        arguments: [
+            (VimeoServer.Kind.image, VimeoServer.Fault.loseReply), (.image, .cut(after: 100)), (.image, .answer(503)),
+            (.image, .answer(404)), (.image, .answer(403)), (.choice, .loseReply), (.choice, .answer(500)),
+            (.choice, .answer(200, [], "{}")), (.picture, .answer(500)), (.choice, .answer(429)),
+        ])
+    func faults(_ kind: VimeoServer.Kind, _ fault: VimeoServer.Fault) async throws {
+        let scene = try await Scene()
+        scene.end.server.script(kind, fault)
+        try await scene.end.bring(scene.image, scene.logbook)
+        let isShown = scene.shown == [scene.image.content]
+        #expect(isShown)
+        #expect(scene.end.server.pictures.count == 1)
+    }
+
+    @Test("whose creation got no answer is made again, and what was left behind has no bytes")
+    func lostCreation() async throws {
+        let scene = try await Scene()
+        scene.end.server.script(.picture, .loseReply)
+        try await scene.end.bring(scene.image, scene.logbook)
+        let isShown = scene.shown == [scene.image.content]
+        #expect(isShown)
+        #expect(scene.end.server.pictures.map(\.bytes.isEmpty) == [true, false])
+    }
+
+    @Test("goes on after a death behind each note, with the same picture")
+    func deaths() async throws {
+        for deaths in 1...3 {
+            let scene = try await Scene()
+            for note in 1...deaths {
+                _ = try await scene.image.sendStopped(to: scene.end, scene.logbook) { $0.taken == note + 1 }
+            }
+            try await scene.end.bring(scene.image, scene.logbook)
+            let isShown = scene.shown == [scene.image.content]
+            #expect(isShown, "after \(deaths) deaths")
+            #expect(scene.end.server.pictures.count == 1, "after \(deaths) deaths")
+        }
+    }
+
+    @Test("waits for its video without an attempt, and says so", arguments: [UploadState.queued, .uploading, .failed])
+    func waits(_ state: UploadState) async throws {
+        let scene = try await Scene()
+        scene.logbook.accompany([
+            Companion(mediaType: "image/png", state: .completed, remote: nil),
+            Companion(mediaType: "video/mp4", state: state),
+        ])
+        let error = try await scene.image.failure(to: scene.end, scene.logbook)
+        #expect(error.remedy == .pending(after: .seconds(300)))
+        #expect(error.failure.message.contains("waits for its video"))
+        #expect(scene.end.server.requests.isEmpty)
+    }
+
+    @Test("fails by itself where there is no video: none travels with it, it was cancelled, or deleted there")
+    func noVideo() async throws {
+        let scene = try await Scene()
+        for others in [[], [Companion(mediaType: "video/mp4", state: .cancelled)]] {
+            scene.logbook.accompany(others)
+            let error = try await scene.image.failure(to: scene.end, scene.logbook)
+            #expect(error.remedy == .giveUp)
+            #expect(error.failure.code == "no_video")
+        }
+        scene.logbook.accompany([
+            Companion(
+                mediaType: "video/mp4", state: .completed,
+                remote: RemoteObject(id: "/videos/77", url: nil, verifiedBy: "offset"))
+        ])
+        #expect(try await scene.image.failure(to: scene.end, scene.logbook).failure.code == "video_deleted")
+    }
+
+    @Test("that the token may not set fails alone, names the scope, and `check` tells it beforehand")
+    func scope() async throws {
+        let scene = try await Scene()
+        scene.end.server.change { $0.account.scopes = ["upload", "private", "delete"] }
+        let error = try await scene.image.failure(to: scene.end, scene.logbook)
+        #expect(error.remedy == .giveUp)
+        #expect(error.failure.message.contains("`edit`"))
+        let check = await scene.end.destination.check()
+        #expect(check.verdict == .warning)
+        #expect(check.detail.contains("it lacks the scope `edit`, for setting a thumbnail"))
+    }
+
+    @Test("is refused without a request when it is empty, of another kind, or not asked for")
+    func refused() async throws {
+        for (scene, code) in [
+            (try await Scene(size: 0), "empty_file"), (try await Scene(mediaType: "image/heic"), "not_a_picture"),
+            (try await Scene([:]), "not_a_video"),
+        ] {
+            let error = try await scene.image.failure(to: scene.end, scene.logbook)
+            #expect(error.remedy == .giveUp)
+            #expect(error.failure.code == code)
+            #expect(scene.end.server.requests.isEmpty)
+        }
+    }
+
+    @Test("that is cancelled is removed, and one that is gone is done")
+    func removal() async throws {
+        let scene = try await Scene()
+        try await scene.end.bring(scene.image, scene.logbook)
+        let last = try #require(scene.logbook.last)
+        #expect(try await scene.end.destination.discard(last))
+        #expect(scene.end.server.pictures.isEmpty)
+        #expect(scene.end.server.videos.count == 1)
+        #expect(try await scene.end.destination.discard(last))
+    }
+}

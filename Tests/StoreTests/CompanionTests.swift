@@ -1,0 +1,58 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@Suite("files that travel together, in the store")
+struct CompanionTests {
+    /// A video and its image in one unit, and a stranger; the ids of their uploads to `nas`.
+    private func scene() async throws -> (scene: Scene, video: String, image: String, stranger: String) {
+        let scene = try await Scene()
+        var arrivals = ["a.mp4", "a.jpg", "b.mp4"].map { Scene.arrival(Scene.file($0)) }
+        for index in 0...1 { arrivals[index].unit = 0 }
+        _ = try await scene.store.record(arrivals)
+        let assets = try await scene.store.arrived(limit: 3, except: [])
+        _ = try await scene.store.staged(assets.map { Store.Copied(asset: $0.id, sha256: noise(32)) })
+        func id(_ name: String) async throws -> String {
+            let asset = try #require(assets.first { $0.path.name.display == name })
+            return try #require(try await scene.store.uploads(of: asset.id).first).id
+        }
+        return (scene, try await id("a.mp4"), try await id("a.jpg"), try await id("b.mp4"))
+    }
+
+    private static let there = RemoteObject(id: "/videos/1", url: "https://x.example/1", verifiedBy: "offset")
+
+    @Test("are told of each other, with what the remote has, and of nobody else")
+    func told() async throws {
+        let (scene, video, image, stranger) = try await scene()
+        #expect(try await scene.store.companions(of: image).map(\.state) == [.queued])
+        #expect(try await scene.store.companions(of: stranger).isEmpty)
+        while let claim = try await scene.store.claim("nas", passingOver: []), claim.upload.id != video {}
+        try await scene.store.finish(video, .verified(Self.there))
+        let told = try await scene.store.companions(of: image)
+        #expect(told.map(\.state) == [.completed])
+        #expect(told.first?.remote == Self.there)
+    }
+
+    @Test("wait no longer when one of them is over; nobody else's wait ends", arguments: [true, false])
+    func woken(_ isGood: Bool) async throws {
+        let (scene, video, image, stranger) = try await scene()
+        let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+        for _ in 0..<3 { _ = try await scene.store.claim("nas", passingOver: []) }
+        let later = scene.clocks.monotonic().advanced(by: .seconds(300))
+        for id in [image, stranger] { try await scene.store.finish(id, .held(failure, until: later)) }
+        #expect(try await scene.store.claim("nas", passingOver: []) == nil)
+        try await scene.store.finish(video, isGood ? .verified(Self.there) : .refused(failure))
+        #expect(try await scene.store.claim("nas", passingOver: [])?.upload.id == image)
+        #expect(try await scene.store.claim("nas", passingOver: []) == nil)
+    }
+
+    @Test("know of one that has left the lists what it was")
+    func removed() async throws {
+        let (scene, video, image, _) = try await scene()
+        while let claim = try await scene.store.claim("nas", passingOver: []), claim.upload.id != video {}
+        try await scene.store.finish(video, .verified(Self.there))
+        _ = try await scene.store.leave([video], .dismissed)
+        #expect(try await scene.store.companions(of: image).map(\.state) == [.completed])
+    }
+}
