@@ -76,6 +76,21 @@ struct FormAbortTests {
         try await scene.close()
     }
 
+    @Test("is removed under the name that the server gave it on the way", arguments: [1, 4])
+    func renamed(_ parallel: Int) async throws {
+        let scene = try FormScene(
+            "fineuploader", FormScene.abort.merging(["parallel_blocks": .whole(parallel)]) { $1 })
+        scene.server.set { $0.newID = "the-servers-own" }
+        let logbook = Logbook()
+        try await Parcel(9 * Self.block).sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+        // Else a block that had left would be stored behind the removal.
+        try await eventually("nothing is on its way any more") { scene.server.underWay == 0 }
+        #expect(scene.server.ids == ["the-servers-own"])
+        #expect(try await scene.destination.discard(try #require(logbook.last)))
+        #expect(scene.server.unfinished == 0)
+        try await scene.close()
+    }
+
     @Test(
         "is told of where the server has no such request, also where a client calls 500 final",
         arguments: [400, 405, 501])

@@ -71,6 +71,8 @@ extension PartsRun {
                     failure = failure ?? error
                 }
             }
+            // Nobody needs the digest of an attempt that has failed.
+            if failure != nil { group.cancelAll() }
         }
         if let failure { throw failure }
     }
