@@ -2,6 +2,7 @@ internal import Core
 
 /// Finds the secrets in a file and covers them, before any message can show the line that they stand in.
 struct Covering {
+    /// By the whole names of keys.
     private let kinds: [String: [String: Bool]]
     private let anyKind: [String: Bool]
 
@@ -9,14 +10,9 @@ struct Covering {
         var kinds: [String: [String: Bool]] = [:]
         var anyKind: [String: Bool] = [:]
         for type in types {
-            for key in type.keys {
-                let isSecret =
-                    switch key.kind {
-                    case .secret, .map: true;
-                    default: false
-                    }
-                kinds[type.name, default: [:]][key.name] = isSecret
-                anyKind[key.name] = (anyKind[key.name] ?? false) || isSecret
+            for key in type.keys.flatMap(\.flat) {
+                kinds[type.name, default: [:]][key.name] = key.isSecret
+                anyKind[key.name] = (anyKind[key.name] ?? false) || key.isSecret
             }
         }
         for key in Section.destination.keys { anyKind[key] = false }
@@ -26,7 +22,7 @@ struct Covering {
 
     /// Words after whose `:` a secret may stand, for a file that did not parse.
     var words: [String] {
-        anyKind.filter(\.value).map(\.key).sorted() + [
+        Set(anyKind.filter(\.value).map { String($0.key.split(separator: ".").last ?? "") }).sorted() + [
             "literal", "command", "token", "password", "secret", "authorization",
         ]
     }
@@ -65,8 +61,22 @@ struct Covering {
         }
         // With an unknown type or key nobody can say what is a secret, so everything might be.
         let known = type.flatMap { kinds[$0] } ?? anyKind
-        for entry in destination.entries
-        where !Section.destination.keys.contains(entry.key) && known[entry.key] ?? true {
+        for entry in destination.entries where !Section.destination.keys.contains(entry.key) {
+            cover(entry, as: entry.key, known, in: &source)
+        }
+    }
+
+    /// - Parameters:
+    ///   - name: Its whole name.
+    ///   - known: Whether a secret may stand in what has such a name.
+    private func cover(_ entry: Node.Entry, as name: String, _ known: [String: Bool], in source: inout SourceText) {
+        if let isSecret = known[name] {
+            if isSecret { coverValues(of: entry.value, in: &source) }
+        } else if case .mapping(let entries) = entry.value.content,
+            known.keys.contains(where: { $0.hasPrefix(name + ".") })
+        {
+            for inner in entries { cover(inner, as: "\(name).\(inner.key)", known, in: &source) }
+        } else {
             coverValues(of: entry.value, in: &source)
         }
     }
@@ -79,6 +89,16 @@ struct Covering {
             for entry in entries where !["file", "env", "credential"].contains(entry.key) {
                 coverValues(of: entry.value, in: &source)
             }
+        }
+    }
+}
+
+extension SettingKey {
+    /// A secret may stand in its value.
+    fileprivate var isSecret: Bool {
+        switch kind {
+        case .secret, .map, .headers, .fields, .secrets: true
+        default: false
         }
     }
 }

@@ -99,7 +99,12 @@ extension SettingsReading {
         for setting in settings {
             if setting.isRequired { fields.require(setting.name, inSentence(setting.summary)) }
             if case .section(let keys) = setting.kind {
-                guard fields.has(setting.name) else { continue }
+                guard let node = fields.node(setting.name) else { continue }
+                if case .mapping(let entries) = node.content, entries.isEmpty {
+                    fields.error(
+                        "sets nothing; take it out, or set one of \(keys.map(\.name).joined(separator: ", "))",
+                        setting.name)
+                }
                 let section = Section(path: "\(fields.section.path).\(setting.name)", keys: keys.map(\.name))
                 var within = DestinationSettings.Places()
                 for (name, value) in self.values(of: keys, in: fields.fields(setting.name, section), &within) {
@@ -132,18 +137,30 @@ extension SettingsReading {
         case .template: return fields.take(key, as: .template()).map { .template($0.value) }
         case .texts: return fields.list(key, as: .text).map { .texts($0.map(\.value)) }
         case .section: return nil
-        case .map:
-            var map: [String: SecretSource] = [:]
-            for entry in findings.entries(of: node, path: fields.path(of: key)) {
-                let path = "\(fields.path(of: key)).\(entry.key)"
-                let name = Node(key: entry.key, at: entry.place)
-                guard findings.read(name, path: path, as: .fieldName) != nil else { continue }
-                if let value = secrets.value(entry.value, key: path, name: entry.key, mayBeEmpty: true) {
-                    map[entry.key] = value
-                }
-            }
-            return .map(map)
+        case .map, .headers, .fields:
+            var (names, mayBeObject) = (Reader.fieldName, false)
+            if case .headers = setting.kind { names = .headerName }
+            if case .fields = setting.kind { mayBeObject = true }
+            return .map(
+                map(node, fields.path(of: key), names: names) { node, path, name in
+                    secrets.value(node, key: path, name: name, mayBeEmpty: true, mayBeObject: mayBeObject)
+                })
+        case .secrets:
+            return .secrets(
+                map(node, fields.path(of: key), names: .name) { node, path, _ in secrets.secret(node, key: path) })
         }
+    }
+
+    private func map(
+        _ node: Node, _ path: String, names: Reader<String>, _ read: (Node, String, String) -> SecretSource?
+    ) -> [String: SecretSource] {
+        var map: [String: SecretSource] = [:]
+        for entry in findings.entries(of: node, path: path) {
+            let path = "\(path).\(entry.key)"
+            guard findings.read(Node(key: entry.key, at: entry.place), path: path, as: names) != nil else { continue }
+            map[entry.key] = read(entry.value, path, entry.key)
+        }
+        return map
     }
 
     /// A secret that goes over `http` can be read on its way.
@@ -151,8 +168,9 @@ extension SettingsReading {
         guard case .text(let url)? = values["url"], url.lowercased().hasPrefix("http://") else { return }
         let hasSecret = values.values.contains { value in
             switch value {
-            case .secret: true
-            case .map(let map): map.values.contains { if case .literal = $0 { false } else { true } }
+            case .secret, .secrets: true
+            case .map(let map):
+                map.values.flatMap(\.leaves).contains { if case .literal = $0 { false } else { true } }
             default: false
             }
         }

@@ -224,8 +224,9 @@ struct EffectivePieces {
         case .path(let path): .value(.path(path))
         case .template(let template): .value(.text(template.source))
         case .texts(let texts): .value(.texts(texts))
-        case .map(let map):
-            headers(map)
+        case .map(let map): headers(map)
+        case .secrets(let map) where map.isEmpty: .value(.mapping([]))
+        case .secrets(let map): .mapping(map.sorted { $0.key < $1.key }.map { ($0.key, secret($0.value)) })
         }
     }
 
@@ -233,6 +234,7 @@ struct EffectivePieces {
         if map.isEmpty { return .value(.mapping([])) }
         return .mapping(
             map.sorted { $0.key < $1.key }.map { name, source in
+                if case .json(let object) = source { return (name, .mapping([("json", headers(object))])) }
                 guard case .literal(let text) = source, hides else { return (name, secret(source)) }
                 // A name in braces, and nothing but that, hides nothing.
                 if text.hasPrefix("{"), text.hasSuffix("}"), text.filter({ "{}".contains($0) }).count == 2 {
@@ -255,6 +257,7 @@ struct EffectivePieces {
         case .literal(let text):
             if !hides { return .value(only("literal", .text(text))) }
             return .value(only("literal", .text(Self.hidden)), note: "the secret itself is not shown")
+        case .json(let object): return .mapping([("json", headers(object))])
         }
     }
 

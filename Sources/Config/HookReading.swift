@@ -95,7 +95,7 @@ extension SettingsReading {
         var headers: [String: SecretSource] = [:]
         for entry in fields.node("headers").map({ findings.entries(of: $0, path: fields.path(of: "headers")) }) ?? [] {
             let path = "\(fields.path(of: "headers")).\(entry.key)"
-            guard findings.read(Node(key: entry.key, at: entry.place), path: path, as: .fieldName) != nil else {
+            guard findings.read(Node(key: entry.key, at: entry.place), path: path, as: .headerName) != nil else {
                 continue
             }
             let word = entry.key.lowercased()

@@ -1,3 +1,5 @@
+internal import Core
+
 /// How one kind of value is written, and the words that say so.
 struct Reader<Value> {
     /// Completes "takes …": `a length of time like …`.
@@ -111,13 +113,21 @@ extension Reader where Value == String {
         }
     }
 
-    /// The name of a header or of metadata: printable ASCII but space, comma and colon (tus 1.0, Upload-Metadata;
-    /// RFC 9110 section 5.6.2 is narrower, and the server says so).
+    /// The name of metadata or of a form's field: printable ASCII but space, comma and colon (tus 1.0, Upload-Metadata).
     static var fieldName: Reader {
         Reader(expected: "a name of 1 to 64 printable ASCII characters without space, comma or colon", isText: true) {
             text throws(Complaint) in
             let isFit = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x2C && $0 != 0x3A }
             guard isFit, (1...64).contains(text.utf8.count) else { throw .plain }
+            return text
+        }
+    }
+
+    /// The name of a header (RFC 9110, section 5.1).
+    static var headerName: Reader {
+        let expected = "a header's name: 1 to 64 letters, digits, `-` and `_`, without space or colon"
+        return Reader(expected: expected, isText: true) { text throws(Complaint) in
+            guard isToken(text), text.utf8.count <= 64 else { throw .plain }
             return text
         }
     }

@@ -37,8 +37,15 @@ struct SecretReading {
     /// The values of a map are texts, or secrets in their own form.
     ///
     /// - Parameter mayBeEmpty: `""` is a text too, as of a form's field.
-    func value(_ node: Node, key: String, name: String, mayBeEmpty: Bool = false) -> SecretSource? {
-        if case .mapping = node.content { return secret(node, key: key) }
+    func value(_ node: Node, key: String, name: String, mayBeEmpty: Bool = false, mayBeObject: Bool = false)
+        -> SecretSource?
+    {
+        if case .mapping(let entries) = node.content {
+            if mayBeObject, entries.count == 1, let only = entries.first, only.key == "json" {
+                return object(only.value, key: "\(key).json")
+            }
+            return secret(node, key: key)
+        }
         if mayBeEmpty, case .scalar("", isPlain: false) = node.content { return .literal("") }
         guard let text = findings.read(node, path: key, as: .text("a text, or a secret as \(Self.forms)")) else {
             return nil
@@ -49,6 +56,18 @@ struct SecretReading {
             findings.warning("looks like a secret; keep it out of this file: \(Self.forms)", at: node.start, key: key)
         }
         return .literal(text)
+    }
+
+    private func object(_ node: Node, key: String) -> SecretSource? {
+        var object: [String: SecretSource] = [:]
+        for entry in findings.entries(of: node, path: key) {
+            let path = "\(key).\(entry.key)"
+            guard findings.read(Node(key: entry.key, at: entry.place), path: path, as: .fieldName) != nil else {
+                continue
+            }
+            object[entry.key] = value(entry.value, key: path, name: entry.key, mayBeEmpty: true, mayBeObject: true)
+        }
+        return .json(object)
     }
 
     private func file(_ fields: Fields) -> SecretSource? {

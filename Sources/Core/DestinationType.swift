@@ -50,8 +50,14 @@ package struct SettingKey: Sendable {
         case duration
         case choice([String])
         case whole(ClosedRange<Int>)
-        /// Header or metadata names to text or secrets.
+        /// Names to text or secrets.
         case map
+        /// The same for names of headers.
+        case headers
+        /// The same for fields of a form, of which one may be a JSON object: `{json: {name: "{name}"}}`.
+        case fields
+        /// Names to secrets, of which none is a bare text.
+        case secrets
         /// An absolute path.
         case path
         /// Filled for each file when it is taken in, and kept with the upload's metadata under the key's name.
@@ -91,6 +97,7 @@ package enum SettingValue: Hashable, Sendable {
     case duration(Duration)
     case whole(Int)
     case map([String: SecretSource])
+    case secrets([String: SecretSource])
     case path(FilePath)
     case template(Template)
     case texts([String])
@@ -105,4 +112,12 @@ package enum SecretSource: Hashable, Sendable {
     case command([String])
     /// Written in the configuration itself.
     case literal(String)
+    /// A JSON object of texts, secrets and objects, as the value of a form's field.
+    indirect case json([String: SecretSource])
+
+    /// Itself, or all that stand in its object.
+    package var leaves: [SecretSource] {
+        guard case .json(let object) = self else { return [self] }
+        return object.sorted { $0.key < $1.key }.flatMap(\.value.leaves)
+    }
 }

@@ -25,7 +25,7 @@ extension SecretSource {
         case .credential(let name): "the systemd credential \(FilePath(name).display)"
         // Arguments may themselves be secret, so only the program is named.
         case .command(let words): "the command \(FilePath(words.first ?? "").display)"
-        case .literal: "the configuration"
+        case .literal, .json: "the configuration"
         }
     }
 }

@@ -38,6 +38,8 @@ package struct SecretReader: Sendable {
     /// - Throws: ``SecretError`` also for a secret that is empty, longer than 64 KiB, or no UTF-8.
     package func read(_ source: SecretSource) async throws(SecretError) -> Secret {
         switch source {
+        case .json:
+            throw SecretError(source, "it is an object of several", remedy: "take each by itself")
         case .literal(let text):
             return try checked(Array(text.utf8), source)
         case .environment(let name):

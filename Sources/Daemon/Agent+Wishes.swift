@@ -38,11 +38,7 @@ extension Agent {
         }
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
             // RFC 9110, sections 5.1 and 5.6.2: a token. Of values only what no recipient reads in two ways.
-            let isToken = name.utf8.allSatisfy {
-                UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0
-                    || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || "!#$%&'*+-.^_`|~".utf8.contains($0)
-            }
-            guard isToken, (1...64).contains(name.utf8.count) else {
+            guard isToken(name), (1...64).contains(name.utf8.count) else {
                 throw refuse(
                     "takes names of 1 to 64 letters, digits and `-`, not `\(printable(String(name.prefix(70))))`")
             }

@@ -213,7 +213,12 @@ enum MachineChecks {
                 let sources: [SecretSource] =
                     switch value {
                     case .secret(let source): [source]
-                    case .map(let map): map.sorted { $0.key < $1.key }.map(\.value)
+                    case .secrets(let map): map.sorted { $0.key < $1.key }.map(\.value)
+                    // A text that stands in the file needs no reading, and may be empty.
+                    case .map(let map):
+                        map.sorted { $0.key < $1.key }.flatMap(\.value.leaves).filter {
+                            if case .literal = $0 { false } else { true }
+                        }
                     default: []
                     }
                 for source in sources { findings.append(await finding(destination.name, key, source)) }

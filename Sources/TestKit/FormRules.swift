@@ -17,6 +17,8 @@ struct FormRules: Sendable {
     var path: String?
     /// Others that must be there.
     var more: Set<String> = []
+    /// Has the value `true` in the first request with which an upload is taken up again, and is absent from all others.
+    var resume: String?
     /// Those that a file of one block does not have.
     var single: Set<String> = []
     var merges = false
@@ -70,11 +72,12 @@ struct FormRules: Sendable {
             FormRules(
                 part: "qqfile", filename: "blob", index: "qqpartindex", count: "qqtotalparts",
                 offset: "qqpartbyteoffset", length: "qqchunksize", total: "qqtotalfilesize", id: "qquuid",
-                name: "qqfilename", single: ["qqpartindex", "qqtotalparts", "qqpartbyteoffset", "qqchunksize"],
+                name: "qqfilename", resume: "qqresume",
+                single: ["qqpartindex", "qqtotalparts", "qqpartbyteoffset", "qqchunksize"],
                 headers: browser, answer: #"{"success":true}"#)
         case "plupload":
             FormRules(
-                filename: "blob", index: "chunk", count: "chunks", id: "name",
+                filename: "blob", index: "chunk", count: "chunks", id: "name", name: "name",
                 answer: #"{"jsonrpc":"2.0","result":null,"id":"id"}"#, appends: true)
         case "webuploader":
             FormRules(
@@ -98,6 +101,7 @@ struct FormBlock: Sendable {
     var id = ""
     var name: FilePath
     var isSingle = false
+    var resumes = false
 }
 
 struct FormRefusal: Error {
@@ -113,7 +117,7 @@ extension FormRules {
         let isSingle = !single.isEmpty && single.isDisjoint(with: fields.keys)
         let wanted = isSingle ? self.fields.subtracting(single) : self.fields
         for name in wanted.sorted() where fields[name] == nil { throw FormRefusal(status: 400, reason: "no \(name)") }
-        for name in fields.keys.sorted() where !wanted.contains(name) {
+        for name in fields.keys.sorted() where !wanted.contains(name) && name != resume {
             throw FormRefusal(status: 400, reason: "an unknown field \(name)")
         }
         func number(_ name: String?) throws -> Int64? {
@@ -139,6 +143,10 @@ extension FormRules {
         found.nominal = try number(nominal)
         found.length = try number(length)
         found.total = try number(total)
+        if let value = resume.flatMap({ fields[$0] }) {
+            guard value == Array("true".utf8) else { throw FormRefusal(status: 400, reason: "a resume of \(value)") }
+            found.resumes = true
+        }
         found.id = id.flatMap { fields[$0] }.map { String(decoding: $0, as: UTF8.self) } ?? ""
         try judge(found, size, block)
         return found

@@ -66,7 +66,12 @@ extension FormServer {
             throw FormRefusal(status: 422, reason: "crc")
         }
         if block.id.isEmpty {
-            block.id = preset == "blueimp" ? block.name.display : "single \(state.withLock { $0.made })"
+            // Nothing in it tells it from another one: each is an upload of its own.
+            let number = state.withLock { state in
+                state.made += 1
+                return state.made
+            }
+            block.id = preset == "blueimp" ? block.name.display : "single \(number)"
         }
         let (outcome, id) = try take(bytes, block)
         switch outcome {
@@ -90,6 +95,12 @@ extension FormServer {
                 try Files.removeIfPresent(marker(block.id))
             }
             if state.faults.forgetsFinished, state.uploads[block.id]?.url != nil { state.uploads[block.id] = nil }
+            if block.resumes {
+                guard state.uploads[block.id] != nil else {
+                    throw FormRefusal(status: 400, reason: "a resume of what never began")
+                }
+                state.resumes.append(block.index + 1)
+            }
             if preset == "breakpoint", state.uploads[block.id] == nil {
                 throw FormRefusal(status: 404, reason: "upToken")
             }
@@ -229,8 +240,20 @@ extension FormServer {
 
     func abort(_ exchange: Exchange) throws {
         let id = try idOfForm(exchange)
-        try state.withLock { state in
+        let instead = state.withLock { state -> Int? in
             state.requests.append("abort")
+            return state.faults.aborts.isEmpty ? nil : state.faults.aborts.removeFirst()
+        }
+        switch instead {
+        case 0:
+            exchange.cut()
+            return
+        case let status?:
+            exchange.reply(status, [("Content-Type", "text/html")], status == 200 ? "<html>Please log in</html>" : "no")
+            return
+        case nil: break
+        }
+        try state.withLock { state in
             guard state.uploads.removeValue(forKey: id) != nil else {
                 throw FormRefusal(status: 404, reason: "abort of \(id)")
             }
@@ -248,7 +271,7 @@ extension FormServer {
     }
 
     /// CRC-32 bit by bit, as the standard writes it.
-    static func crc(_ bytes: [UInt8]) -> String {
+    package static func crc(_ bytes: [UInt8]) -> String {
         var crc: UInt32 = 0xFFFF_FFFF
         for byte in bytes {
             crc ^= UInt32(byte)

@@ -19,6 +19,8 @@ package final class FormServer: Sendable {
         /// Something that is no JSON, and a login page, instead of the answer; nothing is stored.
         package var garbled = 0
         package var pages = 0
+        /// What the next removals are answered with instead of being done: a status, or 0 for nothing at all.
+        package var aborts: [Int] = []
         /// The upload is forgotten behind so many blocks, so many times.
         package var forgets: (after: Int, times: Int)?
         package var forgetsFinished = false
@@ -55,6 +57,7 @@ package final class FormServer: Sendable {
         var faults = Faults()
         var requests: [String] = []
         var refused: [String] = []
+        var resumes: [Int] = []
         var together = 0
         var mostTogether = 0
         var made = 0
@@ -115,8 +118,12 @@ package final class FormServer: Sendable {
     package var received: Int64 { state.withLock { $0.received } }
     /// Why requests were refused that broke a rule.
     package var refused: [String] { state.withLock { $0.refused } }
+    /// Blocks, from 1, that were said to be the first since a restart.
+    package var resumes: [Int] { state.withLock { $0.resumes } }
     /// Blocks that were on their way at the same time.
     package var mostTogether: Int { state.withLock { $0.mostTogether } }
+    /// Blocks that it is reading now, or storing.
+    package var underWay: Int { state.withLock { $0.together } }
     /// Uploads that are begun and not whole.
     package var unfinished: Int { state.withLock { $0.uploads.values.count { $0.url == nil } } }
     package var ids: [String] { state.withLock { $0.uploads.keys.sorted() } }
@@ -182,7 +189,9 @@ package final class FormServer: Sendable {
         let form = try MultipartForm(body, contentType: exchange.header("content-type"))
         var fields: [String: [UInt8]] = [:]
         for part in form.parts where part.filename == nil { fields[part.name] = part.body }
-        guard let file = form.file, file.name == rules.part, file.contentType == "application/octet-stream" else {
+        guard let file = form.file.map(Self.named), file.name == rules.part,
+            file.contentType == "application/octet-stream"
+        else {
             throw FormRefusal(status: 400, reason: "no part \(rules.part)")
         }
         if rules.inQuery {
@@ -190,6 +199,23 @@ package final class FormServer: Sendable {
         }
         if preset == "breakpoint", try open(exchange, fields, file) { return }
         try store(exchange, fields, file)
+    }
+
+    /// Its file name as it was before it was written into a header, as browsers do that.
+    private static func named(_ part: MultipartForm.Part) -> MultipartForm.Part {
+        var part = part
+        part.filename = part.filename.map { name in
+            var plain: [UInt8] = []
+            var rest = name[...]
+            while let byte = rest.popFirst() {
+                let codes: [String: UInt8] = ["22": 0x22, "0D": 0x0D, "0A": 0x0A]
+                let code = byte == UInt8(ascii: "%") ? codes[String(decoding: rest.prefix(2), as: UTF8.self)] : nil
+                plain.append(code ?? byte)
+                if code != nil { rest = rest.dropFirst(2) }
+            }
+            return plain
+        }
+        return part
     }
 
     private struct Cut: Error {}

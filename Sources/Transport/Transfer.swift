@@ -351,19 +351,6 @@ final class Transfer: @unchecked Sendable {
     }
 }
 
-/// A name of RFC 9110, section 5.6.2.
-func isToken(_ text: String) -> Bool {
-    !text.isEmpty
-        && text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-            }
-        }
-}
-
 private func isLoopback(_ url: String) -> Bool {
     let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
     let host = rest.prefix { $0 != "/" && $0 != "?" }

@@ -132,6 +132,10 @@ extension MistakeTests {
             "hooks: [{url: \"http://h/\", headers: {Webhook-Id: \"1\"}}]",
             "38: hooks[0].headers.Webhook-Id: is set by this program; take it out"),
         Mistake(
+            "hooks: [{url: \"http://h/\", headers: {\"a(b)\": \"1\"}}]",
+            "38: hooks[0].headers.a(b): takes a header's name: 1 to 64 letters, digits, `-` and `_`, without space or colon, not `a(b)`"
+        ),
+        Mistake(
             "hooks: [{command: [/a], timeout: 1h}]",
             "34: hooks[0].timeout: takes a length of time from 100ms to 10m, not `1h`"),
         Mistake(

@@ -9,7 +9,7 @@ let types: [DestinationType] = [
         keys: [
             SettingKey("url", .url, required: true, "The address that creates uploads."),
             SettingKey("token", .secret, "sent as a bearer token"),
-            SettingKey("headers", .map, "sent with every request"),
+            SettingKey("headers", .headers, "sent with every request"),
             SettingKey("checksum", .choice(["none", "sha1", "sha256"]), "digest of each chunk"),
             SettingKey("chunk_size", .size, "the most bytes of one request"),
             SettingKey("timeout", .duration, "without progress"),

@@ -123,22 +123,6 @@ struct ChunkedFormTests {
         try await scene.close()
     }
 
-    @Test("what Fine Uploader's server says counts: another id, and the wish to begin again")
-    func fineUploader() async throws {
-        let scene = try FormScene("fineuploader")
-        scene.server.set {
-            $0.newID = "the-servers-own"
-            $0.reset = 3
-        }
-        let parcel = try Parcel(3 * Self.block)
-        _ = try await parcel.send(to: scene, Logbook())
-        #expect(
-            scene.server.requests == ["block 1", "block 2", "block 3", "block 1", "block 2", "block 3"],
-            "\(scene.server.requests)")
-        #expect(try scene.objects.values.map { $0 } == [parcel.content])
-        try await scene.close()
-    }
-
     @Test("a login page is no acknowledgement", arguments: ["resumable", "breakpoint"])
     func portal(_ preset: String) async throws {
         let scene = try FormScene(preset)

@@ -57,6 +57,44 @@ struct FormLiesTests {
         #expect(posts.withLock { $0 } == 3)
     }
 
+    @Test("a server that knows an upload by its own token, and not by our name, is believed what it has")
+    func byToken() async throws {
+        let posts = Mutex(0)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            if exchange.method == "GET" {
+                // The opening is no block.
+                let stored = posts.withLock { $0 - 1 }
+                let hasIt =
+                    exchange.target.contains("t=t-1") && (0..<stored).contains { exchange.target.contains("n=\($0)") }
+                exchange.reply(hasIt ? 200 : 404, [], "{}")
+            } else {
+                let number = posts.withLock { posts in
+                    posts += 1
+                    return posts
+                }
+                let end = number >= 5 ? ",\"fileUrl\":\"http://h/x\"" : ""
+                exchange.reply(200, [], "{\"data\":{\"upToken\":\"t-1\"\(end)}}")
+            }
+        }
+        let parcel = try Parcel(4000)
+        let asked = try destination(
+            server, "breakpoint",
+            ["probe.query": .map(["t": .literal("{token}"), "n": .literal("{index0}")])])
+        let logbook = Logbook()
+        logbook.stop { $0.accepted >= 2000 }
+        let order = parcel.order
+        await #expect(throws: CancellationError.self) {
+            try await Task { try await asked.upload(order, notes: logbook) }.value
+        }
+        logbook.stop { _ in false }
+        var again = order
+        again.checkpoint = logbook.last
+        _ = try await asked.upload(again, notes: logbook)
+        // The opening, and each block once.
+        #expect(posts.withLock { $0 } == 5)
+    }
+
     @Test("a position or a number of a block at the end of the numbers is none")
     func numbers() async throws {
         let position = try FakeServer { exchange in

@@ -75,9 +75,10 @@ struct FormVerdictTests {
             ("/a exists", true), ("/a absent", false), ("/z absent", true), ("/a/b~1c/1 absent", true),
             ("/a/b~1c/0 = 1", true), ("/a/b~1c/2 = x", true), ("/a/b~1c/2 = \"x\"", true), ("/t = true", true),
             ("/t = \"true\"", false), ("/n = 1", false), ("/a/b~1c/3 exists", false),
+            ("/a/b~1c/+1 exists", false), ("/a/b~1c/01 exists", false),
         ]
         for (text, holds) in rows { #expect(try #require(FormCondition(text)).holds(in: document) == holds, "\(text)") }
-        for text in ["", "a exists", "/a", "/a is there", "/a =", "/a exists now"] {
+        for text in ["", "a exists", "/a", "/a is there", "/a =", "/a exists now", "/~2 exists", "/a~ exists"] {
             #expect(FormCondition(text) == nil, "\(text)")
         }
         #expect(try FormStatuses(["200-299", "404"]).contains(404))
@@ -99,10 +100,10 @@ struct FormVerdictTests {
         (["send.fields": .map(["n": .literal("{index0")])], "send.fields.n", "without its `}`"),
         (["send.fields": .map(["n": .literal("{secret:nas}")])], "send.fields.n", "`secrets` has no `nas`"),
         (["send.fields": .map(["n": .literal("x{credential}")])], "send.fields.n", "`credential` is not set"),
-        (["send.fields": .map(["n": .literal("{token}")])], "send.fields", "no server gives one"),
+        (["send.fields": .map(["n": .literal("{token}")])], "send.fields.n", "no server gives one"),
         (["open.fields": .map(["n": .literal("1")])], "open.token", "is missing"),
         (
-            ["open.fields": .map(["n": .literal("{index1}")]), "open.token": .text("/t")], "open.fields",
+            ["open.fields": .map(["n": .literal("{index1}")]), "open.token": .text("/t")], "open.fields.n",
             "about the whole file"
         ),
         (["open.token": .text("data")], "open.token", "takes a JSON pointer"),
@@ -110,7 +111,7 @@ struct FormVerdictTests {
         (["success.json": .texts(["/a is b"])], "success.json", "takes conditions like"),
         (["finish.url": .text("https://elsewhere.example/x")], "finish.url", "own server"),
         (["repeat_safe": .flag(false), "parallel_blocks": .whole(2)], "parallel_blocks", "must be 1"),
-        (["block.size": .bytes(0)], "block.size", "at least 1 B"),
+        (["block.size": .bytes(0)], "block.size", "1 B to 16 TiB"),
         (
             ["probe.list": .text("/a"), "probe.header": .text("Range")], "probe.header", "cannot stand beside"
         ),

@@ -171,6 +171,7 @@ private final class PartsRemote: PartsDialect {
     let completesByRequest = true
     let repeatsSafely = true
     let lastGoesAlone = false
+    let mayRename = false
     let comparesContent = false
     let canAbort = true
     let inquiry = PartsInquiry.list

@@ -225,6 +225,25 @@ struct S3FaultTests {
         #expect(error.failure.message.contains("\(code): no"))
     }
 
+    @Test("of a staged copy that has rotted no object is made", arguments: [900, size])
+    func rotten(_ size: Int) async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        let parcel = try Parcel(size)
+        var other = parcel.content
+        other[size / 2] ^= 1
+        try parcel.restage(other)
+        let logbook = Logbook()
+        let error = try await parcel.failure(to: scene, logbook)
+        #expect(error.remedy == .restage)
+        for checkpoint in logbook.left { #expect(try await scene.destination.discard(checkpoint)) }
+        #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
+        // Staged once more, it goes.
+        try parcel.restage(parcel.content)
+        try await scene.bring(parcel, logbook)
+        #expect(scene.holds(parcel))
+    }
+
     @Test("each object says what a person wants said of it")
     func headers() async throws {
         let scene = try Scene([

@@ -130,11 +130,17 @@ struct FormTests {
         #expect(blocks.count <= 100 + 4 * parallel, "\(blocks.count) blocks for 100")
     }
 
-    @Test("what a cancelled upload left is removed where the server has a word for that")
-    func cancelled() async throws {
-        let site = try site("resumable", keys: ", abort: {url: /abort, fields: {id: \"{id}\"}}")
+    @Test(
+        "what a cancelled upload left is removed where the server has a word for that, and later where it failed at first",
+        arguments: presets, [[], [500]])
+    func cancelled(_ preset: String, failing: [Int]) async throws {
+        let name = preset == "breakpoint" ? "{token}" : "{id}"
+        let site = try site(preset, keys: ", abort: {url: /abort, fields: {id: \"\(name)\"}}")
         // Some seconds for all of it, so that it is cancelled on its way.
-        site.server.set { $0.readPause = 100_000 }
+        site.server.set {
+            $0.readPause = 100_000
+            $0.aborts = failing
+        }
         try site.camera.drop(Clip(number: 1, size: 1_000_000, relative: "clip.mp4"))
         try site.fixture.startDaemon()
         try await eventually("it is on its way", within: .seconds(30), every: .milliseconds(20)) {
@@ -145,9 +151,45 @@ struct FormTests {
         }
         site.server.set { $0.readPause = 0 }
         try await eventually("the server keeps nothing of it", within: .seconds(30), every: .milliseconds(50)) {
-            try site.server.requests.contains("abort")
+            try site.server.requests.count { $0 == "abort" } > failing.count
                 && Outcome.files(in: site.fixture.received, hidden: true).isEmpty
         }
+        try await eventually("a person sees it", within: .seconds(10), every: .milliseconds(50)) {
+            try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion done") == true
+        }
         #expect(!site.server.requests.contains("block 33"))
+    }
+
+    @Test("what a cancelled upload left is told of while it is not removed, also by a daemon that was killed")
+    func cancelledInVain() async throws {
+        let site = try site("resumable", keys: ", abort: {url: /abort, fields: {id: \"{id}\"}}")
+        site.server.set {
+            $0.readPause = 100_000
+            $0.aborts = Array(repeating: 503, count: 1000)
+        }
+        try site.camera.drop(Clip(number: 1, size: 1_000_000, relative: "clip.mp4"))
+        try site.fixture.startDaemon()
+        try await eventually("it is on its way", within: .seconds(30), every: .milliseconds(20)) {
+            site.server.requests.contains("block 1")
+        }
+        _ = try await eventually("it is cancelled", within: .seconds(10)) {
+            try await site.fixture.ask("cancel", ["clip.mp4"])
+        }
+        site.server.set { $0.readPause = 0 }
+        try await eventually("it was asked in vain", within: .seconds(30), every: .milliseconds(50)) {
+            site.server.requests.contains("abort")
+        }
+        // Else it would be stored behind the removal.
+        try await eventually("nothing is on its way any more", within: .seconds(10)) { site.server.underWay == 0 }
+        #expect(try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion pending") == true)
+        site.fixture.killDaemon()
+        site.server.set { $0.aborts = [] }
+        try site.fixture.startDaemon()
+        try await eventually("the server keeps nothing of it", within: .seconds(30), every: .milliseconds(50)) {
+            try Outcome.files(in: site.fixture.received, hidden: true).isEmpty
+        }
+        try await eventually("a person sees it", within: .seconds(10), every: .milliseconds(50)) {
+            try await site.fixture.ask("show", ["clip.mp4"])?.contains("deletion done") == true
+        }
     }
 }

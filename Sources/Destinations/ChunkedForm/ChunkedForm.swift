@@ -75,10 +75,12 @@ extension ChunkedForm {
     private static let address = SettingKey(
         "url", .text, "Another path on the same server; templates may stand in it.")
     private static let fields = SettingKey(
-        "fields", .map, "Fields of the form: names to texts with `{names}`, or secrets.")
+        "fields", .fields, "Fields of the form: names to texts with `{names}`, secrets, or objects (`{json: …}`).")
     private static let query = SettingKey("query", .map, "Parameters of the address, in the same manner.")
-    private static let ownHeaders = SettingKey("headers", .map, "More headers for this request.")
+    private static let ownHeaders = SettingKey("headers", .headers, "More headers for this request.")
     private static let method = SettingKey("method", .choice(["POST", "PUT", "GET", "DELETE"]), "The method.")
+    private static let bodyMethod = SettingKey("method", .choice(["POST", "PUT"]), "The method.")
+    private static let asking = SettingKey("method", .choice(["GET", "POST"]), "The method.")
     private static let encoding = SettingKey(
         "encoding", .choice(FormSettings.Encoding.allCases.map(\.rawValue)), "How its fields are written.")
     private static let status = SettingKey("status", .texts, "Statuses, like `[200-299, 404]`.")
@@ -94,9 +96,9 @@ extension ChunkedForm {
                 SettingKey("url", .url, required: true, "The address that takes the blocks."),
                 SettingKey(
                     "preset", .choice(FormPreset.names), required: true, "Which client's forms the server understands."),
-                SettingKey("headers", .map, "More headers for every request, to this server only."),
+                SettingKey("headers", .headers, "More headers for every request, to this server only."),
                 SettingKey("credential", .secret, "What `{credential}` stands for."),
-                SettingKey("secrets", .map, "What `{secret:NAME}` stands for, by its name."),
+                SettingKey("secrets", .secrets, "What `{secret:NAME}` stands for, by its name."),
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
                 SettingKey(
                     "block",
@@ -139,9 +141,12 @@ extension ChunkedForm {
                 SettingKey(
                     "send",
                     .section([
-                        method, address, fields, query, ownHeaders, part,
+                        bodyMethod, address, fields, query, ownHeaders, part,
                         SettingKey("omit", .texts, "Fields, parameters and headers of the preset that are left out."),
                         SettingKey("omit_when_single", .texts, "The same for files of one block."),
+                        SettingKey(
+                            "only_when_resumed", .texts,
+                            "Those that only the first block has with which an upload is taken up again."),
                     ]), "The request with a block."),
                 SettingKey("success", .section([status, json]), "Which answers acknowledge: all of it must hold."),
                 SettingKey("permanent", .section([status, json]), "Which answers are final: any of it is enough."),
@@ -155,7 +160,7 @@ extension ChunkedForm {
                 SettingKey(
                     "probe",
                     .section([
-                        method, address, query,
+                        asking, address, query,
                         SettingKey("status", .texts, "Statuses that say that the block is there."),
                         SettingKey("list", .text, "Where one answer lists all blocks that are there."),
                         SettingKey("base", .whole(0...1), "The first block's number in that list; 1 by default."),
@@ -177,7 +182,8 @@ extension ChunkedForm {
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
                     "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
-            ], presets: FormPreset.summaries, objections: { ChunkedForm.read($0).objections })
+            ], presets: FormPreset.summaries, objections: { $0["preset"] == nil ? [] : ChunkedForm.read($0).objections }
+        )
     ) { values, tools in try ChunkedForm(values, tools) }
 
     private static func read(

@@ -1,6 +1,5 @@
 internal import Core
 internal import Credentials
-internal import Digests
 internal import Linux
 internal import Transport
 
@@ -59,15 +58,28 @@ extension FormDialect {
         _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?, _ file: FormSettings.FilePart?,
         _ limits: Limits = FormDialect.small
     ) async throws -> (request: Request, reading: Int) {
-        let (values, reading) = try await values(message, piece, part)
+        let templates = message.templates + settings.headers.values + (file?.templates ?? [])
+        let (values, reading) = try await values(templates, piece, part)
         var omitted = settings.omitted
         if piece.plan.count == 1 { omitted.formUnion(settings.omittedWhenSingle) }
+        if !piece.resumes { omitted.formUnion(settings.onlyWhenResumed) }
         func filled(_ templates: [String: FormTemplate]) -> [(name: String, value: [UInt8])] {
             templates.filter { !omitted.contains($0.key) }.sorted { $0.key < $1.key }
                 .map { ($0.key, $0.value.filled(values)) }
         }
-        let headers = filled(settings.headers.merging(message.headers) { $1 }).map {
-            ($0.name, String(decoding: $0.value, as: UTF8.self))
+        let lines = settings.headers.merging(message.headers) { $1 }
+        let headers = try filled(lines).map { name, value in
+            if let text = Self.headerText(value) { return (name, text) }
+            var plain = values
+            plain.secrets = [:]
+            guard let line = lines[name], Self.headerText(line.filled(plain)) != nil else {
+                throw unfit(name, piece.order)
+            }
+            throw UploadError(
+                failure(
+                    .auth, "secret_unfit",
+                    "the header `\(name)` cannot carry the secret in it, which has a line end or another character that "
+                        + "no header has", retryable: true), remedy: .authenticate)
         }
         var request = Request(
             message.method, address(message, values, filled(message.query)), headers: headers, limits: limits)
@@ -121,7 +133,7 @@ extension FormDialect {
     // MARK: Values
 
     private func values(
-        _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?
+        _ templates: [FormTemplate], _ piece: PartsPiece, _ part: PartPlan.Part?
     ) async throws -> (FormValues, reading: Int) {
         let size = piece.plan.partSize
         var values = FormValues(
@@ -129,7 +141,6 @@ extension FormDialect {
             blockSize: settings.announced == .actual ? min(size, max(1, piece.plan.size)) : size,
             id: piece.checkpoint["id"] ?? "", token: piece.checkpoint["token"] ?? "")
         var reading = 0
-        let templates = message.templates + settings.headers.values
         if templates.contains(where: { !$0.secrets.isEmpty || $0.names.contains(.credential) }) {
             do {
                 let current = try await secrets.current()
@@ -144,36 +155,44 @@ extension FormDialect {
         // A bearer's own: a server that repeats it must not have it shown.
         asking.rememberForNow(values.token)
         if let part {
-            values.digests = try await digests(Set(message.templates.flatMap(\.names).filter(\.isDigest)), part, piece)
+            values.digests = try await digests(Set(templates.flatMap(\.names).filter(\.isDigest)), part, piece)
         }
         return (values, reading)
     }
 
-    /// All digests of a block in one pass.
     private func digests(
         _ names: Set<FormName>, _ part: PartPlan.Part, _ piece: PartsPiece
     ) async throws -> [FormName: String] {
         if names.isEmpty { return [:] }
-        let path = piece.order.file.path
-        do {
-            return try await blocking {
-                var crc = CRC(.crc32)
-                let algorithms: [FormName: Hasher.Algorithm] = [.md5: .md5, .sha1: .sha1, .sha256: .sha256]
-                let hashers = algorithms.filter { names.contains($0.key) }.mapValues { Hasher($0) }
-                let wantsCRC = !names.isDisjoint(with: [.crc32, .crc32Upper, .crc32Decimal])
-                try readPieces(of: path, part.range) { bytes in
-                    if wantsCRC { crc.update(bytes) }
-                    for hasher in hashers.values { hasher.update(bytes) }
-                }
-                var found = hashers.mapValues { hexadecimal($0.finish()) }
-                let digits = hexadecimal(crc.bytes)
-                found[.crc32] = digits
-                found[.crc32Upper] = digits.uppercased()
-                found[.crc32Decimal] = "\(crc.value)"
-                return found
-            }
-        } catch {
+        let (path, known) = (piece.order.file.path, blockDigests)
+        do { return try await blocking { try known.digests(names, of: path, part.range) } } catch {
             throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+        }
+    }
+
+    // MARK: Headers
+
+    /// - Returns: `nil` for what no header can carry: a line end or another control character, or what is no UTF-8.
+    private static func headerText(_ bytes: [UInt8]) -> String? {
+        guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private func unfit(_ header: String, _ order: UploadOrder) -> UploadError {
+        UploadError(
+            failure(
+                .permanent, "name_unfit",
+                "the header `\(header)` cannot carry what would stand in it for `\(order.name.display)`, a line end or "
+                    + "another character that no header has; write `{name:uri}` where the name stands, and its "
+                    + "characters go as %0D", retryable: false), remedy: .giveUp)
+    }
+
+    /// Before anything is begun for a file that cannot be sent.
+    func checkHeaders(_ order: UploadOrder, _ plan: PartPlan) throws {
+        let values = FormValues(order: order, plan: plan, part: plan[0], blockSize: plan.partSize)
+        let messages = [settings.open?.message, settings.send, settings.finish?.message].compactMap { $0 }
+        for (name, template) in messages.reduce(settings.headers.map { $0 }, { $0 + $1.headers }) {
+            if Self.headerText(template.filled(values)) == nil { throw unfit(name, order) }
         }
     }
 

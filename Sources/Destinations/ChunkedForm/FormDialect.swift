@@ -16,6 +16,7 @@ struct FormDialect: PartsDialect {
     let settings: FormSettings
     /// Limits of a request that carries bytes of the file.
     let sending: Limits
+    let blockDigests = BlockDigests()
 
     /// Small requests have a minute.
     static let small = Limits(whole: .seconds(60))
@@ -24,6 +25,7 @@ struct FormDialect: PartsDialect {
     var completesByRequest: Bool { settings.finish != nil }
     var repeatsSafely: Bool { settings.repeatsSafely }
     var lastGoesAlone: Bool { true }
+    var mayRename: Bool { settings.newID != nil }
     var comparesContent: Bool { false }
     var canAbort: Bool { settings.abort != nil }
 
@@ -41,6 +43,7 @@ struct FormDialect: PartsDialect {
                 failure(.local, "staged_changed", "a file of \(order.file.size) bytes", retryable: true),
                 remedy: .restage)
         }
+        try checkHeaders(order, plan)
         return plan
     }
 
@@ -153,6 +156,7 @@ struct FormDialect: PartsDialect {
     ) async throws -> Bool {
         var other = piece.checkpoint
         other["id"] = "sluice-" + hexadecimal(Chance.bytes(16))
+        if other["token"] != nil { other["token"] = other["id"] }
         let answer = try await ask(message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
         return statuses.contains(answer.response.status) && !isPage(answer.response)
     }
@@ -276,8 +280,13 @@ struct FormDialect: PartsDialect {
             mediaType: checkpoint["mime"] ?? "", modified: 0, metadata: [:], checkpoint: checkpoint)
         let answer = try await ask(
             abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
-        if abort.statuses.contains(answer.response.status) || answer.verdict == .success { return true }
-        if case .stop(let remedy) = answer.verdict, remedy.isOfServer { throw refused("the removal", answer) }
+        let status = answer.response.status
+        if !isPage(answer.response), abort.statuses.contains(status) || answer.verdict == .success { return true }
+        // What calls for patience where a block is sent does so here, and a login page has removed nothing.
+        let isPortal = isPage(answer.response) && (200..<300).contains(status)
+        if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isPortal {
+            throw refused("the removal", answer)
+        }
         return false
     }
 

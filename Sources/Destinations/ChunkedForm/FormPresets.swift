@@ -131,10 +131,13 @@ struct FormPreset: Sendable {
         ]
         return FormPreset(
             "fineuploader", block: 2_000_000, part: "qqfile", filename: "blob",
-            fields: ofParts.merging(["qquuid": "{id}", "qqfilename": "{name}", "qqtotalfilesize": "{total}"]) { $1 },
+            fields: ofParts.merging([
+                "qquuid": "{id}", "qqfilename": "{name}", "qqtotalfilesize": "{total}", "qqresume": "true",
+            ]) { $1 },
             success: ["200-204"],
             [
                 "headers": browser, "send.omit_when_single": .texts(ofParts.keys.sorted()),
+                "send.only_when_resumed": .texts(["qqresume"]),
                 "success.json": .texts(["/success = true"]), "permanent.json": .texts(["/preventRetry = true"]),
                 "restart.json": .texts(["/reset = true"]), "new_id": .text("/newUuid"),
             ])

@@ -3,14 +3,14 @@ internal import Transport
 
 /// Makes settings of values, and collects what is wrong with them, each with its key.
 struct FormReading {
-    private let values: [String: SettingValue]
+    let values: [String: SettingValue]
     private var secrets: [String: SecretSource] = [:]
     private(set) var objections: [SettingObjection] = []
 
     /// - Parameter values: Of the right kinds, a preset's among them.
     init(_ values: [String: SettingValue]) {
         self.values = values
-        secrets = map("secrets")
+        if case .secrets(let map)? = values["secrets"] { secrets = map }
         if case .secret(let source)? = values["credential"] { secrets[FormValues.credential] = source }
     }
 
@@ -24,55 +24,19 @@ struct FormReading {
             headers: templates("headers", literalsOnly: true),
             open: nil, send: send, part: part, omitted: Set(texts("send.omit") ?? []),
             omittedWhenSingle: Set(texts("send.omit_when_single") ?? []),
+            onlyWhenResumed: Set(texts("send.only_when_resumed") ?? []),
             success: rule("success", otherwise: ["200-299"]), permanent: rule("permanent", otherwise: []),
             restart: rule("restart", otherwise: []), done: pointer("done"), newID: pointer("new_id"),
             probe: probe(), finish: finish(), abort: abort(), secrets: [:])
         if has("open") { settings.open = open() }
-        if settings.blockSize < 1 { object("block.size", "must be at least 1 B") }
         judge(settings)
         settings.secrets = secrets
         return settings
     }
 
-    /// What no key has by itself.
-    private mutating func judge(_ settings: FormSettings) {
-        if case .whole(let parallel)? = values["parallel_blocks"], parallel > 1 {
-            if !settings.repeatsSafely {
-                object(
-                    "parallel_blocks", "must be 1: this server puts blocks together as they come (`repeat_safe: false`)"
-                )
-            } else if case .header = settings.probe {
-                object("parallel_blocks", "must be 1: this server answers each block with how far it got")
-            }
-        }
-        let left = settings.send.fields.filter { !settings.omitted.contains($0.key) }.values
-        let tells = [settings.send.url] + left + settings.send.query.values + settings.send.headers.values
-        let places: [FormName] = [.index0, .index1, .offset, .end, .last]
-        if !tells.contains(where: { $0.names.contains(where: places.contains) }) {
-            object(
-                "send",
-                "does not say which block it carries: a field, `query`, `headers` or `url` is to name `{index0}`, `{index1}`, "
-                    + "`{offset}`, `{end}` or `{last}`")
-        }
-        let all = settings.send.templates + (settings.finish?.message.templates ?? [])
-        if settings.open == nil, all.contains(where: { $0.names.contains(.token) }) {
-            object("send.fields", "names `{token}`, and without `open` no server gives one")
-        }
-        for (section, message) in [
-            ("open", settings.open?.message), ("finish", settings.finish?.message), ("abort", settings.abort?.message),
-        ] {
-            guard let names = message?.templates.flatMap(\.names), let name = names.first(where: \.isOfPart) else {
-                continue
-            }
-            object(
-                "\(section).fields",
-                "names `{\(name.rawValue)}`, which is about one block, and this request is about the whole file")
-        }
-    }
-
     // MARK: Sections
 
-    private func has(_ section: String) -> Bool { values.keys.contains { $0.hasPrefix(section + ".") } }
+    func has(_ section: String) -> Bool { values.keys.contains { $0.hasPrefix(section + ".") } }
 
     private mutating func message(
         _ section: String, otherwise method: String, encoding: FormSettings.Encoding
@@ -95,26 +59,47 @@ struct FormReading {
         let isAbsent = text("open.file_part.body") == "absent"
         let part = isAbsent ? nil : part("open", otherwise: "file")
         guard let token = pointer("open.token") else {
-            object("open.token", "is missing: where the answer names the upload, like `/data/upToken`")
+            if text("open.token").map({ $0 == "none" }) ?? true {
+                object("open.token", "is missing: where the answer names the upload, like `/data/upToken`")
+            }
             return nil
         }
         return FormSettings.Open(message: message, part: part, token: token)
     }
 
     private mutating func probe() -> FormSettings.Probe? {
-        let ways = ["query", "list", "header"].filter { values["probe.\($0)"] != nil }
-        if ways.contains("list") && ways.contains("header") {
-            object("probe.header", "cannot stand beside `list`: a server tells in one way what it has")
-        }
-        if let name = text("probe.header") { return .header(name) }
-        guard !ways.isEmpty else { return nil }
+        guard has("probe") else { return nil }
         let message = message("probe", otherwise: "GET", encoding: .urlencoded)
-        if let list = pointer("probe.list") {
+        let list = text("probe.list")
+        if values["probe.base"] != nil, list == nil {
+            object(
+                "probe.base", "is the first number of a list, and `list` is not set: take it out, or say where one is")
+        }
+        if let name = text("probe.header") {
+            if list != nil {
+                object("probe.header", "cannot stand beside `list`: a server tells in one way what it has")
+            }
+            if !isToken(name) { object("probe.header", "takes the name of a header, like `Range`, and not `\(name)`") }
+            return .header(name)
+        }
+        if list != nil {
             var base = 1
             if case .whole(let number)? = values["probe.base"] { base = number }
-            return .list(message, list, base: base)
+            return pointer("probe.list").map { .list(message, $0, base: base) }
         }
-        return .each(message, statuses("probe.status", otherwise: ["200"]))
+        if !namesBlock([message.url] + message.query.values) {
+            object(
+                "probe",
+                "does not say what to ask: `query` or `url` is to name the block (`{index0}`, `{index1}`, `{offset}`, "
+                    + "`{end}` or `{last}`), or `list` or `header` says where the server tells what it has")
+            return nil
+        }
+        let known = statuses("probe.status", otherwise: ["200"])
+        if texts("probe.status") == [] {
+            object(
+                "probe.status", "is empty, so that no answer would say that a block is there; list some, like `[200]`")
+        }
+        return .each(message, known)
     }
 
     private mutating func finish() -> FormSettings.Finish? {
@@ -133,6 +118,10 @@ struct FormReading {
 
     private mutating func rule(_ section: String, otherwise: [String]) -> FormRule {
         let found = statuses("\(section).status", otherwise: otherwise)
+        if section == "success", texts("success.status") == [] {
+            object(
+                "success.status", "is empty, so that no answer would acknowledge a block; list some, like `[200-299]`")
+        }
         var conditions: [FormCondition] = []
         for text in texts("\(section).json") ?? [] {
             guard let condition = FormCondition(text) else {
@@ -146,11 +135,11 @@ struct FormReading {
 
     // MARK: Values
 
-    private func text(_ key: String) -> String? {
+    func text(_ key: String) -> String? {
         if case .text(let text)? = values[key] { text } else { nil }
     }
 
-    private func texts(_ key: String) -> [String]? {
+    func texts(_ key: String) -> [String]? {
         if case .texts(let texts)? = values[key] { texts } else { nil }
     }
 
@@ -170,7 +159,7 @@ struct FormReading {
         if case .map(let map)? = values[key] { map } else { [:] }
     }
 
-    private mutating func object(_ key: String, _ problem: String) {
+    mutating func object(_ key: String, _ problem: String) {
         objections.append(SettingObjection(key: key, problem: problem))
     }
 
@@ -178,7 +167,10 @@ struct FormReading {
     private mutating func pointer(_ key: String) -> JSONPointer? {
         guard let text = text(key), text != "none" else { return nil }
         guard let pointer = JSONPointer(text) else {
-            object(key, "takes a JSON pointer, like `/data/fileUrl`, or `none`, and not `\(text)`")
+            object(
+                key,
+                "takes a JSON pointer, like `/data/fileUrl`, or `none`, and not `\(text)`; a `~` in a name is written "
+                    + "`~0`, and a `/` in one `~1`")
             return nil
         }
         return pointer
@@ -223,6 +215,10 @@ struct FormReading {
     private mutating func templates(_ key: String, literalsOnly: Bool = false) -> [String: FormTemplate] {
         var templates: [String: FormTemplate] = [:]
         for (name, source) in map(key) {
+            if case .json(let object) = source {
+                templates[name] = FormTemplate(json(object, "\(key).\(name).json"))
+                continue
+            }
             guard case .literal(let text) = source else {
                 if literalsOnly { continue }
                 // A secret that is given in place of a text.
@@ -233,6 +229,29 @@ struct FormReading {
             templates[name] = parsed(text, "\(key).\(name)")
         }
         return templates
+    }
+
+    /// An object with its names in order, so that two requests write it alike.
+    private mutating func json(_ object: [String: SecretSource], _ key: String) -> [FormTemplate.Piece] {
+        var pieces: [FormTemplate.Piece] = []
+        for (name, source) in object.sorted(by: { $0.key < $1.key }) {
+            let path = "\(key).\(name)"
+            pieces += [.text(pieces.isEmpty ? "{\"" : ",\""), .inJSON(.text(name)), .text("\":")]
+            switch source {
+            case .json(let inner): pieces += json(inner, path + ".json")
+            case .literal(let text):
+                let value = parsed(text, path).pieces
+                if case .name(let name)? = value.first, value.count == 1, name.isBareInJSON {
+                    pieces += value
+                } else {
+                    pieces += [.text("\"")] + value.map { .inJSON($0) } + [.text("\"")]
+                }
+            default:
+                secrets[path] = source
+                pieces += [.text("\""), .inJSON(.secret(path)), .text("\"")]
+            }
+        }
+        return pieces.isEmpty ? [.text("{}")] : pieces + [.text("}")]
     }
 }
 

@@ -24,6 +24,8 @@ struct FormSettings: Sendable {
         var name: FormTemplate
         var filename: FormTemplate
         var contentType: FormTemplate
+
+        var templates: [FormTemplate] { [name, filename, contentType] }
     }
 
     struct Open: Sendable {
@@ -74,6 +76,8 @@ struct FormSettings: Sendable {
     var part: FilePart
     var omitted: Set<String>
     var omittedWhenSingle: Set<String>
+    /// Of the first block alone with which an upload is taken up again.
+    var onlyWhenResumed: Set<String>
     var success: FormRule
     var permanent: FormRule
     var restart: FormRule
@@ -86,7 +90,7 @@ struct FormSettings: Sendable {
     var secrets: [String: SecretSource]
 
     /// Whether a part is sent with a digest that the server can compare.
-    var sendsDigest: Bool { send.templates.contains { $0.names.contains { $0.isDigest } } }
+    var sendsDigest: Bool { (send.templates + part.templates).contains { $0.names.contains { $0.isDigest } } }
 }
 
 extension Dictionary where Key == String, Value == SettingValue {

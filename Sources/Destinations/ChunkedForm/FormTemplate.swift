@@ -30,6 +30,16 @@ enum FormName: String, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// A number or a flag in JSON, where nothing else stands with it.
+    var isBareInJSON: Bool {
+        switch self {
+        case .index0, .index1, .count, .offset, .end, .last, .length, .blockSize, .total, .mtime, .mtimeMS,
+            .crc32Decimal, .isLast:
+            true
+        default: false
+        }
+    }
+
     /// Means something only where one part is spoken of.
     var isOfPart: Bool {
         switch self {
@@ -46,6 +56,21 @@ struct FormTemplate: Hashable, Sendable {
         case name(FormName)
         /// A secret of the destination's own, read when it is needed.
         case secret(String)
+        /// As it stands between the quotes of JSON.
+        indirect case inJSON(Piece)
+
+        var bare: Piece { if case .inJSON(let piece) = self { piece } else { self } }
+
+        func filled(_ values: FormValues) -> [UInt8] {
+            switch self {
+            case .text(let text): Array(text.utf8)
+            case .name(let name): values[name]
+            case .secret(let name): Array((values.secrets[name] ?? "").utf8)
+            // Coded already.
+            case .inJSON(.name(.nameInJSON)): values[.nameInJSON]
+            case .inJSON(let piece): FormValues.escapedInJSON(piece.filled(values))
+            }
+        }
     }
 
     let pieces: [Piece]
@@ -92,22 +117,14 @@ struct FormTemplate: Hashable, Sendable {
     }
 
     var names: [FormName] {
-        pieces.compactMap { if case .name(let name) = $0 { name } else { nil } }
+        pieces.compactMap { if case .name(let name) = $0.bare { name } else { nil } }
     }
 
     var secrets: [String] {
-        pieces.compactMap { if case .secret(let name) = $0 { name } else { nil } }
+        pieces.compactMap { if case .secret(let name) = $0.bare { name } else { nil } }
     }
 
-    func filled(_ values: FormValues) -> [UInt8] {
-        pieces.flatMap { piece -> [UInt8] in
-            switch piece {
-            case .text(let text): Array(text.utf8)
-            case .name(let name): values[name]
-            case .secret(let name): Array((values.secrets[name] ?? "").utf8)
-            }
-        }
-    }
+    func filled(_ values: FormValues) -> [UInt8] { pieces.flatMap { $0.filled(values) } }
 
     func text(_ values: FormValues) -> String { String(decoding: filled(values), as: UTF8.self) }
 }
@@ -163,7 +180,7 @@ struct FormValues: Sendable {
     private func number(_ number: Int64) -> [UInt8] { Array("\(number)".utf8) }
 
     /// RFC 8259, section 7; what is no UTF-8 cannot stand in JSON and is shown by its replacement.
-    private static func escapedInJSON(_ bytes: [UInt8]) -> [UInt8] {
+    static func escapedInJSON(_ bytes: [UInt8]) -> [UInt8] {
         var out: [UInt8] = []
         for byte in String(decoding: bytes, as: UTF8.self).utf8 {
             switch byte {

@@ -13,8 +13,10 @@ protocol PartsDialect: Sendable {
     var repeatsSafely: Bool { get }
     /// Whether the last part may have an end of its own, so that it goes when all others are acknowledged.
     var lastGoesAlone: Bool { get }
-    /// Whether the remote compares what it got with the digest of the whole file. If not, the staged copy is read once more
-    /// before the last part leaves.
+    /// Whether an answer may give the upload another name, so that the first part goes alone.
+    var mayRename: Bool { get }
+    /// Whether the remote compares what it got with the digest of the whole file. If not, the digest of the staged copy is made
+    /// once more, as its parts leave, before the last one does or the remote makes a file of them.
     var comparesContent: Bool { get }
     var inquiry: PartsInquiry { get }
 
@@ -74,6 +76,8 @@ struct PartsPiece: Sendable {
     let order: UploadOrder
     let plan: PartPlan
     let checkpoint: Checkpoint
+    /// The first part to be sent since an upload was taken up again of which the remote has some.
+    var resumes = false
 }
 
 /// How a remote can be asked which parts it holds.

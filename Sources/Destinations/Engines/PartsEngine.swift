@@ -28,7 +28,10 @@ struct PartsEngine: Sendable {
 
     /// - Returns: `false` when the remote offers no removal.
     func discard(_ checkpoint: Checkpoint) async throws -> Bool {
-        guard checkpoint[PartsRun.begun] != nil else { return checkpoint["orphans"] == nil }
+        // An opening whose answer never came may have left something that has no name here.
+        guard checkpoint[PartsRun.begun] != nil else {
+            return checkpoint["orphans"] == nil && checkpoint["creating"] == nil
+        }
         // The server that has it is not configured any more, and nobody else is asked to remove it.
         guard dialect.isOurs(checkpoint) else { return false }
         return try await dialect.abort(checkpoint)

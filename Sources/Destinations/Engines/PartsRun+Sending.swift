@@ -14,7 +14,13 @@ final class PartsInFlight: Sendable {
         }
     }
 
-    func acknowledge(_ bytes: Int64) { state.withLock { $0.acked = bytes } }
+    /// - Parameter ended: Parts among them that are not on their way any more: in one step, so that nothing counts for less.
+    func acknowledge(_ bytes: Int64, ended: [Int] = []) {
+        state.withLock { state in
+            state.acked = bytes
+            for index in ended { state.sent[index] = nil }
+        }
+    }
     func end(_ index: Int) { state.withLock { $0.sent[index] = nil } }
 }
 
@@ -40,25 +46,33 @@ extension PartsRun {
         guard !indices.isEmpty else { return }
         var waiting = indices[...]
         var failure: (any Error)?
-        try await withThrowingTaskGroup(of: (PartPlan.Part, PartSending).self) { group in
+        // What is no part that was sent is the digest of those that were.
+        try await withThrowingTaskGroup(of: Sent?.self) { group in
             var running = 0
             while true {
-                while failure == nil, running < engine.parallel, let index = waiting.first {
+                // A server that goes on renaming is never asked for two things at once.
+                let most = dialect.mayRename && taken.isEmpty || renamings > 2 ? 1 : engine.parallel
+                while failure == nil, running < most, let index = waiting.first {
                     waiting.removeFirst()
                     try await prepare(index, plan, isLast: isRest && waiting.isEmpty)
                     start(plan[index], plan, in: &group)
                     running += 1
                 }
-                guard running > 0, let (part, sending) = try await group.next() else { break }
+                guard running > 0, let next = try await group.next() else { break }
+                guard let sent = next else { continue }
                 running -= 1
-                do { try await judge(part, sending) } catch let error as Damaged {
+                do { try await judge(sent) } catch let error as Damaged {
                     try await count(error)
-                    waiting.insert(part.index, at: waiting.startIndex)
+                    waiting.insert(sent.part.index, at: waiting.startIndex)
+                } catch let error as Misplaced {
+                    waiting.insert(contentsOf: error.parts, at: waiting.startIndex)
                 } catch let error as UploadError {
                     // What else is on its way may arrive.
                     failure = failure ?? error
                 }
             }
+            // Nobody needs the digest of an attempt that has failed.
+            if failure != nil { group.cancelAll() }
         }
         if let failure { throw failure }
     }
@@ -69,7 +83,7 @@ extension PartsRun {
         try checkCopy()
         var isNew = false
         if isLast, checkpoint["final_sent"] == nil {
-            if !dialect.comparesContent { try await checkContent() }
+            if !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
             // Whoever finds the upload gone later has to know that it may be whole.
             checkpoint["final_sent"] = "1"
             isNew = true
@@ -81,7 +95,21 @@ extension PartsRun {
         if isNew { try await notes.record(checkpoint) }
     }
 
-    /// The copy in staging may have rotted, and then so has what was sent of it.
+    /// Nothing is made of the parts before the remote is told to, so that the copy may be looked at when they are all there.
+    private var isCheckedAtEnd: Bool {
+        dialect.completesByRequest && !dialect.lastGoesAlone && !dialect.comparesContent
+    }
+    /// Only where the last part leaves behind all others, or is not the end, is their digest known in time.
+    private var isDigestedAlong: Bool { isCheckedAtEnd || dialect.lastGoesAlone && !dialect.comparesContent }
+
+    /// The copy in staging may have rotted, and then so has what was sent of it. All of it is read where an earlier attempt
+    /// has sent some.
+    private func checkContent(before last: PartPlan.Part) async throws {
+        if isDigestedAlong, last.isLast, along.follows(last) { await along.run() }
+        if let digest = along.digest(of: order.file.size), digest == order.file.sha256 { return try checkCopy() }
+        try await checkContent()
+    }
+
     private func checkContent() async throws {
         do { try await order.file.checkContent(dialect.failure) } catch let error as UploadError {
             // What it is about to say matters more than that the upload was begun too often.
@@ -92,26 +120,59 @@ extension PartsRun {
 
     private func start(
         _ part: PartPlan.Part, _ plan: PartPlan,
-        in group: inout ThrowingTaskGroup<(PartPlan.Part, PartSending), any Error>
+        in group: inout ThrowingTaskGroup<Sent?, any Error>
     ) {
-        let (dialect, piece, notes, flight) = (dialect, piece(plan), notes, flight)
+        var piece = piece(plan)
+        (piece.resumes, isResuming) = (isResuming, false)
+        let (dialect, notes, flight, told) = (dialect, notes, flight, piece)
+        let (renamings, arrivals) = (renamings, arrivals.count)
+        if isDigestedAlong, along.follows(part) {
+            group.addTask { [along] in
+                await along.run()
+                return nil
+            }
+        }
         flight.acknowledge(acked)
         group.addTask {
-            let sending = await dialect.send(part, piece) { sent in
+            let sending = await dialect.send(part, told) { sent in
                 notes.sending(flight.set(part.index, min(sent, part.length)))
             }
-            return (part, sending)
+            return Sent(part: part, sending: sending, renamings: renamings, arrivals: arrivals)
         }
+    }
+
+    private struct Sent: Sendable {
+        let part: PartPlan.Part
+        let sending: PartSending
+        /// ``PartsRun/renamings`` when it left.
+        let renamings: Int
+        /// How many parts had arrived by then.
+        let arrivals: Int
     }
 
     /// A part that the remote refused as damaged.
     private struct Damaged: Error { let error: UploadError }
 
-    private func judge(_ part: PartPlan.Part, _ sending: PartSending) async throws {
+    /// Parts that went out under a name that the upload has no more, side by side with the one whose answer changed it: nobody
+    /// knows whether they came before that.
+    private struct Misplaced: Error { let parts: [Int] }
+
+    private func judge(_ sent: Sent) async throws {
+        let (part, sending) = (sent.part, sent.sending)
+        if sent.renamings < renamings {
+            switch sending.answer {
+            case .taken, .gone, .startOver:
+                flight.end(part.index)
+                throw Misplaced(parts: [part.index])
+            case .damaged, .failed: break
+            }
+        }
         switch sending.answer {
         case .taken(let taken, let finished, let changes):
             CrashPoint.reached("part-answered")
-            try await took(part, taken, finished, changes)
+            let doubtful = try await rename(changes, since: sent.arrivals)
+            try await took(part, taken, finished)
+            if !doubtful.isEmpty { throw Misplaced(parts: doubtful) }
         case .gone(let error):
             if checkpoint["done"] != nil { throw error.endedEarly(dialect) }
             throw try await afterGone(error)
@@ -129,11 +190,21 @@ extension PartsRun {
         }
     }
 
-    private func took(
-        _ part: PartPlan.Part, _ taken: TakenPart, _ finished: RemoteObject?, _ changes: [String: String]
-    ) async throws {
-        let before = checkpoint
+    /// - Returns: Parts that arrived while the one was on its way that changed this, and count for nothing now.
+    private func rename(_ changes: [String: String], since count: Int) async throws -> [Int] {
+        guard changes.contains(where: { checkpoint[$0.key] != $0.value }) else { return [] }
+        let doubtful = Array(arrivals.dropFirst(count))
+        // Before the name: under the new one they may not be there.
+        if !doubtful.isEmpty { try await note([], lost: doubtful) }
         for (field, value) in changes { checkpoint[field] = value }
+        renamings += 1
+        arrivals = []
+        try await notes.record(checkpoint)
+        return doubtful
+    }
+
+    private func took(_ part: PartPlan.Part, _ taken: TakenPart, _ finished: RemoteObject?) async throws {
+        let before = checkpoint
         if let finished {
             checkpoint["done"] = "\(part.index)"
             checkpoint["done_url"] = finished.url
@@ -144,6 +215,7 @@ extension PartsRun {
         // Before the part: what the answer said of the file is not said twice.
         if checkpoint != before { try await notes.record(checkpoint) }
         try await note([taken])
+        arrivals.append(part.index)
     }
 
     /// The remote cannot have it, so nothing stays in doubt.
@@ -169,6 +241,9 @@ extension PartsRun {
     /// - Returns: `nil` when parts are missing after all.
     func complete(_ plan: PartPlan) async throws -> RemoteObject? {
         let parts = taken.values.sorted { $0.index < $1.index }
+        if isCheckedAtEnd, checkpoint["completing"] == nil, along.digest(of: plan.size) != order.file.sha256 {
+            try await checkContent()
+        }
         if dialect.completesByRequest, checkpoint["completing"] == nil {
             checkpoint["completing"] = "1"
             try await notes.record(checkpoint)

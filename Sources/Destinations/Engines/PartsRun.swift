@@ -42,7 +42,14 @@ final class PartsRun {
     private(set) var taken: [Int: TakenPart] = [:]
     private(set) var acked: Int64 = 0
     let flight = PartsInFlight()
+    let along: DigestAlong
     private var renewals = 0
+    /// So many times an answer changed what later requests are made with.
+    var renamings = 0
+    /// Parts that arrived since then, in their order.
+    var arrivals: [Int] = []
+    /// The upload was taken up again, and nothing was sent since.
+    var isResuming = false
 
     var dialect: any PartsDialect { engine.dialect }
 
@@ -51,6 +58,7 @@ final class PartsRun {
         self.order = order
         self.notes = notes
         self.look = look
+        along = DigestAlong(order.file.path)
         checkpoint = order.checkpoint ?? Checkpoint()
     }
 
@@ -87,6 +95,7 @@ final class PartsRun {
             taken[part.index] = part
         }
         acked = taken.values.reduce(0) { $0 + $1.size }
+        isResuming = !taken.isEmpty
         if checkpoint["completing"] != nil, let object = try await dialect.found(piece(plan)) {
             throw Exit.finished(object)
         }
@@ -135,6 +144,7 @@ final class PartsRun {
         try await notes.record(checkpoint)
         taken = [:]
         acked = 0
+        isResuming = false
         return plan
     }
 
@@ -194,9 +204,8 @@ final class PartsRun {
         for part in parts {
             acked += part.size - (taken[part.index]?.size ?? 0)
             taken[part.index] = part
-            flight.end(part.index)
         }
-        flight.acknowledge(acked)
+        flight.acknowledge(acked, ended: parts.map(\.index))
         try await notes.took(parts, lost: lost, acked: acked)
     }
 

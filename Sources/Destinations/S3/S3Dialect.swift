@@ -24,8 +24,9 @@ struct S3Dialect: PartsDialect {
     var completesByRequest: Bool { !isSingle }
     var repeatsSafely: Bool { true }
     var lastGoesAlone: Bool { false }
-    /// Each part is compared with a digest that was made of the bytes of the copy; the copy itself was made and read once.
-    var comparesContent: Bool { false }
+    var mayRename: Bool { false }
+    /// A single request is held against the file's digest before it leaves.
+    var comparesContent: Bool { isSingle }
     var inquiry: PartsInquiry { isSingle ? .none : .list }
     var canAbort: Bool { true }
 
@@ -195,6 +196,9 @@ struct S3Dialect: PartsDialect {
         do {
             let checksum = piece.checkpoint["checksum"].flatMap { S3Preset.Checksum(rawValue: $0) } ?? settings.checksum
             let proof = try await proof(of: part, piece.order.file.path, checksum)
+            if isSingle, proof.sha256 != piece.order.file.sha256 {
+                throw piece.order.file.changed("does not have the content any more that was staged", failure)
+            }
             var request = S3Request(
                 method: "PUT", key: key(piece.checkpoint), headers: proof.headers,
                 body: .file(piece.order.file.path, offset: part.offset, count: part.length), payload: proof.payload,

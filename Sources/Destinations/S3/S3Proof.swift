@@ -33,6 +33,7 @@ extension S3Dialect {
         /// Base64, of what the service keeps with the part.
         var checksum: String?
         var md5: [UInt8]?
+        var sha256: [UInt8]?
 
         /// - Returns: What is wrong; `nil` when nothing is.
         func differs(from etag: String, isMD5: Bool) -> String? {
@@ -45,7 +46,7 @@ extension S3Dialect {
     /// All digests of a part in one pass over the copy.
     func proof(of part: PartPlan.Part, _ path: FilePath, _ kind: S3Preset.Checksum) async throws -> Proof {
         let wantsPayload = !api.isSecure
-        let wantsSHA = wantsPayload || kind == .sha256
+        let wantsSHA = wantsPayload || kind == .sha256 || isSingle
         guard wantsSHA || kind != .none else { return Proof(kind: kind) }
         do {
             return try await blocking {
@@ -59,6 +60,7 @@ extension S3Dialect {
                     crc?.update(bytes)
                 }
                 let digest = sha?.finish()
+                proof.sha256 = digest
                 if wantsPayload { proof.payload = digest.map { hexadecimal($0) } }
                 if kind == .sha256 { proof.checksum = digest.map { base64($0) } }
                 if let crc { proof.checksum = base64(crc.bytes) }

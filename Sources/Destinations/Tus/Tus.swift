@@ -132,7 +132,7 @@ extension Tus {
             keys: [
                 SettingKey("url", .url, required: true, "The address for new uploads."),
                 SettingKey("token", .secret, "Sent as `Authorization: Bearer …`, to this server only."),
-                SettingKey("headers", .map, "More headers for every request, to this server only."),
+                SettingKey("headers", .headers, "More headers for every request, to this server only."),
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
                 SettingKey("chunk_size", .size, "The most bytes of one request, 64 MiB by default; 0 for no bound."),
                 SettingKey(

@@ -78,7 +78,9 @@ extension SettingKey {
         case .duration: "length of time"
         case .choice(let words): words.joined(separator: ", ")
         case .whole(let range): "\(range.lowerBound) to \(range.upperBound)"
-        case .map: "names with texts or secrets"
+        case .map, .headers: "names with texts or secrets"
+        case .fields: "names with texts, secrets or {json: …}"
+        case .secrets: "names with secrets"
         case .path: "path"
         case .template: "template"
         case .texts: "list of texts"

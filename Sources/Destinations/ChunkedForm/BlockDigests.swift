@@ -1,0 +1,59 @@
+internal import Core
+internal import Digests
+internal import Linux
+internal import Synchronization
+
+/// Digests of the blocks that were sent last, for those that are sent again: a file that did not change is not read twice.
+///
+/// Kept in memory alone. A row for each block before it leaves would cost a write to the disk, to save a read after a crash.
+final class BlockDigests: Sendable {
+    private struct Entry {
+        let path: FilePath
+        let look: FileLook
+        let range: Range<Int64>
+        let found: [FormName: String]
+    }
+
+    private let entries = Mutex<[Entry]>([])
+    /// As many as may be on their way, for four uploads.
+    private static let most = 64
+
+    /// All of `names` in one pass; waits for the disk.
+    func digests(
+        _ names: Set<FormName>, of path: FilePath, _ range: Range<Int64>
+    ) throws(SystemError) -> [FormName: String] {
+        let look = try FileLook(at: path)
+        let known = entries.withLock { entries in
+            entries.last { $0.path == path && $0.range == range && $0.look.hasSameContent(as: look) }?.found
+        }
+        if let known, names.isSubset(of: known.keys) { return known }
+        let found = try Self.made(names, of: path, range)
+        // What was written meanwhile may be half in it.
+        guard try FileLook(at: path).hasSameContent(as: look) else { return found }
+        entries.withLock { entries in
+            entries.append(Entry(path: path, look: look, range: range, found: found))
+            if entries.count > Self.most { entries.removeFirst() }
+        }
+        return found
+    }
+
+    private static func made(
+        _ names: Set<FormName>, of path: FilePath, _ range: Range<Int64>
+    ) throws(SystemError) -> [FormName: String] {
+        var crc = CRC(.crc32)
+        let algorithms: [FormName: Hasher.Algorithm] = [.md5: .md5, .sha1: .sha1, .sha256: .sha256]
+        let hashers = algorithms.filter { names.contains($0.key) }.mapValues { Hasher($0) }
+        let wantsCRC = !names.isDisjoint(with: [.crc32, .crc32Upper, .crc32Decimal])
+        try readPieces(of: path, range) { bytes in
+            if wantsCRC { crc.update(bytes) }
+            for hasher in hashers.values { hasher.update(bytes) }
+        }
+        var found = hashers.mapValues { hexadecimal($0.finish()) }
+        guard wantsCRC else { return found }
+        let digits = hexadecimal(crc.bytes)
+        found[.crc32] = digits
+        found[.crc32Upper] = digits.uppercased()
+        found[.crc32Decimal] = "\(crc.value)"
+        return found
+    }
+}

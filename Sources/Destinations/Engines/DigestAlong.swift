@@ -1,0 +1,81 @@
+internal import Core
+internal import Digests
+internal import Linux
+internal import Synchronization
+
+/// The digest of a staged copy, made of its parts as they leave, in their order and from the first one on.
+///
+/// What is sent is in the page cache then, so that no disk is read twice, and a file of some GiB is not read once more while
+/// nothing goes to the remote.
+final class DigestAlong: Sendable {
+    private struct State {
+        /// Bytes from the beginning that were read, and that may be.
+        var done: Int64 = 0
+        var wanted: Int64 = 0
+        var isRunning = false
+        var isBroken = false
+    }
+
+    private let path: FilePath
+    private let state = Mutex(State())
+    /// Locked by the one that runs.
+    private let hasher = Mutex(Hasher(.sha256))
+
+    /// Bytes between two looks whether it is to stop.
+    private static let step: Int64 = 4 << 20
+
+    init(_ path: FilePath) { self.path = path }
+
+    /// - Returns: Whether somebody is to call ``run()``: the part is the next one, and nobody does.
+    func follows(_ part: PartPlan.Part) -> Bool {
+        state.withLock { state in
+            guard part.offset == state.wanted, !state.isBroken else { return false }
+            state.wanted = part.end
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+    }
+
+    /// Reads what may be read. Ends early when it is cancelled, or the copy cannot be read: then there is no digest.
+    func run() async {
+        while let range = next() {
+            let count: Int64
+            do {
+                if Task.isCancelled { throw CancellationError() }
+                count = try await blocking { [path, self] in
+                    try self.hasher.withLock { hasher throws(SystemError) in
+                        var count: Int64 = 0
+                        try readPieces(of: path, range) {
+                            hasher.update($0)
+                            count += Int64($0.count)
+                        }
+                        return count
+                    }
+                }
+            } catch {
+                // Whoever reads all of it says what is wrong.
+                count = 0
+            }
+            state.withLock { state in
+                state.isBroken = count < range.upperBound - range.lowerBound
+                state.done = range.upperBound
+            }
+        }
+    }
+
+    private func next() -> Range<Int64>? {
+        state.withLock { state in
+            guard state.done < state.wanted, !state.isBroken else {
+                state.isRunning = false
+                return nil
+            }
+            return state.done..<min(state.done + Self.step, state.wanted)
+        }
+    }
+
+    /// - Returns: The digest of the first `size` bytes; `nil` when they were not all read in their order.
+    func digest(of size: Int64) -> [UInt8]? {
+        let isThere = state.withLock { $0.done == size && $0.wanted == size && !$0.isBroken && !$0.isRunning }
+        return isThere ? hasher.withLock { Hasher(copying: $0).finish() } : nil
+    }
+}

@@ -1,0 +1,220 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What stands in requests, and what single presets say besides.
+extension ChunkedFormTests {
+    private static let block = Int(FormScene.block)
+
+    @Test("what Fine Uploader's server says counts: another id, and the wish to begin again")
+    func fineUploader() async throws {
+        let scene = try FormScene("fineuploader")
+        scene.server.set {
+            $0.newID = "the-servers-own"
+            $0.reset = 3
+        }
+        let parcel = try Parcel(3 * Self.block)
+        _ = try await parcel.send(to: scene, Logbook())
+        #expect(
+            scene.server.requests == ["block 1", "block 2", "block 3", "block 1", "block 2", "block 3"],
+            "\(scene.server.requests)")
+        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        try await scene.close()
+    }
+
+    @Test("a server that names the upload anew gets every later block under that name, also those side by side")
+    func newIDInParallel() async throws {
+        let scene = try FormScene("fineuploader", ["parallel_blocks": .whole(4)])
+        scene.server.set {
+            $0.newID = "the-servers-own"
+            $0.readPause = 2000
+        }
+        let parcel = try Parcel(9 * Self.block)
+        _ = try await parcel.send(to: scene, Logbook())
+        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(scene.server.refused.isEmpty && scene.server.unfinished == 0, "\(scene.server.refused)")
+        #expect(scene.server.mostTogether > 1)
+        try await scene.close()
+    }
+
+    @Test(
+        "a server that names the upload anew while other blocks are on their way is sent those again, under that name")
+    func newIDInBetween() async throws {
+        let scene = try FormScene("fineuploader", ["parallel_blocks": .whole(4)])
+        scene.server.set { $0.readPause = 2000 }
+        let parcel = try Parcel(9 * Self.block)
+        let logbook = Logbook()
+        let isTold = Mutex(false)
+        logbook.stop { pages in
+            guard pages.accepted >= 2 * FormScene.block, isTold.withLock({ $0 }) == false else { return false }
+            isTold.withLock { $0 = true }
+            scene.server.set { $0.newID = "the-servers-own" }
+            return false
+        }
+        _ = try await parcel.send(to: scene, logbook)
+        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        #expect(scene.server.ids.contains("the-servers-own") && scene.server.refused.isEmpty)
+        try await scene.close()
+    }
+
+    @Test("Fine Uploader's server hears of the first block of an upload that is taken up again, and of no other")
+    func resumed() async throws {
+        let scene = try FormScene("fineuploader")
+        let parcel = try Parcel(6 * Self.block)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+        try await parcel.sendStopped(to: scene, logbook, accepting: 4 * Self.block)
+        #expect(scene.server.resumes == [3])
+        _ = try await parcel.send(to: scene, logbook)
+        #expect(scene.server.resumes == [3, 5])
+        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        // Nothing was acknowledged, so nothing is taken up again.
+        let other = try FormScene("fineuploader")
+        other.server.set { $0.refusals = (503, 1, nil) }
+        let (object, errors) = try await other.deliver(parcel)
+        #expect(object != nil && errors.count == 1 && other.server.resumes.isEmpty)
+        try await scene.close()
+        try await other.close()
+    }
+
+    @Test("a name that no header can carry fails the file before anything is asked for, and says what would help")
+    func namesInHeaders() async throws {
+        let headers: [String: SettingValue] = ["send.headers": .map(["X-Name": .literal("{name}")])]
+        let names: [FilePath] = [
+            "a\r\nX-Evil: 1.mp4", "a\nb.mp4", "a\u{7F}.mp4", FilePath(bytes: [0x61, 0xFF, 0x2E, 0x6D]),
+        ]
+        for name in names {
+            let scene = try FormScene("breakpoint", headers)
+            let parcel = try Parcel(2 * Self.block, name: name)
+            let error = try await parcel.failure(to: scene)
+            #expect(error.remedy == .giveUp && error.failure.code == "name_unfit" && !error.failure.retryable)
+            #expect(error.failure.message.contains("write `{name:uri}`"), "\(error.failure.message)")
+            #expect(scene.server.requests.isEmpty)
+            let coded = try scene.again(["send.headers": .map(["X-Name": .literal("{name:uri}")])])
+            _ = try await coded.upload(parcel.order, notes: Logbook())
+            #expect(try scene.objects.values.map { $0 } == [parcel.content])
+            try await scene.close()
+        }
+        let plain = try FormScene("breakpoint", headers)
+        _ = try await Parcel(10, name: "\u{E9} \u{4E2D}.mp4").send(to: plain, Logbook())
+        try await plain.close()
+    }
+
+    @Test("an upload that was begun before its header could not carry the name fails as well")
+    func namesInLaterHeaders() async throws {
+        let scene = try FormScene("breakpoint")
+        let parcel = try Parcel(3 * Self.block, name: "a\nb.mp4")
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: Self.block)
+        let later = try scene.again(["send.headers": .map(["X-Name": .literal("{name}")])])
+        var order = parcel.order
+        order.checkpoint = logbook.last
+        let error = await #expect(throws: UploadError.self) { try await later.upload(order, notes: logbook) }
+        #expect(error?.remedy == .giveUp)
+        // A secret that does not fit is no fault of the file.
+        let secret = try scene.again([
+            "secrets": .secrets(["key": .literal("a\nb")]), "send.headers": .map(["X-Key": .literal("{secret:key}")]),
+        ])
+        let other = await #expect(throws: UploadError.self) { try await secret.upload(order, notes: logbook) }
+        #expect(other?.remedy == .authenticate && other?.failure.message.contains("a\nb") == false)
+        try await scene.close()
+    }
+
+    @Test("a field that is an object is JSON: texts are coded, numbers are numbers, secrets and objects stand in it")
+    func objects() async throws {
+        let fields = Mutex<[[UInt8]]>([])
+        let server = try FakeServer { exchange in
+            let form = try MultipartForm(exchange.body(), contentType: exchange.header("content-type"))
+            for part in form.parts where part.name == "meta" { fields.withLock { $0.append(part.body) } }
+            exchange.reply(200, [], "{}")
+        }
+        let scene = try FormScene(
+            "dropzone",
+            [
+                "url": .text(server.url + "/upload"), "secrets": .secrets(["key": .literal("k\"1")]),
+                "send.fields": .map([
+                    "meta": .json([
+                        "name": .literal("{name}"), "size": .literal("{total}"), "last": .literal("{is_last}"),
+                        "number": .literal("{index0}"), "label": .literal("block {index1}"), "empty": .literal(""),
+                        "as \"it\"": .json(["crc": .literal("{crc32:dec}"), "key": .literal("{secret:key}")]),
+                        "coded": .literal("{name:json}"), "none": .json([:]),
+                    ])
+                ]),
+            ])
+        let name: FilePath = "a \"b\"\r\n\\ \u{E9}.mp4"
+        _ = try await Parcel(2 * Self.block - 1, name: name).send(to: scene, Logbook())
+        let documents = fields.withLock { $0 }
+        #expect(documents.count == 2)
+        for (index, bytes) in documents.enumerated() {
+            let document = try #require(JSONValue.read(bytes), "\(String(decoding: bytes, as: UTF8.self))")
+            func value(_ pointer: String) throws -> JSONValue? { document[try #require(JSONPointer(pointer))] }
+            #expect(try value("/name") == .text(String(decoding: name.bytes, as: UTF8.self)))
+            #expect(try value("/coded") == value("/name"))
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(text.contains("\"size\":1999") && text.contains("\"number\":\(index),"), "\(text)")
+            #expect(text.contains("\"last\":\(index == 1),") && text.contains("\"none\":{},"), "\(text)")
+            #expect(try value("/label") == .text("block \(index + 1)") && value("/empty") == .text(""))
+            #expect(try value("/as \"it\"/key") == .text("k\"1"))
+            #expect(text.contains("\"crc\":") && !text.contains("\"crc\":\""), "\(text)")
+        }
+        try await scene.close()
+    }
+
+    @Test("digests, secrets and names of the file's part are filled in like everywhere else")
+    func filePart() async throws {
+        let names = Mutex<[[UInt8]]>([])
+        let server = try FakeServer { exchange in
+            let form = try MultipartForm(exchange.body(), contentType: exchange.header("content-type"))
+            names.withLock { $0.append(form.file?.filename ?? []) }
+            exchange.reply(200, [], "{}")
+        }
+        let scene = try FormScene(
+            "dropzone",
+            [
+                "url": .text(server.url + "/upload"), "secrets": .secrets(["key": .literal("k1")]),
+                "send.file_part.filename": .text("{crc32}-{secret:key}-{index0}"),
+            ])
+        let parcel = try Parcel(Self.block)
+        _ = try await parcel.send(to: scene, Logbook())
+        #expect(names.withLock { $0 } == [Array("\(FormServer.crc(parcel.content))-k1-0".utf8)])
+        try await scene.close()
+    }
+
+    @Test(
+        "an address of the file that comes before the last block is kept, and what is left is sent",
+        arguments: [1, 2, 4])
+    func earlyURL(_ block: Int) async throws {
+        let scene = try FormScene("breakpoint")
+        scene.server.set { $0.earlyURL = block }
+        let parcel = try Parcel(4 * Self.block)
+        let logbook = Logbook()
+        let object = try await parcel.send(to: scene, logbook)
+        #expect(scene.server.requests == ["open"] + (1...4).map { "block \($0)" })
+        #expect(try scene.objects.values.map { $0 } == [parcel.content])
+        // What the last answer says of it counts.
+        #expect(object.url == "http://files.example/clip.mp4")
+        try await scene.close()
+    }
+
+    @Test(
+        "an early address is still known after a restart, and a server that then takes no more fails the file, and says so"
+    )
+    func earlyURLAndNoMore() async throws {
+        let scene = try FormScene("breakpoint")
+        scene.server.set { $0.earlyURL = 2 }
+        let parcel = try Parcel(4 * Self.block)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+        #expect(logbook.last?["done_url"] == "http://files.example/early")
+        scene.server.set { $0.forgets = (after: 2, times: 1) }
+        let error = try await parcel.failure(to: scene, logbook)
+        #expect(error.remedy == .giveUp && error.failure.code == "ended_early", "\(error)")
+        #expect(scene.server.requests.count { $0 == "open" } == 1)
+        try await scene.close()
+    }
+}

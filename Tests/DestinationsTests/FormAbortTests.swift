@@ -1,0 +1,110 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// A cancel at every point of an upload: nothing is left at the server, or somebody is told that something may be.
+@Suite("a chunked form that is cancelled", .timeLimit(.minutes(Patience.minutes(2))))
+struct FormAbortTests {
+    private static let block = Int(FormScene.block)
+
+    enum Point: String, CaseIterable {
+        case refusedOpening, lostOpening, opened, betweenBlocks, blockUnderWay, blocksSideBySide, beforeFinish
+    }
+
+    /// An upload that is stopped there.
+    private func stopped(_ point: Point, _ logbook: Logbook) async throws -> FormScene {
+        let isJoined = point == .beforeFinish
+        var values = FormScene.abort
+        if isJoined { values.merge(FormScene.finish) { $1 } }
+        if point == .blocksSideBySide { values["parallel_blocks"] = .whole(3) }
+        // `{token}` is the name that its server gave.
+        if !isJoined { values["abort.fields"] = .map(["id": .literal("{token}")]) }
+        let scene = try FormScene(isJoined ? "webuploader" : "breakpoint", values) { $0.wantsFinish = isJoined }
+        let parcel = try Parcel(4 * Self.block)
+        switch point {
+        case .refusedOpening:
+            scene.server.set { $0.refusals = (413, 1, nil) }
+            _ = try await parcel.failure(to: scene, logbook)
+        case .lostOpening:
+            scene.server.set { $0.lostOpenings = 1 }
+            _ = try await parcel.failure(to: scene, logbook)
+        case .opened:
+            #expect(try await parcel.sendStopped(to: scene, logbook) { $0.checkpoints.last?["begun"] != nil })
+        case .betweenBlocks: try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+        case .blockUnderWay, .blocksSideBySide:
+            scene.server.set { $0.readPause = 200_000 }
+            let sending = Task { try await parcel.send(to: scene, logbook) }
+            try await eventually("a block is on its way") { !logbook.sent.isEmpty }
+            sending.cancel()
+            await #expect(throws: CancellationError.self) { try await sending.value }
+            scene.server.set { $0.readPause = 0 }
+        case .beforeFinish: try await parcel.sendStopped(to: scene, logbook, accepting: 4 * Self.block)
+        }
+        return scene
+    }
+
+    @Test("leaves nothing behind, or says that something may be there", arguments: Point.allCases)
+    func everywhere(_ point: Point) async throws {
+        let logbook = Logbook()
+        let scene = try await stopped(point, logbook)
+        let isRemoved = try await scene.destination.discard(try #require(logbook.last))
+        #expect(isRemoved == (point != .lostOpening))
+        #expect(scene.server.unfinished == (isRemoved ? 0 : 1), "\(scene.server.ids)")
+        #expect(try scene.objects.isEmpty)
+        // A second one finds nothing, which is what was wanted.
+        #expect(try await scene.destination.discard(try #require(logbook.last)) == isRemoved)
+        try await scene.close()
+    }
+
+    @Test(
+        "is tried again where the server failed at first, or a login page answered for it", arguments: Point.allCases,
+        [500, 503, 0, 429, 401, 200])
+    func failsAtFirst(_ point: Point, _ status: Int) async throws {
+        // Nobody asks for what was never begun.
+        if point == .refusedOpening || point == .lostOpening { return }
+        let logbook = Logbook()
+        let scene = try await stopped(point, logbook)
+        let checkpoint = try #require(logbook.last)
+        scene.server.set { $0.aborts = [status] }
+        await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
+        #expect(scene.server.unfinished == 1)
+        #expect(try await scene.destination.discard(checkpoint))
+        #expect(scene.server.unfinished == 0)
+        try await scene.close()
+    }
+
+    @Test("is removed under the name that the server gave it on the way", arguments: [1, 4])
+    func renamed(_ parallel: Int) async throws {
+        let scene = try FormScene(
+            "fineuploader", FormScene.abort.merging(["parallel_blocks": .whole(parallel)]) { $1 })
+        scene.server.set { $0.newID = "the-servers-own" }
+        let logbook = Logbook()
+        try await Parcel(9 * Self.block).sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+        // Else a block that had left would be stored behind the removal.
+        try await eventually("nothing is on its way any more") { scene.server.underWay == 0 }
+        #expect(scene.server.ids == ["the-servers-own"])
+        #expect(try await scene.destination.discard(try #require(logbook.last)))
+        #expect(scene.server.unfinished == 0)
+        try await scene.close()
+    }
+
+    @Test(
+        "is told of where the server has no such request, also where a client calls 500 final",
+        arguments: [400, 405, 501])
+    func refused(_ status: Int) async throws {
+        for preset in ["resumable", "dropzone"] {
+            let scene = try FormScene(preset, FormScene.abort)
+            let logbook = Logbook()
+            try await Parcel(4 * Self.block).sendStopped(to: scene, logbook, accepting: Self.block)
+            let checkpoint = try #require(logbook.last)
+            scene.server.set { $0.aborts = [500, status, 404] }
+            await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
+            #expect(try await !scene.destination.discard(checkpoint))
+            #expect(try await scene.destination.discard(checkpoint))
+            try await scene.close()
+        }
+    }
+}
