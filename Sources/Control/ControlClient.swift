@@ -80,6 +80,9 @@ package struct ControlClient: Sendable {
     package func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
         try await post("remote/\(percentEncoded(name))", request)
     }
+    package func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
+        try await post("orphans/\(percentEncoded(name))", request)
+    }
     package func allow(_ request: AllowRequest) async throws -> ExceptionsReply { try await post("allow", request) }
     package func limit(_ request: LimitRequest) async throws -> ExceptionsReply { try await post("limit", request) }
 

@@ -113,6 +113,9 @@ final class ControlService: WebService {
         case .remote(let name):
             let request = body.isEmpty ? RemoteRequest() : try Self.read(RemoteRequest.self, body)
             return WebReply(json: try await operations.remote(name, request))
+        case .orphans(let name):
+            let request = body.isEmpty ? OrphansRequest() : try Self.read(OrphansRequest.self, body)
+            return WebReply(json: try await operations.orphans(name, request))
         case .tryHook(let name): return WebReply(json: try await operations.tryHook(name))
         case .add:
             return WebReply(json: try await operations.add(try Self.read(AddRequest.self, body)), status: 202)

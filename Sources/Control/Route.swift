@@ -34,6 +34,7 @@ enum Route: Hashable, Sendable {
     case tryHook(String)
     /// What a destination holds.
     case remote(String)
+    case orphans(String)
 
     /// No such path, or a path that does not know the method.
     enum Mistake: Error, Hashable, Sendable {
@@ -44,7 +45,8 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .plan, .status, .metrics, .usage, .quota, .events: false
-        case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit, .check, .tryHook, .remote:
+        case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit, .check, .tryHook, .remote,
+            .orphans:
             true
         }
     }
@@ -84,6 +86,8 @@ enum Route: Hashable, Sendable {
             self = try only("POST", .tryHook(String(rest.dropFirst(6).dropLast(5))))
         case _ where rest.hasPrefix("remote/") && rest.count > 7:
             self = try only("POST", .remote(String(rest.dropFirst(7))))
+        case _ where rest.hasPrefix("orphans/") && rest.count > 8:
+            self = try only("POST", .orphans(String(rest.dropFirst(8))))
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))
             guard !reference.isEmpty else { throw .noSuchPath }

@@ -26,7 +26,7 @@ struct Saying: Hashable, Sendable {
             let place = Selection(folder: request.folder, destination: request.destination)
             (verb, what) = ("flush", (request.list.map { $0 + ": " } ?? "") + Self.words(place))
         case .list, .show, .why, .plan, .allow, .limit, .status, .metrics, .usage, .quota, .events, .reload, .rescan,
-            .check, .remote, .tryHook:
+            .check, .remote, .orphans, .tryHook:
             return nil
         }
     }

@@ -186,6 +186,10 @@ package protocol Destination: Sendable {
     /// - Parameter mark: ``RemotePage/next`` of the page before; `nil` for the first.
     /// - Returns: `nil` when this kind of remote cannot be asked.
     func list(after mark: String?) async throws(UploadError) -> RemotePage?
+    /// Asks for uploads that were begun there, by whomever, and are not whole; without side effects.
+    ///
+    /// - Returns: `nil` when this kind of remote cannot be asked.
+    func unfinished() async throws(UploadError) -> [RemoteUnfinished]?
     /// Asks how much room there is, without side effects.
     ///
     /// - Returns: `nil` when the remote says nothing of it.
@@ -203,6 +207,25 @@ extension Destination {
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }
     package func space() async throws(UploadError) -> RemoteSpace? { nil }
     package func list(after mark: String?) async throws(UploadError) -> RemotePage? { nil }
+    package func unfinished() async throws(UploadError) -> [RemoteUnfinished]? { nil }
+}
+
+/// An upload that was begun at a remote and is not whole.
+package struct RemoteUnfinished: Hashable, Sendable {
+    /// The remote's own name for it.
+    package var id: String
+    /// What it is to become, as ``RemoteObject/id`` would have it.
+    package var name: String
+    package var begunAt: WallTime?
+    /// For ``Destination/discard(_:)``.
+    package var checkpoint: Checkpoint
+
+    package init(id: String, name: String, begunAt: WallTime?, checkpoint: Checkpoint) {
+        self.id = id
+        self.name = name
+        self.begunAt = begunAt
+        self.checkpoint = checkpoint
+    }
 }
 
 /// What a remote holds, one page of it.

@@ -62,32 +62,17 @@ extension Agent {
             throw Refusal(.notFound, "no destination is called `\(printable(name))`")
         }
         let mark = request.after
-        let gate = DaemonGate(house: house, dispatcher: dispatcher)
-        let answer = await gate.ask(name, .policy) { () -> Result<RemotePage?, UploadError> in
-            do throws(UploadError) { return .success(try await destination.list(after: mark)) } catch {
-                return .failure(error)
-            }
+        let asked = try await ask(name) { () throws(UploadError) in try await destination.list(after: mark) }
+        guard let page = asked.answer else {
+            throw Refusal(.conflict, "`\(name)` cannot be asked what it holds: its protocol has no list")
         }
-        switch answer {
-        case .failure(let held):
-            let until = held.hold.until.map { ", until \($0)" } ?? ""
-            throw Refusal(.unavailable, "it was not asked: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
-        case .success(let asked):
-            let page: RemotePage?
-            do throws(UploadError) { page = try asked.answer.get() } catch {
-                throw Refusal(.destination, error.failure.message)
-            }
-            guard let page else {
-                throw Refusal(.conflict, "`\(name)` cannot be asked what it holds: its protocol has no list")
-            }
-            let ours = try await house.store.uploads(named: page.items.map(\.id), at: name)
-            return RemoteReply(
-                destination: name,
-                items: page.items.map { item in
-                    RemoteReply.Item(
-                        id: item.id, name: item.name, url: item.url, state: item.state, size: item.size,
-                        createdAt: item.createdAt?.description, upload: ours[item.id])
-                }, next: page.next, sent: asked.sent)
-        }
+        let ours = try await house.store.uploads(named: page.items.map(\.id), at: name)
+        return RemoteReply(
+            destination: name,
+            items: page.items.map { item in
+                RemoteReply.Item(
+                    id: item.id, name: item.name, url: item.url, state: item.state, size: item.size,
+                    createdAt: item.createdAt?.description, upload: ours[item.id])
+            }, next: page.next, sent: asked.sent)
     }
 }

@@ -385,6 +385,8 @@ package protocol Operations: Sendable {
     func tryHook(_ name: String) async throws -> HookTrial
     /// Asks a destination what it holds, one page of it.
     func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply
+    /// Lists unfinished uploads at a destination that nobody goes on with, and removes them if asked to.
+    func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply
     /// Puts the configuration as its files stand now in force, or says what is wrong with it and changes nothing.
     func reload() async throws -> ReloadView
     /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled.

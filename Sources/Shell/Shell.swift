@@ -9,7 +9,8 @@ package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
         .runDaemon, .check, .destinations, .config, .doctor, .hook, .rebuild, .receive, .status, .list, .show, .why,
-        .plan, .usage, .quota, .remote, .metrics, .events, .add, .pause, .resume, .cancel, .retry, .remove, .flush,
+        .plan, .usage, .quota, .remote, .orphans, .metrics, .events, .add, .pause, .resume, .cancel, .retry, .remove,
+        .flush,
         .allow, .limit, .reload, .rescan, .completions, .version, .help,
     ]
 

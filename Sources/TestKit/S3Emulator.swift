@@ -41,6 +41,11 @@ package final class S3Emulator: Sendable {
         package var key: String
         package var headers: [String: String]
         package var parts: [Int: Part] = [:]
+
+        package init(key: String, headers: [String: String] = [:]) {
+            self.key = key
+            self.headers = headers
+        }
     }
 
     package struct State: Sendable {

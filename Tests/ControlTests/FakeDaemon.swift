@@ -174,6 +174,16 @@ final class FakeDaemon: Operations {
             ], next: "2", sent: 512)
     }
 
+    func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
+        _ = try note("orphans \(name) \(request.abort == true)")
+        return OrphansReply(
+            destination: name,
+            items: [
+                OrphansReply.Item(
+                    id: "2~abc", name: "cam/clip.mp4", begunAt: "2026-11-20T08:00:00.000Z", removed: request.abort)
+            ], others: 1, sent: 512)
+    }
+
     func rescan(_ request: RescanRequest) async throws -> RescanReply {
         _ = try note("rescan \(request.folder ?? "")|\(request.wait)")
         let counts: (Int?, Int?) = request.wait ? (120, 2) : (nil, nil)

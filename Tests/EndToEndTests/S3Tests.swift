@@ -69,6 +69,44 @@ struct S3Tests {
         try await site.settle()
     }
 
+    @Test("what is unfinished under names of ours, and nobody's business, is listed and removed; the rest stays")
+    func orphans() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        let key = try fixture.folder.write("s3.key", Array("some-secret-key".utf8))
+        fixture.uploadTo = ["bucket"]
+        fixture.moreDestinations = [
+            "bucket: {type: s3, endpoint: \"\(emulator.url)\", bucket: bucket, access_key: {literal: AK}, "
+                + "secret_key: {file: \(key.display)}, part_size: 5 MiB, single_up_to: 1 MiB, bandwidth: 2 MB/s}"
+        ]
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 1, size: 10, relative: "done.mp4"))
+        try fixture.startDaemon()
+        try await eventually("one is complete", within: .seconds(20), every: .milliseconds(50)) {
+            try await fixture.status()?.counts.completed == 1
+        }
+        try camera.drop(Clip(number: 2, size: 12_000_000, relative: "going.mp4"))
+        try await eventually("another goes", within: .seconds(20), every: .milliseconds(50)) {
+            emulator.uploads.count == 1
+        }
+        emulator.change { state in
+            state.uploads["left"] = S3Emulator.Upload(key: "done.mp4")
+            state.uploads["foreign"] = S3Emulator.Upload(key: "somebody/else.mp4")
+        }
+        let listed = try #require(try await fixture.ask("orphans", ["bucket"]))
+        #expect(listed.contains("done.mp4") && listed.contains("unfinished"), "\(listed)")
+        #expect(listed.contains("1 in all; 2 more go on, or are not ours"), "\(listed)")
+        #expect(emulator.uploads.count == 3)
+        let removed = try #require(try await fixture.ask("orphans", ["bucket", "--abort", "--json"]))
+        #expect(removed.contains("\"removed\":true"), "\(removed)")
+        #expect(Set(emulator.uploads.values.map(\.key)) == ["going.mp4", "somebody/else.mp4"])
+        try await eventually("the other is complete", within: .seconds(30), every: .milliseconds(50)) {
+            try await fixture.status()?.counts.completed == 2
+        }
+        #expect(Set(emulator.uploads.values.map(\.key)) == ["somebody/else.mp4"])
+    }
+
     @Test("killed at any moment, with parts side by side, each file is there once and whole")
     func killedAnywhere() async throws {
         let seed = Setting.seed

@@ -35,6 +35,7 @@ _sluice_takes() {
         "usage --days" | "usage --months" | "usage --by" | "usage --destination" | "usage --folder" | "usage --config" | "usage --socket") return 0 ;;
         "quota --config" | "quota --socket") return 0 ;;
         "remote --limit" | "remote --config" | "remote --socket") return 0 ;;
+        "orphans --config" | "orphans --socket") return 0 ;;
         "metrics --config" | "metrics --socket") return 0 ;;
         "events --since" | "events --config" | "events --socket") return 0 ;;
         "add --to" | "add --name" | "add --key" | "add --context" | "add --header" | "add --url" | "add --config" | "add --socket") return 0 ;;
@@ -100,6 +101,7 @@ _sluice_options() {
         usage) _sluice_words --days --months --by --destination --folder --json --config --socket --help ;;
         quota) _sluice_words --json --config --socket --help ;;
         remote) _sluice_words --limit --foreign --json --config --socket --help ;;
+        orphans) _sluice_words --abort --json --config --socket --help ;;
         metrics) _sluice_words --config --socket --help ;;
         events) _sluice_words --since --json --config --socket --help ;;
         add) _sluice_words --to --name --key --context --header --url --again --json --config --socket --help ;;
@@ -121,12 +123,13 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
+        '') _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
         destinations) _sluice_words tus directory chunked-form vimeo s3 ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
         quota) _sluice_ask destinations ;;
         remote) _sluice_ask destinations ;;
+        orphans) _sluice_ask destinations ;;
         add) compopt -o default ;;
         pause) _sluice_ask uploads ongoing; compopt -o default ;;
         resume) _sluice_ask uploads ongoing; compopt -o default ;;
@@ -136,7 +139,7 @@ _sluice_operands() {
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
+        help) _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
     esac
 }
 

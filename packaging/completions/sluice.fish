@@ -54,6 +54,7 @@ complete -c sluice -n '__sluice_at' -a plan -d 'say what goes when, and what wil
 complete -c sluice -n '__sluice_at' -a usage -d 'show what was sent, and what is left of each quota'
 complete -c sluice -n '__sluice_at' -a quota -d 'show what may still go to a destination'
 complete -c sluice -n '__sluice_at' -a remote -d 'list what a destination holds, and which of it is ours'
+complete -c sluice -n '__sluice_at' -a orphans -d 'list or remove unfinished uploads that nobody goes on with'
 complete -c sluice -n '__sluice_at' -a metrics -d 'print everything in numbers, as Prometheus reads it'
 complete -c sluice -n '__sluice_at' -a events -d 'follow what happens, one line an event'
 complete -c sluice -n '__sluice_at' -a add -d 'upload files, folders or standard input by hand'
@@ -185,6 +186,13 @@ complete -c sluice -n '__sluice_at remote' -l socket -d 'the daemon\'s socket (e
 complete -c sluice -n '__sluice_at remote' -l help -d 'this text'
 complete -c sluice -n '__sluice_at remote' -a '(__sluice_ask destinations)'
 
+complete -c sluice -n '__sluice_at orphans' -l abort -d 'remove them there'
+complete -c sluice -n '__sluice_at orphans' -l json -d 'one JSON object (or one a line) for programs'
+complete -c sluice -n '__sluice_at orphans' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at orphans' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
+complete -c sluice -n '__sluice_at orphans' -l help -d 'this text'
+complete -c sluice -n '__sluice_at orphans' -a '(__sluice_ask destinations)'
+
 complete -c sluice -n '__sluice_at metrics' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at metrics' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at metrics' -l help -d 'this text'
@@ -301,4 +309,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'the configuration (els
 complete -c sluice -n '__sluice_at version' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'this text'
-complete -c sluice -n '__sluice_at help' -a 'run check destinations config doctor hook rebuild receive status list show why plan usage quota remote metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help'

@@ -72,6 +72,18 @@ struct S3: Destination {
         try await asked { try await api.objects(after: mark) }
     }
 
+    func unfinished() async throws(UploadError) -> [RemoteUnfinished]? {
+        try await asked {
+            try await api.uploads(beginningWith: "").map { upload in
+                RemoteUnfinished(
+                    id: upload.id, name: upload.key.display, begunAt: upload.begunAt,
+                    checkpoint: Checkpoint([
+                        PartsRun.begun: "1", "server": api.server, "key": upload.key.display, "upload": upload.id,
+                    ]))
+            }.sorted { ($0.begunAt?.milliseconds ?? 0, $0.id) < ($1.begunAt?.milliseconds ?? 0, $1.id) }
+        }
+    }
+
     func check() async -> CheckResult {
         do {
             let page = try await api.objects(after: nil)

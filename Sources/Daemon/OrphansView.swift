@@ -1,0 +1,97 @@
+internal import Core
+internal import Store
+
+/// Which unfinished uploads of a destination are wanted, and what is to become of them.
+package struct OrphansRequest: Codable, Sendable, Hashable {
+    /// They are removed there.
+    package var abort: Bool?
+    package init(abort: Bool? = nil) { self.abort = abort }
+}
+
+/// Unfinished uploads at a destination that this installation began and knows nothing of any more, oldest first.
+package struct OrphansReply: Codable, Sendable, Hashable {
+    package struct Item: Codable, Sendable, Hashable {
+        /// The destination's own name for it.
+        package var id: String
+        /// What it was to become.
+        package var name: String
+        package var begunAt: String?
+        /// Whether it is gone; absent when nothing was asked for.
+        package var removed: Bool?
+
+        package init(id: String, name: String, begunAt: String?, removed: Bool? = nil) {
+            self.id = id
+            self.name = name
+            self.begunAt = begunAt
+            self.removed = removed
+        }
+    }
+
+    package var destination: String
+    package var items: [Item]
+    /// So many more are unfinished there: uploads that go on, and those that others began.
+    package var others: Int
+    /// Bytes that the questions cost.
+    package var sent: Int64
+
+    package init(destination: String, items: [Item], others: Int, sent: Int64) {
+        self.destination = destination
+        self.items = items
+        self.others = others
+        self.sent = sent
+    }
+}
+
+extension Agent {
+    /// Asks a destination for unfinished uploads, and removes those of ours that no upload goes on with.
+    ///
+    /// - Throws: `Refusal`: no such destination, one that cannot be asked, policy, or its answer.
+    package func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
+        try requireReady()
+        try requireKnown(folder: nil, destination: name)
+        guard let destination = house.destinations[name] else {
+            throw Refusal(.notFound, "no destination is called `\(printable(name))`")
+        }
+        let found = try await ask(name) { () throws(UploadError) in try await destination.unfinished() }
+        guard let unfinished = found.answer else {
+            throw Refusal(
+                .conflict, "`\(name)` cannot be asked for unfinished uploads: its protocol has no list of them")
+        }
+        let owners = try await house.store.ownership(of: unfinished.map { ($0.id, $0.name) }, at: name)
+        let orphans = zip(unfinished, owners).filter { $0.1 == .ours }.map(\.0)
+        var reply = OrphansReply(
+            destination: name,
+            items: orphans.map { OrphansReply.Item(id: $0.id, name: $0.name, begunAt: $0.begunAt?.description) },
+            others: unfinished.count - orphans.count, sent: found.sent)
+        guard request.abort == true else { return reply }
+        for (index, orphan) in orphans.enumerated() {
+            let removal = try await ask(name) { () throws(UploadError) in
+                try await destination.discard(orphan.checkpoint)
+            }
+            reply.items[index].removed = removal.answer
+            reply.sent += removal.sent
+        }
+        return reply
+    }
+
+    /// One question to a destination, through the gate and the ledger of its uploads.
+    ///
+    /// - Throws: `Refusal`: policy, or the destination's answer.
+    func ask<Answer: Sendable>(
+        _ name: String, _ question: @escaping @Sendable () async throws(UploadError) -> Answer
+    ) async throws -> (answer: Answer, sent: Int64) {
+        let gate = DaemonGate(house: house, dispatcher: dispatcher)
+        let asked = await gate.ask(name, .policy) { () -> Result<Answer, UploadError> in
+            do throws(UploadError) { return .success(try await question()) } catch { return .failure(error) }
+        }
+        switch asked {
+        case .failure(let held):
+            let until = held.hold.until.map { ", until \($0)" } ?? ""
+            throw Refusal(.unavailable, "it was not asked: \(held.hold.kind.rawValue): \(held.hold.text)\(until)")
+        case .success(let asked):
+            do throws(UploadError) { return (try asked.answer.get(), asked.sent) } catch {
+                throw Refusal(.destination, error.failure.message)
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+internal import Control
+internal import Core
+internal import Daemon
+
+extension Verb {
+    static let orphans: Verb = Verb(
+        "orphans", "list or remove unfinished uploads that nobody goes on with", operands: "DESTINATION",
+        takes: .destinations, count: 1...1,
+        details: [
+            "What was begun at a destination and is not whole may cost money until it is removed. The running daemon asks the "
+                + "destination, as policy allows, and what that sends is counted. Listed are those of names that this installation has "
+                + "uploaded or is to upload, and that none of its uploads goes on with or is about to remove.",
+            "Not every kind of destination can be asked: s3 can.",
+        ],
+        options: [Option(flag: "abort", "remove them there")] + Option.client,
+        examples: [
+            ("sluice orphans archive", "What is left there."),
+            ("sluice orphans archive --abort", "The same, and away with it."),
+        ]
+    ) { call in
+        let name = call.arguments.operands.first?.lossyText ?? ""
+        let isToGo = call.arguments.has("abort")
+        let reply = try await call.withClient { client in
+            try await client.orphans(name, OrphansRequest(abort: isToGo ? true : nil))
+        }
+        if call.json {
+            try call.printJSON(reply)
+        } else {
+            for line in table(reply.items).lines(call.console) where !reply.items.isEmpty {
+                try call.console.line(line)
+            }
+            let others = reply.others == 0 ? "" : "; \(reply.others) more go on, or are not ours"
+            try call.console.line(
+                (reply.items.isEmpty ? "nothing is left there" : "\(reply.items.count) in all") + others)
+        }
+        return reply.items.contains { $0.removed == false } ? .remote : .ok
+    }
+}
+
+private func table(_ items: [OrphansReply.Item]) -> Table {
+    var table = Table(columns: [
+        .init(title: "NAME", minimum: 8, shrinks: true), .init(title: "BEGUN", expendable: 2),
+        .init(title: "STATE"), .init(title: "ID", minimum: 8, shrinks: true, expendable: 3),
+    ])
+    table.rows = items.map { item in
+        Table.Row(
+            cells: [
+                printable(item.name), item.begunAt.map { printable($0) } ?? "-",
+                item.removed.map { $0 ? "removed" : "still there" } ?? "unfinished", printable(item.id),
+            ])
+    }
+    return table
+}
