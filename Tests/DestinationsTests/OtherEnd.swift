@@ -18,6 +18,12 @@ protocol OtherEnd: Sendable {
     var folder: FilePath { get }
     /// What must never be seen in an error or a checkpoint; `nil` for a destination without.
     var secret: String? { get }
+    /// Paths and contents of the whole files there.
+    var objects: [FilePath: [UInt8]] { get throws }
+    /// What unfinished uploads left there.
+    var remains: [FilePath] { get throws }
+    /// A file's path there.
+    func place(of name: FilePath) -> FilePath
     /// The other end goes away, as far as the destination can see.
     func goAway() async throws
     /// The end of the test.
@@ -39,6 +45,7 @@ struct Remote: CustomTestStringConvertible, Sendable {
         Remote(testDescription: "chunked-form") {
             try FormScene("resumable", FormScene.abort, credential: "a-token-that-nobody-may-see")
         },
+        Remote(testDescription: "s3") { try BucketEnd() },
     ]
 
     /// Starts the other end and stops it, however the test ends.
@@ -53,7 +60,8 @@ struct Remote: CustomTestStringConvertible, Sendable {
 }
 
 extension OtherEnd {
-    /// Paths and contents of the whole files there.
+    func place(of name: FilePath) -> FilePath { name }
+
     var objects: [FilePath: [UInt8]] {
         get throws {
             var found: [FilePath: [UInt8]] = [:]
@@ -64,7 +72,6 @@ extension OtherEnd {
         }
     }
 
-    /// What unfinished uploads left there.
     var remains: [FilePath] {
         get throws { try files().filter { $0.display.hasSuffix(".data") || $0.display.hasSuffix(".part") } }
     }
@@ -149,6 +156,38 @@ final class DirectoryEnd: OtherEnd {
     func close() async throws {}
 
     func comeBack() throws { try Files.rename(FilePath(bytes: folder.bytes + Array(".away".utf8)), to: folder) }
+}
+
+/// A bucket in memory that takes parts of any size. Its keys are text.
+private final class BucketEnd: OtherEnd {
+    let destination: any Destination
+    let emulator: S3Emulator
+    let secret: String? = "a-key-that-nobody-may-see"
+    private let temporary = TemporaryFolder()
+    var folder: FilePath { temporary.path }
+
+    init() throws {
+        emulator = try S3Emulator()
+        var preset = try #require(S3Preset.named("other"))
+        preset.smallestPart = 1
+        var settings = S3Settings(
+            preset: preset, bucket: "bucket", region: "us-east-1", endpoint: emulator.url, isVirtual: false,
+            checksum: .md5)
+        settings.partSize = Int64(Remote.chunk)
+        settings.singleUpTo = 500
+        settings.parallel = 1
+        destination = S3(
+            settings, .words(id: .literal("AK"), secret: .literal(secret ?? ""), token: nil), caFile: nil,
+            tools(Transport()))
+    }
+
+    var objects: [FilePath: [UInt8]] {
+        Dictionary(emulator.objects.map { (FilePath($0.key), $0.value.bytes) }) { $1 }
+    }
+    var remains: [FilePath] { emulator.uploads.values.map { FilePath($0.key) } }
+    func place(of name: FilePath) -> FilePath { name.text == nil ? FilePath(name.display) : name }
+    func goAway() async throws { emulator.stop() }
+    func close() async throws { emulator.stop() }
 }
 
 private func tools(_ transport: any Transporting) -> DestinationTools {

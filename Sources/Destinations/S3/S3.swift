@@ -30,6 +30,10 @@ struct S3: Destination {
         }
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
+        self.init(settings, source, caFile: caFile, tools)
+    }
+
+    init(_ settings: S3Settings, _ source: S3Keys.Source, caFile: FilePath?, _ tools: DestinationTools) {
         let clocks = tools.clocks
         let address = settings.endpoint.replacing("{region}", with: settings.region)
         api = S3API(

@@ -142,7 +142,8 @@ struct S3Dialect: PartsDialect {
     /// The key of an order: at most 1024 bytes of UTF-8.
     private func key(_ order: UploadOrder, _ number: Int) throws(UploadError) -> FilePath {
         let name = order.name.text == nil ? FilePath(order.name.display) : order.name
-        let key = name.numbered(number)
+        // A key may be longer than the name of a file, which a number needs room in.
+        let key = number == 1 && name.bytes.count <= 1024 ? name : name.numbered(number)
         guard key.bytes.count <= 1024 else {
             throw refusal("name_too_long", "its key has \(key.bytes.count) bytes, and 1024 are the most")
         }
