@@ -119,7 +119,7 @@ package protocol UploadNotes: AnyObject, Sendable {
     ///
     /// - Parameter acked: Bytes of all parts that it has now.
     func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws
-    /// The files that travel with this one to this destination, those that came last first. When one of them is over, an
+    /// The files that travel with this one to this destination, those of its own round first. When one of them is over, an
     /// upload that waits is tried again.
     func companions() async throws -> [Companion]
     /// The upload begins anew at the remote, and no part of it was taken. What `old` names there is removed behind it; `nil` when nothing is to be.

@@ -29,14 +29,17 @@ extension Store {
         }
     }
 
-    /// The uploads of other files of its unit to its destination, those that came last first.
+    /// The uploads of other files of its unit to its destination, its own round first: those that came last before it or with
+    /// it (they are written down within a second), and then those that came after it, in their order. A unit goes on when a name is
+    /// used again.
     package func companions(of upload: String) throws -> [Companion] {
         try connection.all(
             """
             SELECT other.media_type, CASE other.state WHEN 'removed' THEN other.ended ELSE other.state END, other.remote
             FROM upload JOIN asset ON asset.id = upload.asset JOIN asset AS mate ON mate.unit = asset.unit
             JOIN upload AS other ON other.asset = mate.id AND other.destination = upload.destination
-            WHERE upload.id = ?1 AND mate.id <> asset.id ORDER BY other.id DESC
+            WHERE upload.id = ?1 AND mate.id <> asset.id
+            ORDER BY CASE WHEN mate.arrived_at <= asset.arrived_at + 1000 THEN mate.id END DESC, mate.id
             """, [.text(upload)]
         ) { row in
             UploadState(rawValue: row.optionalText(1) ?? "").map { state in

@@ -1,8 +1,10 @@
 import Core
 import Digests
 import Linux
+import Synchronization
 import TestKit
 import Testing
+import Transport
 
 @testable import Destinations
 
@@ -49,7 +51,7 @@ struct PartDigestTests {
         #expect(try known.digests([.crc32], of: path, 0..<1000)[.crc32] == crc(rotten[..<1000]))
     }
 
-    @Test("parts that leave in order give the digest of the whole, and any others give none")
+    @Test("parts that arrive give the digest of the whole; one that is sent again gives none")
     func along() async throws {
         let content = noise(10_000_001, seed: 2)
         let path = try temporary.write("staged", content)
@@ -57,19 +59,18 @@ struct PartDigestTests {
         let along = DigestAlong(path)
         for index in 0..<plan.count {
             #expect(along.digest(of: plan.size) == nil)
-            if along.follows(plan[index]) { await along.run() }
+            if along.extend(to: plan[index].end) { await along.run() }
         }
         #expect(along.digest(of: plan.size) == Hasher.digest(.sha256, of: content))
         #expect(along.digest(of: plan.size - 1) == nil)
-        // One again changes nothing, and a gap never closes by itself.
-        #expect(!along.follows(plan[1]))
-        let gap = DigestAlong(path)
-        #expect(!gap.follows(plan[1]) && gap.follows(plan[0]))
-        await gap.run()
-        #expect(!gap.follows(plan[3]) && gap.digest(of: plan.size) == nil)
+        #expect(!along.extend(to: plan[1].end), "it was read already")
+        along.forget(from: plan.size)
+        #expect(along.digest(of: plan.size) != nil)
+        along.forget(from: plan[3].offset)
+        #expect(along.digest(of: plan.size) == nil && !along.extend(to: plan.size + 1))
         let short = DigestAlong(path)
         let longer = try #require(PartPlan(size: 20_000_000, partSize: 20_000_000))
-        #expect(short.follows(longer[0]))
+        #expect(short.extend(to: longer.size))
         await short.run()
         #expect(short.digest(of: 20_000_000) == nil, "the file is shorter")
     }
@@ -94,6 +95,50 @@ struct PartDigestTests {
         try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Int(FormScene.block))
         try Self.rot(parcel.order.file.path, at: 500)
         #expect(try await parcel.failure(to: scene, logbook).remedy == .restage)
+        #expect(!scene.server.requests.contains("block 4"))
+        try await scene.close()
+    }
+
+    @Test("a copy that rots after the last block was sent for the first time is found before it goes again")
+    func rottenLast() async throws {
+        let scene = try FormScene("dropzone")
+        let parcel = try Parcel(4 * Int(FormScene.block))
+        let logbook = Logbook()
+        scene.server.set { $0.lostAnswers = [4] }
+        guard case .holdDestination = try await parcel.failure(to: scene, logbook).remedy else {
+            Issue.record("the answer was not lost")
+            return
+        }
+        try Self.rot(parcel.order.file.path, at: 3500)
+        #expect(try await parcel.failure(to: scene, logbook).remedy == .restage)
+        #expect(scene.server.requests.filter { $0 == "block 4" }.count == 1)
+        try await scene.close()
+    }
+
+    private final class Count: Sendable {
+        private let number = Atomic(0)
+        func next() -> Int { number.add(1, ordering: .relaxed).newValue }
+    }
+
+    @Test("a copy that rots before a block goes again within an attempt is found before the last block goes")
+    func rottenAgain() async throws {
+        let scene = try FormScene("dropzone", ["send.headers": .map(["X-Sum": .literal("{md5}")])])
+        let parcel = try Parcel(4 * Int(FormScene.block))
+        let (path, server) = (parcel.order.file.path, scene.server)
+        let blocks = Count()
+        let watched = try scene.watched { request in
+            guard (request.body.count ?? 0) > 900 else { return }
+            let block = blocks.next()
+            if block == 1 { server.set { $0.refusals = (422, 1, nil) } }
+            guard block == 2 else { return }
+            // A file that cannot be written ends the test by what it expects below.
+            try? Self.rot(path, at: 500)
+        }
+        let error = await #expect(throws: UploadError.self) {
+            _ = try await watched.upload(parcel.order, notes: Logbook())
+        }
+        #expect(error?.remedy == .restage, "\(String(describing: error))")
+        #expect(blocks.next() == 5, "the first one twice, and not the last")
         #expect(!scene.server.requests.contains("block 4"))
         try await scene.close()
     }

@@ -47,6 +47,7 @@ struct VimeoPictureTests {
             (VimeoServer.Kind.image, VimeoServer.Fault.loseReply), (.image, .cut(after: 100)), (.image, .answer(503)),
             (.image, .answer(404)), (.image, .answer(403)), (.choice, .loseReply), (.choice, .answer(500)),
             (.choice, .answer(200, [], "{}")), (.picture, .answer(500)), (.choice, .answer(429)),
+            (.choice, .answer(404)),
         ])
     func faults(_ kind: VimeoServer.Kind, _ fault: VimeoServer.Fault) async throws {
         let scene = try await Scene()
@@ -92,6 +93,33 @@ struct VimeoPictureTests {
         #expect(error.remedy == .pending(after: .seconds(300)))
         #expect(error.failure.message.contains("waits for its video"))
         #expect(scene.end.server.requests.isEmpty)
+    }
+
+    @Test("takes no other sidecar for its video, and only its own round's")
+    func others() async throws {
+        let scene = try await Scene()
+        let video = try #require(try await scene.logbook.companions().first)
+        let sidecars = ["application/xml", "application/x-subrip", "text/plain", "audio/mpeg", "image/png"].map {
+            Companion(
+                mediaType: $0, state: .completed, remote: RemoteObject(id: "/videos/9", url: nil, verifiedBy: "offset"))
+        }
+        let cancelled = Companion(mediaType: "video/mp4", state: .cancelled)
+        scene.logbook.accompany(sidecars + [video, cancelled])
+        #expect(try await scene.end.bring(scene.image, scene.logbook).id == "/videos/1/pictures/1")
+        let other = Logbook()
+        other.accompany([cancelled, video])
+        #expect(try await scene.image.failure(to: scene.end, other).failure.code == "no_video")
+    }
+
+    @Test("that is gone before it is shown is made again, three times, and then by `retry`")
+    func gone() async throws {
+        let scene = try await Scene()
+        for _ in 0..<3 { scene.end.server.script(.choice, .answer(404)) }
+        let error = try await scene.image.failure(to: scene.end, scene.logbook)
+        #expect(error.remedy == .giveUp && error.failure.code == "video_deleted")
+        try await scene.end.bring(scene.image, scene.logbook)
+        #expect(scene.shown == [scene.image.content])
+        #expect(scene.end.server.pictures.count == 1)
     }
 
     @Test("fails by itself where there is no video: none travels with it, it was cancelled, or deleted there")

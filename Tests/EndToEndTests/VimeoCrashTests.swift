@@ -158,7 +158,7 @@ struct VimeoCrashTests {
             try scene.camera.drop(
                 Clip(number: 100 + number, size: 5000, relative: FilePath("clip \(number).jpg")))
         }
-        for step in ["opened:2", "verified:1", "accepted:4"] {
+        for step in ["opened:2", "verified:1", "accepted:2"] {
             try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
             let ending = try await #require(scene.fixture.daemon).end(within: .seconds(30))
             try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(scene.fixture.lastWords())")

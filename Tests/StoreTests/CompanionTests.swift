@@ -55,4 +55,37 @@ struct CompanionTests {
         _ = try await scene.store.leave([video], .dismissed)
         #expect(try await scene.store.companions(of: image).map(\.state) == [.completed])
     }
+
+    @Test("of a name that is used again, each round is told of its own first, also one that came late")
+    func rounds() async throws {
+        let scene = try await Scene()
+        func record(_ names: [(String, Int64)], joins: Bool) async throws {
+            var arrivals = names.map { Scene.arrival(Scene.file($0.0, modified: $0.1)) }
+            for index in arrivals.indices {
+                arrivals[index].unit = 0
+                if joins { arrivals[index].joins = "a.mp4" }
+            }
+            _ = try await scene.store.record(arrivals)
+            let assets = try await scene.store.arrived(limit: 9, except: [])
+            _ = try await scene.store.staged(assets.map { Store.Copied(asset: $0.id, sha256: noise(32)) })
+            scene.clocks.advance(by: .seconds(5))
+        }
+        // The image before its video, as names sort; then both again, the image late.
+        try await record([("a.jpg", 1), ("a.mp4", 2)], joins: false)
+        try await record([("a.mp4", 3)], joins: true)
+        try await record([("a.jpg", 4)], joins: true)
+        var claims: [Claim] = []
+        while let claim = try await scene.store.claim("nas", passingOver: []) { claims.append(claim) }
+        let videos = claims.filter { $0.upload.name == "a.mp4" }.sorted { $0.asset.id < $1.asset.id }.map(\.upload.id)
+        let images = claims.filter { $0.upload.name == "a.jpg" }.sorted { $0.asset.id < $1.asset.id }.map(\.upload.id)
+        #expect(videos.count == 2 && images.count == 2)
+        for (number, video) in videos.enumerated() {
+            try await scene.store.finish(
+                video, .verified(RemoteObject(id: "/videos/\(number)", url: nil, verifiedBy: "offset")))
+        }
+        for (number, image) in images.enumerated() {
+            let first = try await scene.store.companions(of: image).first { $0.state == .completed }
+            #expect(first?.remote?.id == "/videos/\(number)")
+        }
+    }
 }

@@ -3,10 +3,11 @@ internal import Digests
 internal import Linux
 internal import Synchronization
 
-/// The digest of a staged copy, made of its parts as they leave, in their order and from the first one on.
+/// The digest of a staged copy, made of its parts when they have arrived, in their order and from the first one on.
 ///
-/// What is sent is in the page cache then, so that no disk is read twice, and a file of some GiB is not read once more while
-/// nothing goes to the remote.
+/// What was sent is in the page cache then, so that no disk is read twice, and a file of some GiB is not read once more while
+/// nothing goes to the remote. Never before a part has arrived: what rots between the reading and the sending would be seen by
+/// nobody.
 final class DigestAlong: Sendable {
     private struct State {
         /// Bytes from the beginning that were read, and that may be.
@@ -26,15 +27,20 @@ final class DigestAlong: Sendable {
 
     init(_ path: FilePath) { self.path = path }
 
-    /// - Returns: Whether somebody is to call ``run()``: the part is the next one, and nobody does.
-    func follows(_ part: PartPlan.Part) -> Bool {
+    /// Bytes below `end` have arrived.
+    ///
+    /// - Returns: Whether somebody is to call ``run()``: there is something to read, and nobody does.
+    func extend(to end: Int64) -> Bool {
         state.withLock { state in
-            guard part.offset == state.wanted, !state.isBroken else { return false }
-            state.wanted = part.end
+            guard end > state.wanted, !state.isBroken else { return false }
+            state.wanted = end
             defer { state.isRunning = true }
             return !state.isRunning
         }
     }
+
+    /// Bytes from `offset` on are sent once more: what was read of them is not what arrives.
+    func forget(from offset: Int64) { state.withLock { if offset < $0.wanted { $0.isBroken = true } } }
 
     /// Reads what may be read. Ends early when it is cancelled, or the copy cannot be read: then there is no digest.
     func run() async {

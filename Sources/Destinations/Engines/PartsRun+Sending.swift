@@ -61,7 +61,10 @@ extension PartsRun {
                 guard running > 0, let next = try await group.next() else { break }
                 guard let sent = next else { continue }
                 running -= 1
-                do { try await judge(sent) } catch let error as Damaged {
+                do {
+                    try await judge(sent)
+                    digestAlong(in: &group)
+                } catch let error as Damaged {
                     try await count(error)
                     waiting.insert(sent.part.index, at: waiting.startIndex)
                 } catch let error as Misplaced {
@@ -82,8 +85,9 @@ extension PartsRun {
         try Task.checkCancellation()
         try checkCopy()
         var isNew = false
+        // Each time that it leaves: the copy may have rotted since it did for the first time.
+        if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
         if isLast, checkpoint["final_sent"] == nil {
-            if !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
             // Whoever finds the upload gone later has to know that it may be whole.
             checkpoint["final_sent"] = "1"
             isNew = true
@@ -105,7 +109,7 @@ extension PartsRun {
     /// The copy in staging may have rotted, and then so has what was sent of it. All of it is read where an earlier attempt
     /// has sent some.
     private func checkContent(before last: PartPlan.Part) async throws {
-        if isDigestedAlong, last.isLast, along.follows(last) { await along.run() }
+        if isDigestedAlong, arrived == last.offset, last.isLast, along.extend(to: last.end) { await along.run() }
         if let digest = along.digest(of: order.file.size), digest == order.file.sha256 { return try checkCopy() }
         try await checkContent()
     }
@@ -126,18 +130,27 @@ extension PartsRun {
         (piece.resumes, isResuming) = (isResuming, false)
         let (dialect, notes, flight, told) = (dialect, notes, flight, piece)
         let (renamings, arrivals) = (renamings, arrivals.count)
-        if isDigestedAlong, along.follows(part) {
-            group.addTask { [along] in
-                await along.run()
-                return nil
-            }
-        }
+        along.forget(from: part.offset)
         flight.acknowledge(acked)
         group.addTask {
             let sending = await dialect.send(part, told) { sent in
                 notes.sending(flight.set(part.index, min(sent, part.length)))
             }
             return Sent(part: part, sending: sending, renamings: renamings, arrivals: arrivals)
+        }
+    }
+
+    /// Behind the parts that have arrived without a gap.
+    private var arrived: Int64 {
+        guard let plan else { return 0 }
+        return (0..<plan.count).first { taken[$0] == nil }.map { plan[$0].offset } ?? plan.size
+    }
+
+    private func digestAlong(in group: inout ThrowingTaskGroup<Sent?, any Error>) {
+        guard isDigestedAlong, along.extend(to: arrived) else { return }
+        group.addTask { [along] in
+            await along.run()
+            return nil
         }
     }
 

@@ -32,7 +32,7 @@ struct VimeoDialect: OffsetDialect {
             throw refusal("empty_file", "an empty file makes a video that never ends; it is not sent")
         }
         // Else the service takes every byte of it and then makes no video of them.
-        if ["image/", "text/", "audio/"].contains(where: { order.mediaType.hasPrefix($0) }) {
+        if !Self.mayBeVideo(order.mediaType) {
             var words = "it is \(order.mediaType), and Vimeo takes videos; `include` can leave it out"
             if VimeoPicture.isImage(order) {
                 words += ", and `video.thumbnail` makes it the thumbnail of its group's video"
@@ -50,6 +50,11 @@ struct VimeoDialect: OffsetDialect {
         checkpoint["flow"] = settings.flow.rawValue
         checkpoint["server"] = server
         return false
+    }
+
+    /// By its ending, and of an ending that nobody knows.
+    static func mayBeVideo(_ mediaType: String) -> Bool {
+        mediaType.hasPrefix("video/") || mediaType == "application/mxf" || mediaType == "application/octet-stream"
     }
 
     private func createVideo(

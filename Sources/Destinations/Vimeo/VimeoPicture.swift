@@ -10,6 +10,7 @@ internal import Transport
 /// |---|---|
 /// | `picture` | the picture's address in the API |
 /// | `sent` | the service took its bytes |
+/// | `losses` | so many pictures were gone before they were shown |
 struct VimeoPicture: Sendable {
     let dialect: VimeoDialect
 
@@ -24,27 +25,31 @@ struct VimeoPicture: Sendable {
         try order.file.checkLook(dialect.failure)
         notes.entered(.opening)
         var checkpoint = order.checkpoint ?? Checkpoint()
-        if !dialect.isOurs(checkpoint) { try await renew(&checkpoint, notes) }
-        if checkpoint["sent"] == nil {
-            if checkpoint["url"] == nil { try await create(&checkpoint, notes) }
-            notes.entered(.uploading)
-            if try await !send(order, checkpoint, notes) {
-                // Its link has ended.
-                try await renew(&checkpoint, notes)
-                try await create(&checkpoint, notes)
-                guard try await send(order, checkpoint, notes) else {
-                    throw UploadError(
-                        dialect.failure(
-                            .protocol, "link_gone", "a link for a picture was gone as soon as it was given",
-                            retryable: true), remedy: .again(after: nil))
-                }
+        if !dialect.isOurs(checkpoint) { try await renew(&checkpoint, notes, losses: nil) }
+        while true {
+            if try await bring(order, &checkpoint, notes), let picture = try await activate(checkpoint, notes) {
+                return RemoteObject(id: picture, url: nil, verifiedBy: "active")
             }
-            checkpoint["sent"] = "1"
-            try await notes.accepted(order.file.size, checkpoint)
+            // Whether its video is gone as well, the next creation shows.
+            let losses = checkpoint.count("losses")
+            try await renew(&checkpoint, notes, losses: losses < Self.mostLosses ? losses : nil)
+            if losses >= Self.mostLosses { throw gone("the thumbnail") }
         }
-        notes.entered(.finishing)
-        let picture = try await activate(checkpoint)
-        return RemoteObject(id: picture, url: nil, verifiedBy: "active")
+    }
+
+    private static let mostLosses: Int64 = 3
+
+    /// - Returns: `false` when the link has ended.
+    private func bring(
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+    ) async throws -> Bool {
+        if checkpoint["sent"] != nil { return true }
+        if checkpoint["url"] == nil { try await create(&checkpoint, notes) }
+        notes.entered(.uploading)
+        guard try await send(order, checkpoint, notes) else { return false }
+        checkpoint["sent"] = "1"
+        try await notes.accepted(order.file.size, checkpoint)
+        return true
     }
 
     private func judge(_ order: UploadOrder) throws(UploadError) {
@@ -61,21 +66,19 @@ struct VimeoPicture: Sendable {
 
     /// The address of the video that it travels with.
     private func video(_ notes: any UploadNotes) async throws -> String {
-        let videos = try await notes.companions().filter { !$0.mediaType.hasPrefix("image/") }
-        if let remote = videos.first(where: { $0.state == .completed })?.remote {
-            guard let video = remote.id.flatMap({ VimeoDialect.path(of: $0) }) else {
+        guard let companion = try await notes.companions().first(where: { VimeoDialect.mayBeVideo($0.mediaType) })
+        else { throw dialect.refusal("no_video", "no video travels with it; `group` of its folder says what does") }
+        switch companion.state {
+        case .completed:
+            guard let video = companion.remote?.id.flatMap({ VimeoDialect.path(of: $0) }) else {
                 throw dialect.refusal("no_video", "the page of the video that it travels with is not known")
             }
             return video
+        case .cancelled, .removed:
+            throw dialect.refusal("no_video", "the upload of the video that it travels with was cancelled")
+        case .failed, .staging, .queued, .uploading: break
         }
-        guard let state = videos.first(where: { $0.state != .cancelled })?.state else {
-            throw dialect.refusal(
-                "no_video",
-                videos.isEmpty
-                    ? "no video travels with it; `group` of its folder says what does"
-                    : "the upload of the video that it travels with was cancelled")
-        }
-        let how = state == .failed ? ", whose upload failed" : " to be complete"
+        let how = companion.state == .failed ? ", whose upload failed" : " to be complete"
         throw UploadError(
             dialect.failure(
                 .transient, "companion_first", "a thumbnail that waits for its video\(how)", retryable: true),
@@ -119,15 +122,17 @@ struct VimeoPicture: Sendable {
         }
     }
 
-    private func activate(_ checkpoint: Checkpoint) async throws -> String {
-        guard let picture = checkpoint["picture"] else { throw gone("the thumbnail") }
+    /// - Returns: `nil` when it is not there any more.
+    private func activate(_ checkpoint: Checkpoint, _ notes: any UploadNotes) async throws -> String? {
+        guard let picture = checkpoint["picture"] else { return nil }
+        notes.entered(.finishing)
         var (response, json) = try await asked(
             "PATCH", picture, .object(["active": .bool(true)]), "the choice of a thumbnail")
         if (200..<300).contains(response.status), json?["active"]?.flag != true {
             (response, json) = try await asked(
                 "GET", picture + "?fields=uri,active", nil, "the question for a thumbnail")
         }
-        guard response.status != 404 else { throw gone("the thumbnail") }
+        if response.status == 404 { return nil }
         guard json?["active"]?.flag == true else {
             throw UploadError(
                 dialect.failure(
@@ -149,9 +154,10 @@ struct VimeoPicture: Sendable {
             "thumbnail_forbidden", error.failure.message + "; the token needs the scope `edit` for thumbnails")
     }
 
-    private func renew(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes) async throws {
+    private func renew(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes, losses: Int64?) async throws {
         let old = Self.remains(of: checkpoint)
         checkpoint = Checkpoint()
+        checkpoint["losses"] = losses.map { "\($0)" }
         try await notes.renewed(checkpoint, leaving: old)
     }
 
