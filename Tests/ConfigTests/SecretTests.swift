@@ -41,7 +41,7 @@ struct SecretTests {
     func rest() {
         let answer = objections(
             to: "version: 1\ndestinations:\n  nas: {type: tus, note: \"/x?apikey=hunter2&n=5\", x: 1}")
-        #expect(answer.contains("  nas: {type: tus, note: \"/x?apikey=*******&n=5\", x: 1}"), "\(answer)")
+        #expect(answer.contains("  nas: {type: tus, note: \"/x?apikey=*******&n=5\", x: *}"), "\(answer)")
     }
 
     @Test("is taken in each of its forms")
