@@ -34,11 +34,14 @@ struct Covering {
         }
     }
 
-    /// What may be a secret wherever it stands: a `literal`, an address with a password, the arguments of a command.
+    /// What may be a secret wherever it stands: a `literal`, an address with a password or with a parameter that
+    /// may be one, the arguments of a command.
     private func coverEverywhere(_ node: Node, in source: inout SourceText) {
         switch node.content {
         case .scalar(let text, _):
-            if text.contains("://") && text.contains("@") { source.cover(from: node.start, to: node.end) }
+            // A parameter that stands as it is, is covered where a line is shown, and the rest of the line is not.
+            let isCoded = redacted(text) != text && !source.shows(text, at: node.start)
+            if isCoded || text.contains("://") && text.contains("@") { source.cover(from: node.start, to: node.end) }
         case .list(let items): for item in items { coverEverywhere(item, in: &source) }
         case .mapping(let entries):
             for entry in entries {

@@ -101,7 +101,34 @@ struct SourceText: Sendable {
         }
         for range in covered[line] ?? [] { cover(range) }
         if let start = suspect(line) { cover(start..<lines[line - 1].count) }
+        for range in telling(line) { cover(range) }
         return scalars
+    }
+
+    /// Values of parameters in addresses and paths, and users of addresses: what `config` does not print either.
+    private func telling(_ line: Int) -> [Range<Int>] {
+        let scalars = lines[line - 1]
+        // Word by word: `token: {file: …}` is a key, and no header with a secret.
+        return scalars.indices.split(whereSeparator: { scalars[$0] == " " || scalars[$0] == "\t" }).compactMap { word in
+            let written = scalars[word.startIndex..<word.endIndex]
+            let safe = Array(redacted(Self.text(written)).unicodeScalars)
+            if safe.elementsEqual(written) { return nil }
+            let start = zip(written, safe).prefix { $0 == $1 }.count
+            let end = zip(written.reversed(), safe.reversed()).prefix { $0 == $1 }.count
+            // A letter of the secret that is a star itself counts with the stars.
+            return written.startIndex + start..<max(written.startIndex + start, written.endIndex - end)
+        }
+    }
+
+    private static func text(_ scalars: ArraySlice<Unicode.Scalar>) -> String {
+        var text = String.UnicodeScalarView()
+        text.append(contentsOf: scalars)
+        return String(text)
+    }
+
+    /// Whether a text stands at a place as it is, between quotes or without.
+    func shows(_ text: String, at place: Place) -> Bool {
+        has(text, atLine: place.line, column: place.column) || has(text, atLine: place.line, column: place.column + 1)
     }
 
     /// Where a secret may begin in a line of a file that did not parse: behind a key that takes one, or at the start

@@ -25,11 +25,23 @@ struct SecretTests {
             "nas:\n    token:\n\n      - hunter2: [",
             "nas:\n    headers:\n      X: |\n        hunter2\n\t  hunter2: \t[",
             "nas: {type: tus, token: |\n    hunter2\n  , x: 1}",
+            "nas: {type: tus, note: \"/x/{a}?apikey=hunter2\", x: 1}",
+            "nas: {type: tus, note: /x?a=b&key=hunter2&c=d, x: 1}",
+            "nas: {type: tus, note: \"/x?apikey\\x3dhunter2\", x: 1}",
+            "nas: {type: tus, note: \"/x?api\\\nkey=hunter2\", x: 1}",
+            "nas: {type: tus, note: /x?token=hunter2, x: 1", "nas: {type: tus, x: 1} # /x?token=hunter2",
         ])
     func hidden(_ destination: String) {
         let answer = objections(to: "version: 1\ndestinations:\n  \(destination)")
         #expect(!answer.isEmpty)
         #expect(!answer.contains("hunter2"))
+    }
+
+    @Test("in an address leaves the rest of its line to be read")
+    func rest() {
+        let answer = objections(
+            to: "version: 1\ndestinations:\n  nas: {type: tus, note: \"/x?apikey=hunter2&n=5\", x: 1}")
+        #expect(answer.contains("  nas: {type: tus, note: \"/x?apikey=*******&n=5\", x: *}"), "\(answer)")
     }
 
     @Test("is taken in each of its forms")

@@ -150,12 +150,12 @@ struct Asking: Sendable {
     /// `text` without the credentials that requests have carried: a server may repeat what it does not like.
     func withoutSecrets(_ text: String) -> String {
         // By bytes: with an accent behind it the last letter of a secret would be another `Character`.
-        let covered = told.values.reduce(Array(text.utf8)) { $0.replacing($1.utf8, with: "***".utf8) }
+        let covered = Repeating.cover(told.values, in: Array(text.utf8))
         return String(decoding: covered, as: UTF8.self)
     }
 }
 
-/// The values of credentials that have left this process, in the ways in which a server may repeat them.
+/// The values of credentials that have left this process.
 private final class Told: Sendable {
     private struct Known {
         /// Of the configuration. Each request brings those that count now; a command may make a new one every hour.
@@ -167,10 +167,7 @@ private final class Told: Sendable {
     private static let mostLasting = 512
     private static let mostPassing = 64
     private let known = Mutex(Known())
-    /// Longest first, so that no end of one stays.
-    var values: [String] {
-        known.withLock { Set($0.lasting + $0.passing) }.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
-    }
+    var values: [String] { known.withLock { $0.lasting + $0.passing } }
 
     func remember(_ value: String) {
         let spellings = Self.spellings(value)
@@ -196,8 +193,10 @@ private final class Told: Sendable {
         // `Bearer abc` is told as a whole and as `abc`; what is shorter than this hides nothing.
         let parts = [value] + value.split(separator: " ", maxSplits: 1).dropFirst().map(String.init)
         return parts.filter { $0.utf8.count >= 8 }.flatMap { part in
-            // As in an address, and as in JSON, where a slash may have a backslash before it.
-            [part, PercentCoding.encode(part.utf8), part.replacing("/", with: "\\/")]
+            // Base 64 without padding is in that with it too.
+            let coded = base64(Array(part.utf8)).replacing("=", with: "")
+            let inAddresses = coded.replacing("+", with: "-").replacing("/", with: "_")
+            return [part, coded] + (inAddresses == coded ? [] : [inAddresses])
         }
     }
 }
