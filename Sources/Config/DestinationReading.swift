@@ -126,7 +126,8 @@ extension SettingsReading {
         switch setting.kind {
         case .text: return fields.take(key, as: .text).map { .text($0.value) }
         case .url: return fields.take(key, as: .url).map { .text($0.value) }
-        case .secret: return secrets.secret(node, key: fields.path(of: key)).map { .secret($0) }
+        // One that is not read is there all the same: what is wrong with it is told, and nobody misses it besides.
+        case .secret: return .secret(secrets.secret(node, key: fields.path(of: key)) ?? .literal(""))
         case .flag: return fields.take(key, as: .flag).map { .flag($0.value) }
         case .size: return fields.take(key, as: .bytes).map { .bytes($0.value) }
         case .duration:
@@ -147,7 +148,9 @@ extension SettingsReading {
                 })
         case .secrets:
             return .secrets(
-                map(node, fields.path(of: key), names: .name) { node, path, _ in secrets.secret(node, key: path) })
+                map(node, fields.path(of: key), names: .name) { node, path, _ in
+                    secrets.secret(node, key: path) ?? .literal("")
+                })
         }
     }
 

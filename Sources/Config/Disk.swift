@@ -8,6 +8,8 @@ package enum DiskChecks: Sendable {
     /// Looks at nothing: folders and secret files need not be there. For tests, and for a configuration that is meant
     /// for another machine.
     case unchecked
+    /// As ``unchecked``, but for the rights of the configuration itself.
+    case onlyItself
 }
 
 /// Answers about folders and files that a configuration names. A `nil` answer is a good one.
@@ -86,6 +88,11 @@ struct Disk {
             return nil
         }
         return "0" + String(look.mode & 0o777, radix: 8)
+    }
+
+    /// The same of the configuration itself, for its group too.
+    func openMode(ofConfiguration file: FilePath) -> String? {
+        (checks == .onlyItself ? Disk(checks: .checked) : self).openMode(file, to: .groupOrOthers)
     }
 
     enum Readers: UInt32 {

@@ -59,6 +59,11 @@ struct SecretReading {
     }
 
     private func object(_ node: Node, key: String) -> SecretSource? {
+        if case .mapping(let entries) = node.content, entries.isEmpty {
+            findings.error(
+                "is empty; name what stands in the object, like `{name: \"{name}\"}`", at: node.start, key: key)
+            return nil
+        }
         var object: [String: SecretSource] = [:]
         for entry in findings.entries(of: node, path: key) {
             let path = "\(key).\(entry.key)"
@@ -136,7 +141,7 @@ struct SecretReading {
             return nil
         }
         let file = findings.sources[fields.start.file].file
-        if let mode = disk.openMode(file, to: .groupOrOthers) {
+        if let mode = disk.openMode(ofConfiguration: file) {
             fields.error(
                 "a secret stands in a file that others can read (mode \(mode)); keep it elsewhere: \(Self.forms), "
                     + "or chmod 0600 `\(file.display)`", "literal")

@@ -87,6 +87,7 @@ extension ChunkedFormTests {
         let headers: [String: SettingValue] = ["send.headers": .map(["X-Name": .literal("{name}")])]
         let names: [FilePath] = [
             "a\r\nX-Evil: 1.mp4", "a\nb.mp4", "a\u{7F}.mp4", FilePath(bytes: [0x61, 0xFF, 0x2E, 0x6D]),
+            " a.mp4", "a.mp4 ", "\ta.mp4", "a.mp\t",
         ]
         for name in names {
             let scene = try FormScene("breakpoint", headers)
@@ -103,6 +104,11 @@ extension ChunkedFormTests {
         let plain = try FormScene("breakpoint", headers)
         _ = try await Parcel(10, name: "\u{E9} \u{4E2D}.mp4").send(to: plain, Logbook())
         try await plain.close()
+        // Within a header a blank stays, and a text of the person's own is no fault of the file.
+        let within = try FormScene(
+            "breakpoint", ["send.headers": .map(["X-Name": .literal("<{name}>"), "X-Ext": .literal("{ext} {ext} ")])])
+        _ = try await Parcel(10, name: " a ").send(to: within, Logbook())
+        try await within.close()
     }
 
     @Test("an upload that was begun before its header could not carry the name fails as well")

@@ -31,6 +31,38 @@ extension FormConfigTests {
             "destinations.a.send: does not say which block it carries"
         ),
         (
+            "    preset: custom\n    send: {fields: {n: \"{index0}\"}, only_when_resumed: [n]}",
+            "a.yaml:8:11: destinations.a.send: does not say which block it carries"
+        ),
+        (
+            "    preset: fineuploader\n    send: {only_when_resumed: [qqpartindex, qqpartbyteoffset, qqchunksize]}",
+            "a.yaml:8:11: destinations.a.send: does not say which block it carries"
+        ),
+        (
+            "    preset: dropzone\n    headers: {accept: text/plain}",
+            "a.yaml:8:23: destinations.a.headers.accept: differs from `Accept` in case alone"
+        ),
+        (
+            "    preset: flow\n    send: {fields: {meta: {json: {}}}}",
+            "a.yaml:8:34: destinations.a.send.fields.meta.json: is empty"
+        ),
+        (
+            "    preset: flow\n    send: {fields: {meta: {json: {of: {json: {}}}}}}",
+            "destinations.a.send.fields.meta.json.of.json: is empty"
+        ),
+        (
+            "    preset: flow\n    headers: {X: \"{secret:s}\"}\n    secrets: {s: {fil: /x}}",
+            "destinations.a.secrets.s.fil: no setting is called `fil`"
+        ),
+        (
+            "    preset: flow\n    headers: {X: \"x{credential}\"}\n    credential: abc",
+            "a.yaml:9:17: destinations.a.credential: takes a secret as"
+        ),
+        (
+            "    preset: resumable\n    probe: {list: /l, query: {n: \"{index1}\"}}",
+            "a.yaml:8:34: destinations.a.probe.query.n: names `{index1}`, which is about one block"
+        ),
+        (
             "    preset: flow\n    success: {status: []}",
             "a.yaml:8:23: destinations.a.success.status: is empty, so that no answer would acknowledge a block; list some"
         ),

@@ -82,6 +82,25 @@ struct FormConfigTests {
         #expect(yaml.contains("      omit: [suffix]") || yaml.contains("omit:"), "\(yaml)")
     }
 
+    @Test("another kind of question takes nothing of the preset's, and the same kind is put over it")
+    func questions() throws {
+        for line in [
+            "{url: \"/have/{id}\", list: /l}", "{url: \"/have/{id}\", list: /l, query: {}}", "{header: Range}",
+            "{list: /l, query: {id: \"{id}\"}}", "{query: {}, status: [200]}", "{query: {resumableType: \"\"}}",
+        ] {
+            _ = try read("    preset: resumable\n    probe: \(line)")
+        }
+        let preset = try #require(FormPreset.named("resumable")?.values)
+        let mine: SettingValue = .map(["id": .literal("{id}")])
+        #expect(["probe.list": .text("/l"), "probe.query": mine].over(preset)["probe.query"] == mine)
+        #expect(["probe.list": .text("/l")].over(preset)["probe.query"] == nil)
+        guard case .map(let both)? = ["probe.query": mine].over(preset)["probe.query"] else {
+            Issue.record("no query")
+            return
+        }
+        #expect(both["id"] == .literal("{id}") && both["resumableChunkNumber"] == .literal("{index1}"))
+    }
+
     @Test("the manual has every key and every preset")
     func manual() throws {
         let page = FilePath(#filePath).parent.parent.parent.appending("docs/destinations/chunked-form.md")

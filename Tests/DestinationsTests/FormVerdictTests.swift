@@ -89,7 +89,7 @@ struct FormVerdictTests {
 
     @Test("a preset is whole by itself", arguments: FormPreset.names.filter { $0 != FormPreset.custom })
     func presets(_ name: String) {
-        var reading = FormReading(FormPreset.named(name)?.values ?? [:])
+        var reading = FormReading(["preset": .text(name)].over(FormPreset.named(name)?.values ?? [:]))
         let settings = reading.settings()
         #expect(reading.objections.isEmpty, "\(reading.objections)")
         #expect(settings.success.statuses.contains(200))
@@ -110,6 +110,27 @@ struct FormVerdictTests {
         (["success.status": .texts(["2xx"])], "success.status", "200 to 599"),
         (["success.json": .texts(["/a is b"])], "success.json", "takes conditions like"),
         (["finish.url": .text("https://elsewhere.example/x")], "finish.url", "own server"),
+        (["success.status": .texts(["404"])], "success.status", "from 200 to 299"),
+        (["success.status": .texts(["200-302"])], "success.status", "from 200 to 299"),
+        (["restart.status": .texts(["404", "201"])], "restart.status", "has 201, which `success` has too"),
+        (
+            ["success.status": .texts(["200"]), "permanent.status": .texts(["199-204"])], "permanent.status",
+            "takes statuses from 200"
+        ),
+        (
+            ["success.status": .texts(["202"]), "permanent.status": .texts(["201-204"])], "permanent.status",
+            "has 202, which"
+        ),
+        (["send.fields": .map(["file": .literal("{index0}")])], "send.file_part.name", "a field is called so too"),
+        (
+            ["open.fields": .map(["b": .literal("")]), "open.file_part.name": .text("b"), "open.token": .text("/t")],
+            "open.file_part.name", "a field is called so too"
+        ),
+        (["headers": .map(["X-A": .literal("1"), "x-a": .literal("2")])], "headers.x-a", "differs from `X-A`"),
+        (
+            ["headers": .map(["X-A": .environment("A")]), "abort.headers": .map(["x-A": .literal("2")])],
+            "abort.headers.x-A", "differs from `X-A`"
+        ),
         (["repeat_safe": .flag(false), "parallel_blocks": .whole(2)], "parallel_blocks", "must be 1"),
         (["block.size": .bytes(0)], "block.size", "1 B to 16 TiB"),
         (

@@ -39,7 +39,9 @@ struct TogetherTests {
                 #expect(notes.spent[parcel.order.id] ?? 0 == Int64(parcel.content.count))
             }
             try await sendRest(parcels, but: done, to: end, notes)
-            #expect(try end.objects == Dictionary(uniqueKeysWithValues: parcels.map { ($0.order.name, $0.content) }))
+            #expect(
+                try end.objects
+                    == Dictionary(uniqueKeysWithValues: parcels.map { (end.place(of: $0.order.name), $0.content) }))
             #expect(try end.remains.isEmpty)
             #expect(!notes.wasEarly, "nothing is sent before it is written down where it goes")
         }

@@ -61,4 +61,32 @@ struct ConfigVerbTests {
         #expect(screen.errors.hasPrefix("\(bad.display):2:1: "))
         #expect(screen.output.isEmpty)
     }
+
+    @Test("refuses a secret in a file that others can read, as `check` does, and says so once")
+    func open() async throws {
+        let text = """
+            version: 1
+            state: \(folder.path.display)/state
+            destinations:
+              a:
+                type: chunked-form
+                preset: flow
+                url: http://127.0.0.1:9/
+                headers: {X-Key: "{secret:s}"}
+                secrets: {s: {literal: abcdefgh}}
+            """
+        let file = try folder.write("open.yaml", Array(text.utf8))
+        try #require(file.withCString { chmod($0, 0o644) } == 0)
+        for verb in ["config", "check"] {
+            let screen = Screen()
+            let status = await Shell.run(
+                [FilePath(verb), "--config", file], console: screen.console(), signals: nil)
+            #expect(status == .config, "\(verb)")
+            #expect(screen.output.isEmpty && !screen.errors.contains("abcdefgh"))
+            #expect(screen.errors.contains("a secret stands in a file that others can read (mode 0644)"))
+            #expect(!screen.errors.contains("has no `s`"), "\(screen.errors)")
+        }
+        try #require(file.withCString { chmod($0, 0o600) } == 0)
+        #expect(await output(["--config", file]).contains("literal: hidden"))
+    }
 }

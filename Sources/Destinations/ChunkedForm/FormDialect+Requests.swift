@@ -68,11 +68,12 @@ extension FormDialect {
                 .map { ($0.key, $0.value.filled(values)) }
         }
         let lines = settings.headers.merging(message.headers) { $1 }
-        let headers = try filled(lines).map { name, value in
-            if let text = Self.headerText(value) { return (name, text) }
+        let headers = try filled(lines).map { name, _ in
+            guard let line = lines[name] else { return (name, "") }
+            if let text = Self.headerText(line, values) { return (name, text) }
             var plain = values
             plain.secrets = [:]
-            guard let line = lines[name], Self.headerText(line.filled(plain)) != nil else {
+            guard Self.headerText(line, plain) != nil else {
                 throw unfit(name, piece.order)
             }
             throw UploadError(
@@ -172,8 +173,17 @@ extension FormDialect {
 
     // MARK: Headers
 
-    /// - Returns: `nil` for what no header can carry: a line end or another control character, or what is no UTF-8.
-    private static func headerText(_ bytes: [UInt8]) -> String? {
+    /// - Returns: `nil` for what no header can carry: a line end or another control character, what is no UTF-8, or a
+    ///   name with a blank at its beginning or end, which is no part of a header's value (RFC 9110, section 5.5).
+    private static func headerText(_ template: FormTemplate, _ values: FormValues) -> String? {
+        func filled(_ piece: FormTemplate.Piece?) -> [UInt8] {
+            if case .name? = piece?.bare { piece?.filled(values) ?? [] } else { [] }
+        }
+        let blanks: [UInt8?] = [0x20, 0x09]
+        if blanks.contains(filled(template.pieces.first).first) || blanks.contains(filled(template.pieces.last).last) {
+            return nil
+        }
+        let bytes = template.filled(values)
         guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
@@ -182,9 +192,9 @@ extension FormDialect {
         UploadError(
             failure(
                 .permanent, "name_unfit",
-                "the header `\(header)` cannot carry what would stand in it for `\(order.name.display)`, a line end or "
-                    + "another character that no header has; write `{name:uri}` where the name stands, and its "
-                    + "characters go as %0D", retryable: false), remedy: .giveUp)
+                "the header `\(header)` cannot carry what would stand in it for `\(order.name.display)`, a line end, "
+                    + "a blank at its beginning or end, or another character that no header has; write `{name:uri}` where the name stands, and its "
+                    + "characters go as %0D and %20", retryable: false), remedy: .giveUp)
     }
 
     /// Before anything is begun for a file that cannot be sent.
@@ -192,7 +202,7 @@ extension FormDialect {
         let values = FormValues(order: order, plan: plan, part: plan[0], blockSize: plan.partSize)
         let messages = [settings.open?.message, settings.send, settings.finish?.message].compactMap { $0 }
         for (name, template) in messages.reduce(settings.headers.map { $0 }, { $0 + $1.headers }) {
-            if Self.headerText(template.filled(values)) == nil { throw unfit(name, order) }
+            if Self.headerText(template, values) == nil { throw unfit(name, order) }
         }
     }
 

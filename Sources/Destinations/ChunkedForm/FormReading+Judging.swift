@@ -9,6 +9,10 @@ extension FormReading {
         judgeBlocks(settings)
         judgeNames(settings)
         judgeOmissions(settings)
+        judgeAnswers(settings)
+        judgeParts("send", settings.send, settings.part, without: settings.omitted)
+        if let open = settings.open { judgeParts("open", open.message, open.part, without: []) }
+        judgeHeaders(settings)
         for section in ["open", "finish", "abort"] { judgeMethod(section, settings) }
         if let url = text("url"), url.contains(where: { $0 == "{" || $0 == "}" }) {
             object("url", "is taken as it is, and no names in braces are filled in; those may stand in `send.url`")
@@ -63,7 +67,7 @@ extension FormReading {
 
     private mutating func judgeNames(_ settings: FormSettings) {
         let left = placed("send", settings.send, nil).filter { place in
-            !settings.omitted.contains { place.key.hasSuffix(".\($0)") }
+            !settings.omitted.union(settings.onlyWhenResumed).contains { place.key.hasSuffix(".\($0)") }
         }
         if !namesBlock(left.map(\.template)) {
             object(
@@ -112,6 +116,63 @@ extension FormReading {
                             ?? (known.isEmpty
                                 ? "; take it out" : "; there are: \(known.sorted().joined(separator: ", "))"))
                 )
+            }
+        }
+    }
+
+    // MARK: Answers
+
+    private mutating func judgeAnswers(_ settings: FormSettings) {
+        // Plupload counts redirects as a success, and its preset does as its servers expect.
+        let preset = FormPreset.named(settings.preset)?.values["success.status"]
+        if values["success.status"] != preset, settings.success.statuses.ranges.contains(where: { $0.upperBound > 299 })
+        {
+            object(
+                "success.status",
+                "takes statuses from 200 to 299, like `[200, 201]`: with another no server says that it has a block")
+        }
+        for (section, rule) in [("permanent", settings.permanent), ("restart", settings.restart)] {
+            let both = (200...599).first { rule.statuses.contains($0) && settings.success.statuses.contains($0) }
+            if let both {
+                object(
+                    "\(section).status",
+                    "has \(both), which `success` has too: take it out of one of them, or tell them apart by `json`")
+            }
+        }
+    }
+
+    // MARK: Names that meet
+
+    /// Many a server keeps one of two parts that are called alike.
+    private mutating func judgeParts(
+        _ section: String, _ message: FormSettings.Message, _ part: FormSettings.FilePart?, without omitted: Set<String>
+    ) {
+        guard case .text(let name)? = part?.name.pieces.first, part?.name.pieces.count == 1,
+            message.fields[name] != nil, !omitted.contains(name)
+        else { return }
+        object("\(section).file_part.name", "is `\(name)`, and a field is called so too: give one another name")
+    }
+
+    private mutating func judgeHeaders(_ settings: FormSettings) {
+        let sections: [(String, FormSettings.Message?)] = [
+            ("send", settings.send), ("open", settings.open?.message), ("finish", settings.finish?.message),
+            ("abort", settings.abort?.message),
+        ]
+        let all = map("headers").keys.sorted()
+        judgeHeaders("headers", all, among: all)
+        for (section, message) in sections {
+            guard let names = message?.headers.keys.sorted() else { continue }
+            judgeHeaders("\(section).headers", names, among: all + names)
+        }
+    }
+
+    private mutating func judgeHeaders(_ key: String, _ names: [String], among known: [String]) {
+        for (index, name) in names.enumerated() {
+            // Of two in one map the later is told.
+            let earlier = known.filter { !names[index...].contains($0) }
+            if let other = earlier.first(where: { $0 != name && $0.lowercased() == name.lowercased() }) {
+                object(
+                    "\(key).\(name)", "differs from `\(other)` in case alone, and headers do not: write it like that")
             }
         }
     }

@@ -155,7 +155,7 @@ struct FormReading {
         text(key).flatMap { Word(rawValue: $0) }
     }
 
-    private func map(_ key: String) -> [String: SecretSource] {
+    func map(_ key: String) -> [String: SecretSource] {
         if case .map(let map)? = values[key] { map } else { [:] }
     }
 

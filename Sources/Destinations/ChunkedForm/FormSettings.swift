@@ -94,9 +94,14 @@ struct FormSettings: Sendable {
 }
 
 extension Dictionary where Key == String, Value == SettingValue {
-    /// What a person set over what a preset has: of maps name by name, of all else the whole value.
+    /// What a person set over what a preset has: of maps name by name, of all else the whole value. Who asks in another
+    /// way than the preset, by `list` or `header`, begins without its question for each block.
     func over(_ preset: [String: SettingValue]) -> [String: SettingValue] {
-        preset.merging(self) { old, new in
+        var preset = preset
+        if ["probe.list", "probe.header"].contains(where: { self[$0] != nil && preset[$0] == nil }) {
+            preset["probe.query"] = nil
+        }
+        return preset.merging(self) { old, new in
             if case .map(let old) = old, case .map(let new) = new { return .map(old.merging(new) { $1 }) }
             return new
         }

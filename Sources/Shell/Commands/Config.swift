@@ -9,7 +9,8 @@ extension Verb {
                 + "configuration again, of the same meaning. Of secrets it shows where they are kept; one that stands in the "
                 + "configuration itself, and the values of headers, are replaced by `hidden`. No daemon is needed: it reads the "
                 + "file as it is now, which a daemon may not have reloaded yet.",
-            "Status 78 when the configuration has a mistake; what it names is not looked at, which `sluice check` does.",
+            "Status 78 when the configuration has a mistake; also when a secret stands in it and others can read it. What it "
+                + "names is not looked at, which `sluice check` does.",
         ],
         options: [.json, .config],
         examples: [
@@ -18,7 +19,7 @@ extension Verb {
         ]
     ) { call in
         let file = ConfigurationFile(call.arguments, call.console)
-        let loaded = try await file.load(disk: .unchecked)
+        let loaded = try await file.load(disk: .onlyItself)
         let effective = EffectiveConfiguration(loaded)
         if call.json {
             try call.printJSON(ConfigView(files: loaded.files.map(\.display), effective))
