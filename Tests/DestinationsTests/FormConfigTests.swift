@@ -22,6 +22,13 @@ struct FormConfigTests {
         ) { _ in nil }
     }
 
+    @Test("a header and a field of a preset that are left out meet no other")
+    func leftOut() throws {
+        _ = try read("    preset: dropzone\n    headers: {accept: a/b}\n    send: {omit: [Accept]}")
+        _ = try read("    preset: plupload\n    send: {file_part: {name: name}, omit: [name]}")
+        #expect(throws: ConfigErrors.self) { try read("    preset: plupload\n    send: {file_part: {name: name}}") }
+    }
+
     @Test("a mistake is told with its line, its column, and what to do, and once", arguments: mistakes)
     func objections(_ lines: String, _ expected: String) throws {
         let error = try #require(throws: ConfigErrors.self) { try read(lines) }

@@ -11,7 +11,7 @@ extension FormReading {
         judgeOmissions(settings)
         judgeAnswers(settings)
         judgeParts("send", settings.send, settings.part, without: settings.omitted)
-        if let open = settings.open { judgeParts("open", open.message, open.part, without: []) }
+        if let open = settings.open { judgeParts("open", open.message, open.part, without: settings.omitted) }
         judgeHeaders(settings)
         for section in ["open", "finish", "abort"] { judgeMethod(section, settings) }
         if let url = text("url"), url.contains(where: { $0 == "{" || $0 == "}" }) {
@@ -158,10 +158,14 @@ extension FormReading {
             ("send", settings.send), ("open", settings.open?.message), ("finish", settings.finish?.message),
             ("abort", settings.abort?.message),
         ]
-        let all = map("headers").keys.sorted()
+        // What is left out meets nobody.
+        func sent(_ names: some Sequence<String>) -> [String] {
+            names.filter { !settings.omitted.contains($0) }.sorted()
+        }
+        let all = sent(map("headers").keys)
         judgeHeaders("headers", all, among: all)
         for (section, message) in sections {
-            guard let names = message?.headers.keys.sorted() else { continue }
+            guard let names = message.map({ sent($0.headers.keys) }) else { continue }
             judgeHeaders("\(section).headers", names, among: all + names)
         }
     }
