@@ -183,6 +183,30 @@ struct S3FaultTests {
         #expect(!scene.emulator.requests.contains("part 1") && !scene.emulator.requests.contains("create"))
     }
 
+    @Test("what was begun goes on as it was begun, when its checksum and sizes are set anew", arguments: [900, size])
+    func changedSettings(_ size: Int) async throws {
+        let scene = try Scene(["checksum": .text("crc64nvme")])
+        defer { scene.emulator.stop() }
+        let parcel = try Parcel(size)
+        let logbook = Logbook()
+        scene.emulator.script(size == 900 ? .put : .complete, .error(500, "InternalError"))
+        _ = try await parcel.failure(to: scene, logbook)
+        var order = parcel.order
+        order.checkpoint = logbook.last
+        let values: [String: SettingValue] = [
+            "endpoint": .text(scene.emulator.url), "bucket": .text("bucket"),
+            "credentials": .secret(.file(scene.keyFile)), "single_up_to": .bytes(size == 900 ? 10 : 1 << 30),
+            "checksum": .text("sha256"),
+        ]
+        let changed = try S3(
+            values,
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: scene.clocks, name: "archive", log: { _ in }))
+        #expect(try await changed.upload(order, notes: logbook).verifiedBy == "crc64nvme")
+        #expect(scene.holds(parcel))
+        #expect(scene.emulator.requests.filter { $0 == "create" }.count == (size == 900 ? 0 : 1))
+    }
+
     @Test("another region is learned once")
     func region() async throws {
         let scene = try Scene()

@@ -44,22 +44,23 @@ struct S3: Destination {
         site = WebAddress(address).site ?? .here
     }
 
-    private func engine(_ size: Int64) -> PartsEngine {
+    private func engine(isSingle: Bool) -> PartsEngine {
         PartsEngine(
-            dialect: S3Dialect(api: api, isSingle: size <= api.settings.singleUpTo), parallel: api.settings.parallel,
+            dialect: S3Dialect(api: api, isSingle: isSingle), parallel: api.settings.parallel,
             gone: .reupload)
     }
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
         // One that was begun goes on as it was begun.
-        let begunAsParts = order.checkpoint?["upload"] != nil
-        return try await engine(begunAsParts ? .max : order.file.size).upload(order, notes)
+        let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }
+        let isSingle = begun.map { $0["upload"] == nil } ?? (order.file.size <= api.settings.singleUpTo)
+        return try await engine(isSingle: isSingle).upload(order, notes)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         // A whole object stays: another upload may have been counted as done since it is there.
         if checkpoint[Checkpoint.isFinished] != nil { return false }
-        return try await asked { try await engine(.max).discard(checkpoint) }
+        return try await asked { try await engine(isSingle: false).discard(checkpoint) }
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {

@@ -195,7 +195,7 @@ struct S3Dialect: PartsDialect {
         _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> PartSending {
         do {
-            let checksum = piece.checkpoint["checksum"].flatMap { S3Preset.Checksum(rawValue: $0) } ?? settings.checksum
+            let checksum = checksum(of: piece)
             let proof = try await proof(of: part, piece.order.file.path, checksum)
             if isSingle, proof.sha256 != piece.order.file.sha256 {
                 throw piece.order.file.changed("does not have the content any more that was staged", failure)
@@ -290,7 +290,7 @@ struct S3Dialect: PartsDialect {
     }
 
     private func completion(_ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {
-        let checksum = settings.checksum
+        let checksum = checksum(of: piece)
         var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         for part in parts {
             let tag = S3Tag(part.tag)
@@ -317,8 +317,8 @@ struct S3Dialect: PartsDialect {
     private func confirmed(
         _ body: XMLValue?, _ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?
     ) async throws -> PartsCompletion {
-        if let whole, let name = settings.checksum.element, body?[name]?.text == whole {
-            return .done(object(piece, settings.checksum.rawValue))
+        if let whole, let name = checksum(of: piece).element, body?[name]?.text == whole {
+            return .done(object(piece, checksum(of: piece).rawValue))
         }
         guard let there = try await api.look(at: key(piece.checkpoint)) else {
             return .failed(strange("the object was made, and is not there"))

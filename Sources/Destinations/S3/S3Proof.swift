@@ -43,6 +43,11 @@ extension S3Dialect {
         }
     }
 
+    /// What an upload was begun with, whatever is set by now.
+    func checksum(of piece: PartsPiece) -> S3Preset.Checksum {
+        piece.checkpoint["checksum"].flatMap { S3Preset.Checksum(rawValue: $0) } ?? api.settings.checksum
+    }
+
     /// All digests of a part in one pass over the copy.
     func proof(of part: PartPlan.Part, _ path: FilePath, _ kind: S3Preset.Checksum) async throws -> Proof {
         let wantsPayload = !api.isSecure
@@ -100,13 +105,14 @@ extension S3Dialect {
 
     /// The checksum of the whole object, of those of its parts; Base64. A part that only the service knows of is read once more.
     func wholeChecksum(_ parts: [TakenPart], _ piece: PartsPiece) async throws -> String? {
-        guard let kind = api.settings.checksum.kind else { return nil }
+        let sort = checksum(of: piece)
+        guard let kind = sort.kind else { return nil }
         var whole: UInt64 = 0
         for part in parts {
             var checksum = S3Tag(part.tag).checksum
             if checksum == nil {
                 let place = piece.plan[part.index]
-                checksum = try await proof(of: place, piece.order.file.path, api.settings.checksum).checksum
+                checksum = try await proof(of: place, piece.order.file.path, sort).checksum
             }
             let value = bytes(base64: checksum ?? "")?.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } ?? 0
             whole = CRC.combined(whole, value, length: part.size, kind)
