@@ -19,8 +19,11 @@ actor Stager {
     let swept = Bells()
     /// Those of them that are only looked at, and may have to wait for room.
     private var considered: Set<Int64> = []
-    /// Somebody met one of those, and left it to who looks at it to say what is next.
+    /// Somebody met one of those, and left what is behind it until it is judged.
     private var isPassedOver = false
+    /// What was last asked of the room: by whom it was asked later, and what was redeemed when it was.
+    private var lastLook: Look?
+    private var looks = 0
     /// Ends the copying of a batch, by its assets.
     private var stops: [Int64: StopFlag] = [:]
     /// Room promised to copies that are being made.
@@ -57,6 +60,14 @@ actor Stager {
         var failures: Int
         let exports: Bool
         let folder: String
+    }
+
+    private struct Look {
+        /// Counts beginnings.
+        let number: Int
+        let room: StagingRoom
+        /// Of copies made since then the room may or may not tell.
+        let redeemed: StagingRoom.Promise
     }
 
     /// Room for an asset's copy is reserved.
@@ -140,13 +151,13 @@ actor Stager {
             if deferred.isEmpty && !isShort { clearTrouble() }
         }
         if candidates.allSatisfy({ underWay.contains($0.id) }) { return [] }
-        let before = redeemed
-        guard let room = try await room() else { return [] }
+        guard try await lookAtRoom() else { return [] }
         var batch: [Ticket] = []
         var obstacle: (text: String, news: String)?
         // The other workers ran while this one waited for the answer, which may or may not count their copies.
-        // Something before the obstacle is another worker's to look at, who tells of it if it has to wait.
+        // Something before the rest is another worker's to look at: what is behind it would take its room.
         var ahead: Set<Int64> = []
+        var isLeft = false
         var isLess = false
         for asset in candidates {
             if underWay.contains(asset.id) {
@@ -156,9 +167,13 @@ actor Stager {
             let isSmall = asset.size <= Self.smallFile && !exports
             if !batch.isEmpty && !isSmall { continue }
             let takesRoom = asset.keeping != .inPlace
+            if takesRoom && !ahead.isEmpty {
+                isLeft = true
+                continue
+            }
             // Those behind one that waits for room would take what it waits for.
             if takesRoom && obstacle != nil { continue }
-            if takesRoom, let cap = room.cap, asset.size > cap {
+            if takesRoom, let cap = house.settings.staging.maxSize, asset.size > cap {
                 consider(asset.id)
                 defer { endConsidering(asset.id) }
                 try await refuse(asset, tooLarge(asset, cap), isGone: false)
@@ -168,17 +183,13 @@ actor Stager {
             var promise = StagingRoom.Promise()
             if takesRoom {
                 promise = StagingRoom.Promise(size: asset.size, need: asset.size)
-                if !exports,
-                    room.obstacle(for: asset.path, size: asset.size, need: asset.size, promised + redeemed - before)
-                        != nil
-                {
+                if !exports, self.obstacle(for: asset, promise) != nil {
                     // Perhaps less is needed than the size says; asked only now, since it costs calls for each file.
                     consider(asset.id)
                     defer { endConsidering(asset.id) }
                     promise.need = await need(of: asset)
                 }
-                obstacle = room.obstacle(
-                    for: asset.path, size: asset.size, need: promise.need, promised + redeemed - before)
+                obstacle = self.obstacle(for: asset, promise)
                 if obstacle != nil { continue }
             }
             underWay.insert(asset.id)
@@ -187,16 +198,16 @@ actor Stager {
             batch.append(Ticket(asset: asset, promise: promise))
             if !isSmall { break }
         }
-        if let obstacle {
-            if !ahead.isDisjoint(with: considered) {
-                isPassedOver = true
-            } else if !ahead.isEmpty {
-                // That worker has its answer meanwhile, and did not know that somebody waits for it.
+        if isLeft {
+            if ahead.isDisjoint(with: considered) {
+                // It was judged meanwhile, by somebody who did not know that anything is left behind it.
                 house.stagerBell.ring()
             } else {
-                noteShortage(true, exports)
-                wait(obstacle.text, news: obstacle.news)
+                isPassedOver = true
             }
+        } else if let obstacle {
+            noteShortage(true, exports)
+            wait(obstacle.text, news: obstacle.news)
         } else if batch.count == candidates.count {
             noteShortage(false, exports)
         }
@@ -206,6 +217,24 @@ actor Stager {
             house.stagerBell.ring()
         }
         return batch
+    }
+
+    /// - Returns: Whether the folder could be asked.
+    private func lookAtRoom() async throws -> Bool {
+        looks += 1
+        let (number, before) = (looks, redeemed)
+        guard let room = try await room() else { return false }
+        // A later look may have had its answer first.
+        if number > lastLook?.number ?? 0 { lastLook = Look(number: number, room: room, redeemed: before) }
+        return true
+    }
+
+    /// By the latest look, also for who has waited since its own: what was removed meanwhile counts for whatever is next,
+    /// and not for what another worker finds behind it.
+    private func obstacle(for asset: AssetRecord, _ promise: StagingRoom.Promise) -> (text: String, news: String)? {
+        guard let lastLook else { return nil }
+        return lastLook.room.obstacle(
+            for: asset.path, size: asset.size, need: promise.need, promised + redeemed - lastLook.redeemed)
     }
 
     /// No other worker is to take it while this one waits for an answer about it.
