@@ -76,14 +76,16 @@ struct Bench: Sendable {
         return folder
     }
 
-    /// Wall and processor seconds of one run.
-    struct Seconds: Sendable {
+    /// What one run took: seconds of wall and of processor, and the most memory ever resident, in MiB.
+    struct Run: Sendable {
         var wall: Double
         var processor: Double
+        /// Not a number where nobody asked.
+        var memory: Double = .nan
     }
 
     /// Runs a program to its end, which must be a good one.
-    func run(_ program: FilePath, _ arguments: [String], environment: [String: String] = [:]) async throws -> Seconds {
+    func run(_ program: FilePath, _ arguments: [String], environment: [String: String] = [:]) async throws -> Run {
         let folder = TemporaryFolder()
         let clock = ContinuousClock()
         let start = clock.now
@@ -95,13 +97,16 @@ struct Bench: Sendable {
         guard ending == .status(0), let cost = child.cost else {
             throw WrongResult("\(program.display) ended with \(ending): \(try child.complained().suffix(500))")
         }
-        return Seconds(wall: wall.inSeconds, processor: cost.processor.inSeconds)
+        return Run(
+            wall: wall.inSeconds, processor: cost.processor.inSeconds,
+            memory: Double(cost.residentPeak) / 1_048_576)
     }
 }
 
-extension [Bench.Seconds] {
+extension [Bench.Run] {
     var wall: Double { median(map(\.wall)) }
     var processor: Double { median(map(\.processor)) }
+    var memory: Double { median(map(\.memory)) }
 }
 
 /// Processor seconds that a running process has used so far (proc(5), `stat`).

@@ -4,7 +4,7 @@ internal import Linux
 internal import Synchronization
 internal import TestKit
 
-/// A server that throws away what it gets, as fast as the kernel lets it: for `PUT`, and for tus 1.0 with creation.
+/// A server that throws away what it gets, as fast as the kernel lets it: for `PUT`, for tus 1.0 with creation, or as a bucket.
 ///
 /// Bytes are dropped inside the kernel (`MSG_TRUNC`, tcp(7)), so that what is measured is who sends.
 final class Sink: Sendable {
@@ -20,8 +20,11 @@ final class Sink: Sendable {
     let port: Int
     private let listener: CInt
     private let state = Mutex(State())
+    private let bucket: SinkBucket?
 
-    init() throws {
+    /// - Parameter bucket: What answers every request in place of tus.
+    init(_ bucket: SinkBucket? = nil) throws {
+        self.bucket = bucket
         let loopback = try Loopback()
         let listener = loopback.descriptor
         self.listener = listener
@@ -77,6 +80,10 @@ final class Sink: Sendable {
             guard got > 0 else { return false }
             left -= Int64(got)
             count(Int64(got), for: first[0] == "PATCH" ? number : nil)
+        }
+        if let bucket, first.count > 1 {
+            send(connection, bucket.answer(String(first[0]), String(first[1]), field("content-length") ?? 0))
+            return true
         }
         switch first[0] {
         case "POST":

@@ -14,7 +14,7 @@ let transferMarks: [Mark] = [
         defer { try? Files.removeIfPresent(file) }  // a leftover in memory goes with the next boot
         let sink = try Sink()
         let myself = FilePath(CommandLine.arguments[0])
-        var ours: [Bench.Seconds] = [], theirs: [Bench.Seconds] = []
+        var ours: [Bench.Run] = [], theirs: [Bench.Run] = []
         for _ in 0..<bench.rounds {
             // In turns, so that whatever else the machine does meets both.
             theirs.append(

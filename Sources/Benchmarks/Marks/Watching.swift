@@ -24,7 +24,7 @@ let watchMarks: [Mark] = [
                     .close(named: path)
             }
         }
-        var ours: [Bench.Seconds] = [], theirs: [Bench.Seconds] = []
+        var ours: [Bench.Run] = [], theirs: [Bench.Run] = []
         for _ in 0...bench.rounds {
             let script = "exec \(find.display) \(folder.path.display) -type f -printf '%s %T@\\n' >/dev/null"
             theirs.append(try await bench.run("/bin/sh", ["-c", script]))
@@ -42,7 +42,7 @@ let watchMarks: [Mark] = [
                 asked.load(ordering: .relaxed) >= files
             }
             let processor = processorSeconds() - before
-            ours.append(Bench.Seconds(wall: start.duration(to: clock.now).inSeconds, processor: processor))
+            ours.append(Bench.Run(wall: start.duration(to: clock.now).inSeconds, processor: processor))
             await watched.stop()
             let seen = asked.load(ordering: .relaxed)
             guard seen == files else { throw WrongResult("\(seen) of \(files) files were seen") }
