@@ -80,7 +80,7 @@ let package = Package(
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
         // Only tests and figures import it.
-        room("TestKit", ["Core", "Linux", "CLinux"]),
+        room("TestKit", ["Core", "Linux", "CLinux", "Digests"]),
 
         // Figures, one line each; `make bench`.
         .executableTarget(

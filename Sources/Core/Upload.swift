@@ -24,11 +24,14 @@ package struct StagedFile: Hashable, Sendable {
     package var size: Int64
     /// SHA-256 of the content, 32 bytes.
     package var sha256: [UInt8]
+    /// What is known of its parts.
+    package var parts: PartDigests
 
-    package init(path: FilePath, size: Int64, sha256: [UInt8]) {
+    package init(path: FilePath, size: Int64, sha256: [UInt8], parts: PartDigests = PartDigests()) {
         self.path = path
         self.size = size
         self.sha256 = sha256
+        self.parts = parts
     }
 }
 
@@ -154,6 +157,8 @@ package protocol Destination: Sendable {
     ///
     /// - Throws: ``UploadError`` with the remedy; `CancellationError`; whatever `notes` throws, unchanged.
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject
+    /// What it will say with each part of a file of `size` bytes, so that it is made while the file is read anyway.
+    func wishes(forSize size: Int64) -> [PartDigests.Wish]
     /// Which files it takes together; `nil` for none.
     var bundling: Bundling? { get }
     /// Takes small files that no attempt was made for to the remote, as one piece of work, and verifies them there.
@@ -198,6 +203,7 @@ package protocol Destination: Sendable {
 }
 
 extension Destination {
+    package func wishes(forSize size: Int64) -> [PartDigests.Wish] { [] }
     package var bundling: Bundling? { nil }
     package func upload(
         together orders: [UploadOrder], notes: any BundleNotes

@@ -9,6 +9,7 @@ struct Content: Sendable {
     /// `nil` for a source that is uploaded in place.
     var copy: StagingArea.FreshCopy?
     var sha256: [UInt8]
+    var parts: PartDigests
     /// What a command made of the source, where one did.
     var export: (size: Int64, sourceSHA256: [UInt8]?)?
 }
@@ -28,6 +29,8 @@ struct CopyMaker: Sendable {
     fileprivate let origins: [Int64: Origin]
     fileprivate let methods: [Int64: StagingArea.Method]
     fileprivate let exports: [Int64: Export]
+    /// Where each is to go.
+    fileprivate let destinations: [Int64: [any Destination]]
     /// A batch of small files is over before anybody could look.
     fileprivate let isSeen: Bool
     fileprivate let stop: StopFlag
@@ -45,15 +48,18 @@ struct CopyMaker: Sendable {
         let (stop, making, isSeen) = (stop, making, isSeen)
         let pace = Pace(
             progress: { if isSeen { making.copied(asset.id, $0) } }, isStopped: { stop.isSet })
+        let wishes = { (size: Int64) in destinations[asset.id, default: []].flatMap { $0.wishes(forSize: size) } }
         switch asset.keeping {
         case .copy:
             begin(asset, .copying)
             let copy = try staging.copy(
-                wanted, as: asset.stagedName, by: methods[asset.id], origin: origins[asset.id], pace: pace)
-            return Content(copy: copy, sha256: copy.sha256)
+                wanted, as: asset.stagedName, by: methods[asset.id], origin: origins[asset.id],
+                wishes: wishes(asset.size), pace: pace)
+            return Content(copy: copy, sha256: copy.sha256, parts: copy.parts)
         case .inPlace:
             begin(asset, .digesting)
-            return Content(sha256: try staging.digestInPlace(wanted, pace: pace))
+            let content = try staging.digestInPlace(wanted, wishes: wishes(asset.size), pace: pace)
+            return Content(sha256: content.sha256, parts: content.parts)
         // Its copy is gone, and there is nothing to make another of.
         case .received: throw .missing(asset.path)
         case .export:
@@ -65,10 +71,11 @@ struct CopyMaker: Sendable {
             begin(asset, .exporting)
             let made = try staging.export(
                 wanted, as: asset.stagedName, export, origin: origins[asset.id],
-                digestsSource: asset.action != .leave, progress: { making.exported(asset.id, $0) },
+                digestsSource: asset.action != .leave, wishes: wishes, progress: { making.exported(asset.id, $0) },
                 isStopped: { stop.isSet })
             return Content(
-                copy: made.copy, sha256: made.copy.sha256, export: (made.copy.size, made.sourceSHA256))
+                copy: made.copy, sha256: made.copy.sha256, parts: made.copy.parts,
+                export: (made.copy.size, made.sourceSHA256))
         }
     }
 
@@ -90,9 +97,12 @@ extension Stager {
                 relative: asset.identity.relative)
         }
         let isSeen = batch.count == 1 && (batch[0].size > Self.smallFile || batch[0].keeping == .export)
+        let origins = await house.origins(of: batch)
+        let all = house.destinations
         return CopyMaker(
-            staging: house.staging, making: house.making, origins: await house.origins(of: batch), methods: methods,
-            exports: exports, isSeen: isSeen, stop: stop, house: house)
+            staging: house.staging, making: house.making, origins: origins, methods: methods, exports: exports,
+            destinations: origins.mapValues { Set($0.uploads.map(\.destination)).compactMap { all[$0] } },
+            isSeen: isSeen, stop: stop, house: house)
     }
 }
 

@@ -47,6 +47,7 @@ extension Stager {
                 copied.map {
                     Store.Copied(
                         asset: $0.asset.id, version: $0.asset.version, sha256: $0.content.sha256,
+                        parts: $0.content.parts,
                         skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip, export: $0.content.export)
                 }, facts: facts))
         CrashPoint.reached("staged")

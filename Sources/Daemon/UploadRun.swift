@@ -46,7 +46,9 @@ struct UploadRun: Sendable {
                 return copyLost()
             }
             CrashPoint.reached("claimed")
-            var remote = try await destination.upload(house.order(claim, sha256), notes: notes)
+            let isWanted = !destination.wishes(forSize: claim.asset.stagedSize).isEmpty
+            let parts = isWanted ? try await house.store.partDigests(of: claim.asset.id) : PartDigests()
+            var remote = try await destination.upload(house.order(claim, sha256, parts), notes: notes)
             if let source, let verdict = await verdict(on: source, notes, sent: &remote) { return verdict }
             CrashPoint.reached("verified")
             return Verdict(
@@ -128,13 +130,13 @@ struct UploadRun: Sendable {
 
 extension House {
     /// What a destination is told of an upload.
-    func order(_ claim: Claim, _ sha256: [UInt8]) -> UploadOrder {
+    func order(_ claim: Claim, _ sha256: [UInt8], _ parts: PartDigests = PartDigests()) -> UploadOrder {
         let (upload, asset) = (claim.upload, claim.asset)
         return UploadOrder(
             id: upload.id, generation: upload.generation,
             file: StagedFile(
                 path: asset.keeping == .inPlace ? asset.path : staging.path(asset.stagedName), size: asset.stagedSize,
-                sha256: sha256),
+                sha256: sha256, parts: parts),
             name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
             checkpoint: claim.checkpoint, url: upload.url)
     }

@@ -15,7 +15,14 @@ package struct Pace {
     }
 }
 
-/// Copies from one descriptor to another and digests on the way: one thread moves the bytes, a second digests them.
+/// What was read, and what it adds up to.
+struct Digested {
+    var bytes: Int64
+    var sha256: [UInt8]
+    var parts: PartDigests
+}
+
+/// Copies from one descriptor to another and digests on the way: one thread moves the bytes, others digest them.
 enum DigestingCopier {
     /// Larger gains nothing, and four of them are the most that a copy holds in memory.
     static let blockSize = 1 << 20
@@ -30,12 +37,12 @@ enum DigestingCopier {
     ///
     /// - Parameter isSparse: The source has holes: what is nothing but zeros is not written. Found by the bytes and not by
     ///   asking for the holes, since file systems were wrong about theirs.
-    /// - Returns: The bytes copied, which differ from `size` when the source changed; and their SHA-256.
+    /// - Returns: The bytes copied, which differ from `size` when the source changed; and their digests.
     static func run(
         from: borrowing Descriptor, source: FilePath, to: borrowing Descriptor, target: FilePath, size: Int64,
-        isSparse: Bool = false, pace: Pace = Pace()
-    ) throws(StagingError) -> (bytes: Int64, sha256: [UInt8]) {
-        let copied = try read(from, source, size: size, pace) { block, offset throws(SystemError) in
+        isSparse: Bool = false, wishes: [PartDigests.Wish] = [], pace: Pace = Pace()
+    ) throws(StagingError) -> Digested {
+        let copied = try read(from, source, size: size, wishes, pace) { block, offset throws(SystemError) in
             if isSparse {
                 try writeWithoutZeros(block, at: offset, to, target)
             } else if let error = to.write(block, at: offset, named: target).error {
@@ -52,20 +59,20 @@ enum DigestingCopier {
         return copied
     }
 
-    /// Digests what a descriptor holds; ``run(from:source:to:target:size:isSparse:pace:)`` without a copy.
+    /// Digests what a descriptor holds; ``run(from:source:to:target:size:isSparse:wishes:pace:)`` without a copy.
     static func digest(
-        of file: borrowing Descriptor, named path: FilePath, size: Int64, pace: Pace
-    ) throws(StagingError) -> (bytes: Int64, sha256: [UInt8]) {
-        try read(file, path, size: size, pace) { _, _ in }
+        of file: borrowing Descriptor, named path: FilePath, size: Int64, wishes: [PartDigests.Wish] = [], pace: Pace
+    ) throws(StagingError) -> Digested {
+        try read(file, path, size: size, wishes, pace) { _, _ in }
     }
 
     private static func read(
-        _ from: borrowing Descriptor, _ source: FilePath, size: Int64, _ pace: Pace,
+        _ from: borrowing Descriptor, _ source: FilePath, size: Int64, _ wishes: [PartDigests.Wish], _ pace: Pace,
         _ sink: (_ block: UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) -> Void
-    ) throws(StagingError) -> (bytes: Int64, sha256: [UInt8]) {
+    ) throws(StagingError) -> Digested {
         // For a small file, as much as it needs and a little to notice that it grew.
         let blockSize = Int(min(size, Int64(blockSize) - 1) >> 12 + 1) << 12
-        let digest = DigestThread(blocks: size > Int64(blockSize) ? blocks : 1, blockSize: blockSize)
+        let digest = DigestThreads(blocks: size > Int64(blockSize) ? blocks : 1, blockSize: blockSize, wishes)
         var copied: Int64 = 0
         while true {
             if pace.isStopped() {
@@ -96,7 +103,8 @@ enum DigestingCopier {
                 break
             }
         }
-        return (copied, digest.finish())
+        let (sha256, parts) = digest.finish()
+        return Digested(bytes: copied, sha256: sha256, parts: parts)
     }
 
     private static func writeWithoutZeros(
@@ -151,58 +159,4 @@ package func contentDigest(of path: FilePath) throws(SystemError) -> [UInt8] {
     let sha256 = try digest(of: file, named: path)
     file.forget(from: 0, count: 0)
     return sha256
-}
-
-/// Digests blocks in order on a thread of its own, while its owner fills the next ones.
-///
-/// `@unchecked Sendable`, proof: `hasher` is touched by the one thread of `worker` alone until `drain()` has returned, and
-/// by the owner only after that; a block belongs to the owner from `next()` to `take(_:count:)`, then is only read, by
-/// the thread and by the owner, until the thread has counted it in `digested`, which `next()` waits for.
-private final class DigestThread: @unchecked Sendable {
-    struct Block {
-        let bytes: UnsafeMutableRawBufferPointer
-    }
-
-    private let hasher = Hasher(.sha256)
-    private let worker = Workers<@Sendable () -> Void>("digest", most: 1) { $0() }
-    /// Blocks that nobody needs any more.
-    private let digested = Monitor(0)
-    private let blocks: [Block]
-    private var handed = 0
-
-    init(blocks: Int, blockSize: Int) {
-        self.blocks = (0..<blocks).map { _ in Block(bytes: .allocate(byteCount: blockSize, alignment: 4096)) }
-    }
-
-    deinit {
-        worker.close()
-        for block in blocks { block.bytes.deallocate() }
-    }
-
-    /// A block that nobody reads any more.
-    func next() -> Block {
-        digested.wait { handed - $0 < blocks.count ? () : nil }
-        return blocks[handed % blocks.count]
-    }
-
-    func take(_ block: Block, count: Int) {
-        handed += 1
-        let bytes = UnsafeRawBufferPointer(rebasing: block.bytes[..<count])
-        if blocks.count == 1 {
-            // A small file: a second thread would cost more than it saves.
-            hasher.update(bytes)
-            digested.change { $0 += 1 }
-            return
-        }
-        let index = (handed - 1) % blocks.count
-        worker.add { [self] in
-            hasher.update(UnsafeRawBufferPointer(rebasing: blocks[index].bytes[..<count]))
-            digested.change { $0 += 1 }
-        }
-    }
-
-    /// Waits until every block that was handed over is digested.
-    func drain() { digested.wait { $0 == handed ? () : nil } }
-
-    func finish() -> [UInt8] { hasher.finish() }
 }

@@ -30,13 +30,19 @@ extension StagingArea {
         fileprivate let name: FilePath
         /// SHA-256 of the content.
         package let sha256: [UInt8]
+        /// Of what was wished for.
+        package let parts: PartDigests
         /// Bytes of the copy.
         package let size: Int64
         private let file: Mutex<Descriptor?>
 
-        init(_ name: FilePath, _ sha256: [UInt8], size: Int64, _ file: consuming Descriptor) {
+        init(
+            _ name: FilePath, _ sha256: [UInt8], _ parts: PartDigests = PartDigests(), size: Int64,
+            _ file: consuming Descriptor
+        ) {
             self.name = name
             self.sha256 = sha256
+            self.parts = parts
             self.size = size
             self.file = Mutex(consume file)
         }
@@ -58,12 +64,14 @@ extension StagingArea {
     /// - Parameters:
     ///   - method: The area's own by default.
     ///   - origin: Kept with the copy, for a day on which the database is lost.
+    ///   - wishes: Digests of its parts that somebody will want.
     package func copy(
-        _ wanted: Wanted, as name: FilePath, by method: Method? = nil, origin: Origin? = nil, pace: Pace = Pace()
+        _ wanted: Wanted, as name: FilePath, by method: Method? = nil, origin: Origin? = nil,
+        wishes: [PartDigests.Wish] = [], pace: Pace = Pace()
     ) throws(StagingError) -> FreshCopy {
         let partial = partial(name)
         do {
-            return try copy(wanted, as: name, to: partial, method ?? self.method, origin, pace)
+            return try copy(wanted, as: name, to: partial, method ?? self.method, origin, wishes, pace)
         } catch {
             // The first error is the one worth reporting; what stays is swept at the next start.
             try? Files.removeIfPresent(partial)
@@ -72,7 +80,8 @@ extension StagingArea {
     }
 
     private func copy(
-        _ wanted: Wanted, as name: FilePath, to partial: FilePath, _ method: Method, _ origin: Origin?, _ pace: Pace
+        _ wanted: Wanted, as name: FilePath, to partial: FilePath, _ method: Method, _ origin: Origin?,
+        _ wishes: [PartDigests.Wish], _ pace: Pace
     ) throws(StagingError) -> FreshCopy {
         let source = wanted.path
         let from = try open(wanted)
@@ -80,33 +89,30 @@ extension StagingArea {
             try Files.removeIfPresent(partial)
             return try Descriptor.open(partial, for: .creating)
         }
-        let sha256: [UInt8]
+        let content: Digested
         if try clone(from, to, source, partial, method) {
-            let content: (bytes: Int64, sha256: [UInt8])
             // Both descriptors share the blocks, so an error of the disk is the source's too.
-            content = try DigestingCopier.digest(of: to, named: source, size: wanted.identity.size, pace: pace)
-            guard content.bytes == wanted.identity.size else { throw .changed(source) }
-            sha256 = content.sha256
+            content = try DigestingCopier.digest(
+                of: to, named: source, size: wanted.identity.size, wishes: wishes, pace: pace)
         } else {
             let isSparse = try reading(source) { () throws(SystemError) in
                 try from.allocated(named: source) < wanted.identity.size
             }
             try reserve(wanted.identity.size, from, isSparse: isSparse, source, to, partial)
-            let copied = try DigestingCopier.run(
+            content = try DigestingCopier.run(
                 from: from, source: source, to: to, target: partial, size: wanted.identity.size, isSparse: isSparse,
-                pace: pace)
-            guard copied.bytes == wanted.identity.size else { throw .changed(source) }
-            sha256 = copied.sha256
+                wishes: wishes, pace: pace)
         }
+        guard content.bytes == wanted.identity.size else { throw .changed(source) }
         try lookAgain(wanted, from)
         if var origin {
-            origin.sha256 = hexadecimal(sha256)
+            origin.sha256 = hexadecimal(content.sha256)
             origin.write(to: to, named: partial)
         }
         to.startFlushing(from: 0, count: 0)
         from.forget(from: 0, count: 0)
         CrashPoint.reached("copied")
-        return FreshCopy(name, sha256, size: wanted.identity.size, to)
+        return FreshCopy(name, content.sha256, content.parts, size: wanted.identity.size, to)
     }
 
     /// Opens the source, if it is the version that was recorded.

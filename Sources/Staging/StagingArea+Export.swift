@@ -49,13 +49,15 @@ extension StagingArea {
     ///
     /// - Parameters:
     ///   - digestsSource: Whether the source's own digest is wanted too, which is one more reading of it.
+    ///   - wishes: Digests of the parts of what it makes that somebody will want.
     ///   - progress: Hears how far the command says it is.
     package func export(
         _ wanted: Wanted, as name: FilePath, _ export: Export, origin: Origin? = nil, digestsSource: Bool,
+        wishes: (_ size: Int64) -> [PartDigests.Wish] = { _ in [] },
         progress: (ExportProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
     ) throws(StagingError) -> (copy: FreshCopy, sourceSHA256: [UInt8]?) {
         do {
-            let made = try make(wanted, as: name, export, origin, digestsSource, progress, isStopped)
+            let made = try make(wanted, as: name, export, origin, digestsSource, wishes, progress, isStopped)
             try? Files.removeTree(scratch(name))
             return made
         } catch {
@@ -68,7 +70,7 @@ extension StagingArea {
 
     private func make(
         _ wanted: Wanted, as name: FilePath, _ export: Export, _ origin: Origin?, _ digestsSource: Bool,
-        _ progress: (ExportProgress) -> Void, _ isStopped: @escaping () -> Bool
+        _ wishes: (Int64) -> [PartDigests.Wish], _ progress: (ExportProgress) -> Void, _ isStopped: @escaping () -> Bool
     ) throws(StagingError) -> (copy: FreshCopy, sourceSHA256: [UInt8]?) {
         let from = try open(wanted)
         let scratch = scratch(name)
@@ -92,7 +94,8 @@ extension StagingArea {
         }
         let made = try check(output, export)
         let size = try reading(output) { () throws(SystemError) in try FileLook(of: made, named: output).size }
-        let content = try DigestingCopier.digest(of: made, named: output, size: size, pace: pace)
+        let content = try DigestingCopier.digest(
+            of: made, named: output, size: size, wishes: wishes(size), pace: pace)
         guard content.bytes == size else {
             throw .commandFailed(
                 code: "export_changes",
@@ -114,7 +117,7 @@ extension StagingArea {
         made.startFlushing(from: 0, count: 0)
         from.forget(from: 0, count: 0)
         CrashPoint.reached("copied")
-        return (FreshCopy(name, content.sha256, size: size, made), sourceSHA256)
+        return (FreshCopy(name, content.sha256, content.parts, size: size, made), sourceSHA256)
     }
 
     private func run(

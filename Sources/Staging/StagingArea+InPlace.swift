@@ -1,17 +1,20 @@
-internal import Core
+package import Core
 package import Linux
 
 // Sources that are uploaded as they stand, without a copy.
 
 extension StagingArea {
     /// Digests a source that is not copied, if it is the version that was recorded and stays it.
-    package func digestInPlace(_ wanted: Wanted, pace: Pace = Pace()) throws(StagingError) -> [UInt8] {
+    package func digestInPlace(
+        _ wanted: Wanted, wishes: [PartDigests.Wish] = [], pace: Pace = Pace()
+    ) throws(StagingError) -> (sha256: [UInt8], parts: PartDigests) {
         let from = try open(wanted)
-        let content = try DigestingCopier.digest(of: from, named: wanted.path, size: wanted.identity.size, pace: pace)
+        let content = try DigestingCopier.digest(
+            of: from, named: wanted.path, size: wanted.identity.size, wishes: wishes, pace: pace)
         guard content.bytes == wanted.identity.size else { throw .changed(wanted.path) }
         try lookAgain(wanted, from)
         from.forget(from: 0, count: 0)
-        return content.sha256
+        return (content.sha256, content.parts)
     }
 }
 

@@ -59,19 +59,22 @@ extension Store {
         /// Of what it is a copy; `nil` for a state of the caller's own making, where nothing else can be.
         package var version: AssetVersion?
         package var sha256: [UInt8]
+        package var parts: PartDigests
         /// The same content from another path counts as sent already (`duplicates: skip`).
         package var skipsDuplicates: Bool
         /// Bytes of it, and the digest of the source, where it is not a copy of that.
         package var export: (size: Int64, sourceSHA256: [UInt8]?)?
 
         package init(
-            asset: Int64, version: AssetVersion? = nil, sha256: [UInt8], skipsDuplicates: Bool = false,
+            asset: Int64, version: AssetVersion? = nil, sha256: [UInt8], parts: PartDigests = PartDigests(),
+            skipsDuplicates: Bool = false,
             export: (size: Int64, sourceSHA256: [UInt8]?)? = nil
         ) {
             self.export = export
             self.asset = asset
             self.version = version
             self.sha256 = sha256
+            self.parts = parts
             self.skipsDuplicates = skipsDuplicates
         }
     }
@@ -105,6 +108,7 @@ extension Store {
                 ])
             guard connection.changes > 0, let asset = try asset(copy.asset) else { continue }
             turns.took(asset.folder)
+            try keep(copy.parts, of: copy.asset, connection)
             if let facts = facts[copy.asset] { try note(facts, of: copy.asset, connection) }
             if let export = copy.export {
                 try measure(copy.asset, size: export.size, modified: asset.identity.modified)

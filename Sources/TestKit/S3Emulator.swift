@@ -184,7 +184,7 @@ package final class S3Emulator: Sendable {
         reply(exchange, Self.error(status, code))
     }
 
-    private static func error(_ status: Int, _ code: String, _ more: String = "") -> Reply {
+    static func error(_ status: Int, _ code: String, _ more: String = "") -> Reply {
         Reply(
             status: status, headers: [("Content-Type", "application/xml")],
             body: "<Error><Code>\(code)</Code><Message>no</Message>\(more)</Error>")
@@ -288,11 +288,8 @@ package final class S3Emulator: Sendable {
             return Self.error(400, "InvalidArgument")
         }
         var bytes = body
-        if case .damage? = fault, !bytes.isEmpty {
-            bytes[0] ^= 1
-            // A service that is told a digest compares.
-            if exchange.header("content-md5") != nil { return Self.error(400, "BadDigest") }
-        }
+        if case .damage? = fault, !bytes.isEmpty { bytes[0] ^= 1 }
+        if let mismatch = Self.mismatch(exchange, bytes) { return mismatch }
         let etag = "\"\(number)-\(bytes.count)-\(state.requests.count)\""
         if case .forget? = fault { return Reply(status: 200, headers: [("ETag", etag)]) }
         let checksum = exchange.header("x-amz-checksum-crc64nvme")
@@ -359,6 +356,7 @@ package final class S3Emulator: Sendable {
         if state.hasConditions, exchange.header("if-none-match") == "*", state.objects[question.key] != nil {
             return Self.error(412, "PreconditionFailed")
         }
+        if let mismatch = Self.mismatch(exchange, body) { return mismatch }
         state.objects[question.key] = Object(
             bytes: body, headers: Self.headers(exchange), etag: "\"put-\(state.requests.count)\"")
         return Reply(status: 200, headers: [("ETag", state.objects[question.key]?.etag ?? "")])

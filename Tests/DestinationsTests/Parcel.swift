@@ -11,11 +11,14 @@ final class Parcel: Sendable {
     let content: [UInt8]
     let order: UploadOrder
     private let temporary = TemporaryFolder()
+    private let isCounted: Bool
 
+    /// - Parameter isCounted: What the other end will want of its parts is known, as it is when it was staged for that end.
     init(
         _ size: Int, id: String = "01JQ", name: FilePath = "front/clip.mp4", mediaType: String = "video/mp4",
-        seed: UInt64 = 1
+        seed: UInt64 = 1, isCounted: Bool = true
     ) throws {
+        self.isCounted = isCounted
         content = noise(size, seed: seed)
         let path = try temporary.write("staged", content)
         order = UploadOrder(
@@ -34,6 +37,9 @@ final class Parcel: Sendable {
     func send(to end: any OtherEnd, _ logbook: Logbook) async throws -> RemoteObject {
         var order = order
         order.checkpoint = logbook.last
+        if isCounted {
+            order.file.parts = PartDigests(of: content, end.destination.wishes(forSize: order.file.size))
+        }
         logbook.beginAttempt()
         return try await end.destination.upload(order, notes: logbook)
     }
@@ -69,6 +75,17 @@ final class Parcel: Sendable {
     }
 
     struct Unexpected: Error { let what: String }
+}
+
+extension PartDigests {
+    init(of content: [UInt8], _ wishes: [Wish]) {
+        self.init()
+        for wish in wishes {
+            let digester = PartDigester(wish)
+            content.withUnsafeBytes { digester.update($0) }
+            set(wish, digester.finish())
+        }
+    }
 }
 
 /// Takes notes as the daemon does, and watches that they are taken in time.

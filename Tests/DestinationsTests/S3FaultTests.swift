@@ -249,11 +249,13 @@ struct S3FaultTests {
         #expect(error.failure.message.contains("\(code): no"))
     }
 
-    @Test("of a staged copy that has rotted no object is made", arguments: [900, size])
-    func rotten(_ size: Int) async throws {
+    @Test(
+        "of a staged copy that has rotted no object is made, also where what was found out of it before says otherwise",
+        arguments: [900, size], [true, false])
+    func rotten(_ size: Int, _ isCounted: Bool) async throws {
         let scene = try Scene()
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(size)
+        let parcel = try Parcel(size, isCounted: isCounted)
         var other = parcel.content
         other[size / 2] ^= 1
         try parcel.restage(other)

@@ -60,6 +60,27 @@ struct CopyingTests {
         #expect(try allocated(area.path("1")) <= most)
     }
 
+    @Test(
+        "digests of its parts are made on the way, by copying and in place",
+        arguments: [0, 1, 5 << 20, 5 << 20 + 1, 11 << 20 + 77])
+    func parts(_ size: Int) throws {
+        let source = try folder.write("source", noise(size))
+        let wishes = [
+            PartDigests.Wish(partSize: 5 << 20, kind: .sha256), .init(partSize: 5 << 20, kind: .md5),
+            .init(partSize: 3_000_001, kind: .crc64nvme), .init(partSize: .max, kind: .md5),
+        ]
+        var expected = PartDigests()
+        for wish in wishes {
+            let digester = PartDigester(wish)
+            noise(size).withUnsafeBytes { digester.update($0) }
+            expected.set(wish, digester.finish())
+        }
+        let wanted = try Self.wanted(source)
+        #expect(try area.copy(wanted, as: "1", wishes: wishes + wishes).parts == expected)
+        #expect(try area.digestInPlace(wanted, wishes: wishes).parts == expected)
+        #expect(try area.copy(wanted, as: "2").parts.isEmpty)
+    }
+
     @Test("a file of more than 4 GiB is copied whole")
     func large() throws {
         let size: Int64 = 5 << 30 + 12_345

@@ -57,6 +57,20 @@ struct ExportTests {
         #expect(try FileLook.ifPresent(at: "/") != nil)
     }
 
+    @Test("of what the command makes the digests of parts are known too")
+    func parts() throws {
+        let command = try CommandWords(["sh", "-c", "head -c 20000 \"$1\" > \"$2\"", "sh", "{input}", "{output}"])
+        let made = try area.export(
+            CopyingTests.wanted(source), as: "1",
+            Export(
+                command: command, output: "out", timeout: .seconds(30), minSize: 1, folder: "cam", relative: "clip"),
+            digestsSource: false, wishes: { size in [PartDigests.Wish(partSize: size - 1, kind: .md5)] })
+        let wish = PartDigests.Wish(partSize: 19_999, kind: .md5)
+        let content = try Files.read(source)
+        #expect(made.copy.parts.digest(wish, of: 0) == Hasher.digest(.md5, of: Array(content[..<19_999])))
+        #expect(made.copy.parts.digest(wish, of: 1) == Hasher.digest(.md5, of: [content[19_999]]))
+    }
+
     @Test("a command that fails is quoted with its last lines, however much it said")
     func failed() throws {
         let script =

@@ -57,6 +57,34 @@ struct PartTests {
         #expect(try await scene.store.upload(id)?.attempt == 0)
     }
 
+    enum Loss: CaseIterable, Sendable { case cancelled, copiedAgain }
+
+    @Test(
+        "what was found out of them while they were staged is known for as long as there is the copy",
+        arguments: Loss.allCases)
+    func digests(_ loss: Loss) async throws {
+        let scene = try await Scene()
+        guard
+            case .recorded(let asset, let uploads)? = try await scene.store.record([Scene.arrival(Scene.file("a"))])
+                .first
+        else { throw Scene.Unexpected() }
+        var digests = PartDigests()
+        digests.set(PartDigests.Wish(partSize: 100, kind: .md5), noise(32))
+        try await scene.store.staged([Store.Copied(asset: asset, sha256: noise(32), parts: digests)])
+        #expect(try await scene.store.partDigests(of: asset) == digests)
+        #expect(try await scene.store.partDigests(of: asset + 1).isEmpty)
+        switch loss {
+        case .cancelled: _ = try await scene.store.cancel(uploads)
+        case .copiedAgain:
+            let claim = try #require(try await scene.store.claim("nas", passingOver: []))
+            let failure = Failure(.local, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+            try await scene.store.finish(claim.upload.id, .copyLost(failure))
+            #expect(try await scene.store.asset(asset)?.state == .arrived)
+        }
+        if loss == .cancelled { try await scene.store.finishReleases([(asset, .kept)]) }
+        #expect(try await scene.store.partDigests(of: asset).isEmpty)
+    }
+
     enum End: CaseIterable, Sendable { case completed, cancelled, renewed, emptied }
 
     @Test("are gone when what they are of is gone", arguments: End.allCases)

@@ -50,6 +50,14 @@ struct S3: Destination {
             gone: .reupload)
     }
 
+    func wishes(forSize size: Int64) -> [PartDigests.Wish] {
+        let dialect = S3Dialect(api: api, isSingle: size <= api.settings.singleUpTo)
+        guard let plan = dialect.plan(forSize: size) else { return [] }
+        return dialect.digests(api.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map {
+            PartDigests.Wish(partSize: plan.partSize, kind: $0)
+        }
+    }
+
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
         // One that was begun goes on as it was begun.
         let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }

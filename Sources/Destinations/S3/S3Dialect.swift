@@ -36,17 +36,21 @@ struct S3Dialect: PartsDialect {
         api.asking.failure(kind, code, message, retryable: retryable)
     }
 
-    /// Parts of AWS: at most 10,000, at most 5 GiB each. Some room is left below the first.
     func plan(_ order: UploadOrder) throws -> PartPlan {
-        let size = order.file.size
+        guard let plan = plan(forSize: order.file.size) else {
+            throw refusal("too_large", "a file of \(order.file.size) bytes is more than the service takes")
+        }
+        return plan
+    }
+
+    /// Parts of AWS: at most 10,000, at most 5 GiB each. Some room is left below the first.
+    func plan(forSize size: Int64) -> PartPlan? {
         let most = settings.preset.mostParts / 10 * 9
         let needed = (size / most / (1 << 20) + 1) * (1 << 20)
         let wanted = max(settings.partSize, settings.preset.smallestPart, needed)
         guard let plan = PartPlan(size: size, partSize: isSingle ? max(1, size) : min(wanted, 5 << 30)),
             plan.count <= settings.preset.mostParts
-        else {
-            throw refusal("too_large", "a file of \(size) bytes is more than the service takes")
-        }
+        else { return nil }
         return plan
     }
 
@@ -196,7 +200,7 @@ struct S3Dialect: PartsDialect {
     ) async -> PartSending {
         do {
             let checksum = checksum(of: piece)
-            let proof = try await proof(of: part, piece.order.file.path, checksum)
+            let proof = try await proof(of: part, piece, checksum)
             if isSingle, proof.sha256 != piece.order.file.sha256 {
                 throw piece.order.file.changed("does not have the content any more that was staged", failure)
             }

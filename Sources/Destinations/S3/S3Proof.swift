@@ -48,38 +48,44 @@ extension S3Dialect {
         piece.checkpoint["checksum"].flatMap { S3Preset.Checksum(rawValue: $0) } ?? api.settings.checksum
     }
 
-    /// All digests of a part in one pass over the copy.
-    func proof(of part: PartPlan.Part, _ path: FilePath, _ kind: S3Preset.Checksum) async throws -> Proof {
-        let wantsPayload = !api.isSecure
-        let wantsSHA = wantsPayload || kind == .sha256 || isSingle
-        guard wantsSHA || kind != .none else { return Proof(kind: kind) }
-        do {
-            return try await blocking {
-                var proof = Proof(kind: kind)
-                let sha = wantsSHA ? Hasher(.sha256) : nil
-                let md5 = kind == .md5 ? Hasher(.md5) : nil
-                var crc = kind.kind.map { CRC($0) }
-                try readPieces(of: path, part.range) { bytes in
-                    sha?.update(bytes)
-                    md5?.update(bytes)
-                    crc?.update(bytes)
-                }
-                let digest = sha?.finish()
-                proof.sha256 = digest
-                if wantsPayload { proof.payload = digest.map { hexadecimal($0) } }
-                if kind == .sha256 { proof.checksum = digest.map { base64($0) } }
-                if let crc { proof.checksum = base64(crc.bytes) }
-                if let md5 {
-                    let digest = md5.finish()
-                    proof.md5 = digest
-                    proof.headers.append(("Content-MD5", base64(digest)))
-                }
-                if let name = kind.header, let value = proof.checksum { proof.headers.append((name, value)) }
-                return proof
-            }
-        } catch {
-            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+    /// What is said with each part.
+    func digests(_ checksum: S3Preset.Checksum) -> Set<PartDigests.Kind> {
+        var kinds: Set<PartDigests.Kind> = []
+        if !api.isSecure || isSingle { kinds.insert(.sha256) }
+        if let kind = checksum.digest { kinds.insert(kind) }
+        return kinds
+    }
+
+    /// What was found out while the file was staged counts, and for the rest the part is read: also a single request's
+    /// bytes, which nobody looks at again before the object is there.
+    func proof(of part: PartPlan.Part, _ piece: PartsPiece, _ checksum: S3Preset.Checksum) async throws -> Proof {
+        let file = piece.order.file
+        let wanted = digests(checksum)
+        var found: [PartDigests.Kind: [UInt8]] = [:]
+        for kind in wanted where !(isSingle && kind == .sha256) {
+            found[kind] = file.parts.digest(.init(partSize: piece.plan.partSize, kind: kind), of: part.index)
         }
+        let missing = wanted.subtracting(found.keys)
+        if !missing.isEmpty {
+            do {
+                let read = try await blocking {
+                    let digesters = missing.map { PartDigester(.init(partSize: .max, kind: $0)) }
+                    try readPieces(of: file.path, part.range) { bytes in for one in digesters { one.update(bytes) } }
+                    return digesters.map { ($0.wish.kind, $0.finish()) }
+                }
+                for (kind, digest) in read { found[kind] = digest }
+            } catch {
+                throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+            }
+        }
+        var proof = Proof(kind: checksum, md5: found[.md5], sha256: found[.sha256])
+        if !api.isSecure { proof.payload = proof.sha256.map { hexadecimal($0) } }
+        if let md5 = proof.md5 { proof.headers.append(("Content-MD5", base64(md5))) }
+        if let name = checksum.header, let digest = checksum.digest.flatMap({ found[$0] }) {
+            proof.checksum = base64(digest)
+            proof.headers.append((name, base64(digest)))
+        }
+        return proof
     }
 
     /// Whether an object is this file: by the digest that we give each object, else by its ETag, which is the MD5 of the content
@@ -112,7 +118,7 @@ extension S3Dialect {
             var checksum = S3Tag(part.tag).checksum
             if checksum == nil {
                 let place = piece.plan[part.index]
-                checksum = try await proof(of: place, piece.order.file.path, sort).checksum
+                checksum = try await proof(of: place, piece, sort).checksum
             }
             let value = bytes(base64: checksum ?? "")?.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } ?? 0
             whole = CRC.combined(whole, value, length: part.size, kind)
@@ -128,6 +134,17 @@ extension S3Preset.Checksum {
         case .crc64nvme: .crc64nvme
         case .crc32c: .crc32c
         case .sha256, .md5, .none: nil
+        }
+    }
+
+    /// What it is made of, of each part.
+    var digest: PartDigests.Kind? {
+        switch self {
+        case .crc64nvme: .crc64nvme
+        case .crc32c: .crc32c
+        case .sha256: .sha256
+        case .md5: .md5
+        case .none: nil
         }
     }
 

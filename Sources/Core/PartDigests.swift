@@ -1,0 +1,82 @@
+/// Digests of the parts of a file, made while it was read anyway: who cuts it in the same way does not read a part once more
+/// to say with it what it adds up to.
+///
+/// All parts are of one size, but for the last, which may be shorter (``PartPlan/Rule/short``).
+package struct PartDigests: Hashable, Sendable {
+    package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+        case sha256 = 1
+        case md5, crc32c, crc64nvme
+
+        /// Bytes of one digest.
+        package var length: Int {
+            switch self {
+            case .sha256: 32
+            case .md5: 16
+            case .crc32c: 4
+            case .crc64nvme: 8
+            }
+        }
+    }
+
+    /// What somebody will want to know of each part.
+    package struct Wish: Hashable, Sendable {
+        /// Bytes, at least 1.
+        package let partSize: Int64
+        package let kind: Kind
+
+        package init(partSize: Int64, kind: Kind) {
+            self.partSize = max(1, partSize)
+            self.kind = kind
+        }
+    }
+
+    private var columns: [Wish: [UInt8]] = [:]
+
+    package init() {}
+
+    package var isEmpty: Bool { columns.isEmpty }
+
+    /// - Parameter digests: Of all parts, one behind the other.
+    package mutating func set(_ wish: Wish, _ digests: [UInt8]) { columns[wish] = digests }
+
+    /// - Parameter index: From 0.
+    /// - Returns: `nil` when it is not known.
+    package func digest(_ wish: Wish, of index: Int) -> [UInt8]? {
+        guard let column = columns[wish], index >= 0, (index + 1) * wish.kind.length <= column.count else { return nil }
+        return Array(column[index * wish.kind.length..<(index + 1) * wish.kind.length])
+    }
+
+    // MARK: As bytes
+
+    /// Of each column: the kind, one byte; the size of a part and the number of bytes, eight each, the lowest first; the bytes.
+    package var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        for (wish, column) in columns.sorted(by: {
+            ($0.key.partSize, $0.key.kind.rawValue) < ($1.key.partSize, $1.key.kind.rawValue)
+        }) {
+            bytes.append(wish.kind.rawValue)
+            for number in [wish.partSize, Int64(column.count)] {
+                bytes += (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+            }
+            bytes += column
+        }
+        return bytes
+    }
+
+    /// - Returns: `nil` for anything but ``encoded``.
+    package init?(encoded: [UInt8]) {
+        var rest = encoded[...]
+        func number() -> Int64? {
+            guard rest.count >= 8 else { return nil }
+            defer { rest = rest.dropFirst(8) }
+            return rest.prefix(8).reversed().reduce(0) { $0 << 8 | Int64($1) }
+        }
+        while let first = rest.popFirst() {
+            guard let kind = Kind(rawValue: first), let partSize = number(), partSize > 0, let count = number(),
+                count >= 0, count <= rest.count, count % Int64(kind.length) == 0
+            else { return nil }
+            columns[Wish(partSize: partSize, kind: kind)] = Array(rest.prefix(Int(count)))
+            rest = rest.dropFirst(Int(count))
+        }
+    }
+}

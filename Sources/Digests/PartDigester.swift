@@ -1,0 +1,65 @@
+package import Core
+
+/// Digests each part of a file while its bytes come by. One owner at a time; not `Sendable`.
+package final class PartDigester {
+    private enum Sum {
+        case hash(Hasher)
+        case check(CRC)
+    }
+
+    package let wish: PartDigests.Wish
+    private var sum: Sum
+    /// Bytes of the part that is open.
+    private var filled: Int64 = 0
+    private var digests: [UInt8] = []
+
+    package init(_ wish: PartDigests.Wish) {
+        self.wish = wish
+        sum = Self.sum(wish.kind)
+    }
+
+    private static func sum(_ kind: PartDigests.Kind) -> Sum {
+        switch kind {
+        case .sha256: .hash(Hasher(.sha256))
+        case .md5: .hash(Hasher(.md5))
+        case .crc32c: .check(CRC(.crc32c))
+        case .crc64nvme: .check(CRC(.crc64nvme))
+        }
+    }
+
+    package func update(_ bytes: UnsafeRawBufferPointer) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = rest.prefix(Int(min(Int64(rest.count), wish.partSize - filled)))
+            take(UnsafeRawBufferPointer(rebasing: piece))
+            rest = rest.dropFirst(piece.count)
+            filled += Int64(piece.count)
+            if filled == wish.partSize { close() }
+        }
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) {
+        switch sum {
+        case .hash(let hasher): hasher.update(bytes)
+        case .check(var check):
+            check.update(bytes)
+            sum = .check(check)
+        }
+    }
+
+    private func close() {
+        switch sum {
+        case .hash(let hasher): digests += hasher.finish()
+        case .check(let check):
+            digests += check.bytes
+            sum = Self.sum(wish.kind)
+        }
+        filled = 0
+    }
+
+    /// - Returns: The digests of all parts, one behind the other; an empty file is one part without a byte.
+    package func finish() -> [UInt8] {
+        if filled > 0 || digests.isEmpty { close() }
+        return digests
+    }
+}

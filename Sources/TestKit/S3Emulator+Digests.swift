@@ -1,0 +1,17 @@
+internal import Core
+internal import Digests
+
+extension S3Emulator {
+    /// A service compares what it is told of a body with what came.
+    static func mismatch(_ exchange: Exchange, _ body: [UInt8]) -> Reply? {
+        if let md5 = exchange.header("content-md5"), md5 != base64(Hasher.digest(.md5, of: body)) {
+            return error(400, "BadDigest")
+        }
+        if let sha256 = exchange.header("x-amz-content-sha256"), sha256.utf8.count == 64,
+            sha256 != hexadecimal(Hasher.digest(.sha256, of: body))
+        {
+            return error(400, "XAmzContentSHA256Mismatch")
+        }
+        return nil
+    }
+}
