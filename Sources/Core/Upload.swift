@@ -142,6 +142,11 @@ package protocol BundleNotes: AnyObject, Sendable {
     ///
     /// - Returns: Those that may go on; the others were cancelled meanwhile.
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String>
+    /// Requests that are made in `body` are this upload's: without it nobody pays for them, and none goes.
+    func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R
+    /// As ``UploadNotes/sending(_:)``.
+    func sending(_ id: String, _ offset: Int64)
+    /// As ``UploadNotes/spent(_:)``.
     func spent(_ id: String, _ bytes: Int64)
     func entered(_ phase: UploadPhase)
 }

@@ -26,7 +26,11 @@ struct BundleRun: Sendable {
         defer { for claim in claims { house.live.end(claim.upload.id) } }
         CrashPoint.reached("claimed")
         let notes = BundleRunNotes(house: house, ids: claims.map(\.upload.id))
-        let orders = claims.compactMap { claim in claim.asset.sha256.map { house.order(claim, $0) } }
+        var orders: [UploadOrder] = []
+        for claim in claims {
+            guard let sha256 = claim.asset.sha256 else { continue }
+            orders.append(house.order(claim, sha256, try await house.parts(of: claim.asset, for: destination)))
+        }
         do {
             let verified = try await destination.upload(together: orders, notes: notes)
             CrashPoint.reached("verified")
@@ -68,6 +72,15 @@ private final class BundleRunNotes: BundleNotes {
         return held
     }
 
-    func spent(_ id: String, _ bytes: Int64) { accounts[id]?.spend(bytes) }
+    func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R {
+        guard var lane = Lane.current else { return try await body() }
+        lane.account = accounts[id]
+        return try await Lane.$current.withValue(lane) { try await body() }
+    }
+
+    func sending(_ id: String, _ offset: Int64) { house.live.sent(id, offset) }
+    func spent(_ id: String, _ bytes: Int64) {
+        if let account = accounts[id], account.countsNotes { account.spend(bytes) }
+    }
     func entered(_ phase: UploadPhase) { for id in ids { house.live.enter(id, phase) } }
 }

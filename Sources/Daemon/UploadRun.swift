@@ -46,8 +46,7 @@ struct UploadRun: Sendable {
                 return copyLost()
             }
             CrashPoint.reached("claimed")
-            let isWanted = !destination.wishes(forSize: claim.asset.stagedSize).isEmpty
-            let parts = isWanted ? try await house.store.partDigests(of: claim.asset.id) : PartDigests()
+            let parts = try await house.parts(of: claim.asset, for: destination)
             var remote = try await destination.upload(house.order(claim, sha256, parts), notes: notes)
             if let source, let verdict = await verdict(on: source, notes, sent: &remote) { return verdict }
             CrashPoint.reached("verified")
@@ -129,6 +128,12 @@ struct UploadRun: Sendable {
 }
 
 extension House {
+    /// What a destination wants to know of the parts of a copy, if it was found out.
+    func parts(of asset: AssetRecord, for destination: any Destination) async throws -> PartDigests {
+        if destination.wishes(forSize: asset.stagedSize).isEmpty { return PartDigests() }
+        return try await store.partDigests(of: asset.id)
+    }
+
     /// What a destination is told of an upload.
     func order(_ claim: Claim, _ sha256: [UInt8], _ parts: PartDigests = PartDigests()) -> UploadOrder {
         let (upload, asset) = (claim.upload, claim.asset)

@@ -251,11 +251,11 @@ struct S3FaultTests {
 
     @Test(
         "of a staged copy that has rotted no object is made, also where what was found out of it before says otherwise",
-        arguments: [900, size], [true, false])
-    func rotten(_ size: Int, _ isCounted: Bool) async throws {
-        let scene = try Scene()
+        arguments: [900, size], [("other", true), ("other", false), ("minio", true), ("minio", false)])
+    func rotten(_ size: Int, _ way: (preset: String, isCounted: Bool)) async throws {
+        let scene = try Scene(["preset": .text(way.preset)])
         defer { scene.emulator.stop() }
-        let parcel = try Parcel(size, isCounted: isCounted)
+        let parcel = try Parcel(size, isCounted: way.isCounted)
         var other = parcel.content
         other[size / 2] ^= 1
         try parcel.restage(other)

@@ -35,7 +35,7 @@ struct TogetherTests {
             let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
             if end.destination.bundling != nil { #expect(done.count == parcels.count) }
             for parcel in parcels where done[parcel.order.id] != nil {
-                #expect(try end.objects[parcel.order.name] == parcel.content)
+                #expect(try end.objects[end.place(of: parcel.order.name)] == parcel.content)
                 #expect(notes.spent[parcel.order.id] ?? 0 == Int64(parcel.content.count))
             }
             try await sendRest(parcels, but: done, to: end, notes)
@@ -60,7 +60,10 @@ struct TogetherTests {
             try parcels[5].restage(Array(parcels[5].content.dropLast()))
             let notes = Notebook()
             let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
-            if end.destination.bundling != nil { #expect(Set(done.keys) == ["id2", "id6"]) }
+            if end.destination.bundling != nil {
+                #expect(Set(done.keys).isSuperset(of: ["id2", "id6"]))
+                #expect(Set(done.keys).isDisjoint(with: ["id3", "id4", "id5"]))
+            }
             try parcels[4].restage(parcels[4].content)
             try parcels[5].restage(parcels[5].content)
             try await sendRest(parcels, but: done, to: end, notes)
@@ -185,6 +188,13 @@ private final class Notebook: BundleNotes {
     func record(_ checkpoints: [String: Checkpoint]) async throws -> Set<String> {
         pages.withLock { $0.checkpoints.merge(checkpoints) { $1 } }
         return Set(checkpoints.keys).subtracting(lost)
+    }
+    func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R { try await body() }
+    func sending(_ id: String, _ offset: Int64) {
+        pages.withLock { pages in
+            if pages.checkpoints[id] == nil { pages.wasEarly = true }
+            pages.spent[id] = max(pages.spent[id] ?? 0, offset)
+        }
     }
     func spent(_ id: String, _ bytes: Int64) {
         pages.withLock { pages in

@@ -86,7 +86,7 @@ private struct BucketWork: Sendable {
         let scene = try await Scene(
             bench,
             destination:
-                "{type: s3, endpoint: \"\(url)\", bucket: bench, access_key: {literal: AKBENCH}, secret_key: {literal: SKBENCH}, "
+                "{type: s3, preset: minio, endpoint: \"\(url)\", bucket: bench, access_key: {literal: AKBENCH}, secret_key: {literal: SKBENCH}, "
                 + "parallel: \(parallel)}", concurrency: parallel, copy: isStaged ? "auto" : "in-place")
         if isStaged { try await scene.pause() }
         let clock = ContinuousClock()
@@ -121,7 +121,7 @@ private struct BucketClient: Sendable {
     static func rclone(_ bench: Bench) throws -> BucketClient {
         BucketClient(name: "rclone copy", program: try bench.rclone()) { source, url, parallel in
             [
-                "copy", "--config", "", "--s3-provider", "Other", "--s3-endpoint", url, "--s3-access-key-id", "AKBENCH",
+                "copy", "--config", "", "--s3-provider", "Minio", "--s3-endpoint", url, "--s3-access-key-id", "AKBENCH",
                 "--s3-secret-access-key", "SKBENCH", "--s3-chunk-size", "16Mi", "--s3-upload-cutoff", "16Mi",
                 "--s3-upload-concurrency", "\(parallel)", "--s3-no-check-bucket", "--transfers", "\(parallel)",
                 source.display, ":s3:bench/camera",

@@ -119,8 +119,12 @@ struct PartSending: Sendable {
     var bytesSent: Int64
     /// Whether the remote cannot have the part: nothing of it left, or it was refused.
     var isRefused: Bool
+    /// The remote has compared the part with a digest that was made while the file was staged: what rotted since would not have
+    /// been taken.
+    var isProven: Bool
 
-    init(_ answer: Answer, bytesSent: Int64, isRefused: Bool = false) {
+    init(_ answer: Answer, bytesSent: Int64, isRefused: Bool = false, isProven: Bool = false) {
+        self.isProven = isProven
         self.answer = answer
         self.bytesSent = bytesSent
         self.isRefused = isRefused

@@ -146,8 +146,10 @@ extension PartsRun {
         return (0..<plan.count).first { taken[$0] == nil }.map { plan[$0].offset } ?? plan.size
     }
 
+    private var isAllProven: Bool { taken.keys.allSatisfy { proven.contains($0) } }
+
     private func digestAlong(in group: inout ThrowingTaskGroup<Sent?, any Error>) {
-        guard isDigestedAlong, along.extend(to: arrived) else { return }
+        guard isDigestedAlong, !isAllProven, along.extend(to: arrived) else { return }
         group.addTask { [along] in
             await along.run()
             return nil
@@ -183,6 +185,7 @@ extension PartsRun {
         switch sending.answer {
         case .taken(let taken, let finished, let changes):
             CrashPoint.reached("part-answered")
+            if sending.isProven { proven.insert(part.index) } else { proven.remove(part.index) }
             let doubtful = try await rename(changes, since: sent.arrivals)
             try await took(part, taken, finished)
             if !doubtful.isEmpty { throw Misplaced(parts: doubtful) }
@@ -254,8 +257,9 @@ extension PartsRun {
     /// - Returns: `nil` when parts are missing after all.
     func complete(_ plan: PartPlan) async throws -> RemoteObject? {
         let parts = taken.values.sorted { $0.index < $1.index }
-        if isCheckedAtEnd, checkpoint["completing"] == nil, along.digest(of: plan.size) != order.file.sha256 {
-            try await checkContent()
+        if isCheckedAtEnd, checkpoint["completing"] == nil, !isAllProven {
+            if along.extend(to: plan.size) { await along.run() }
+            if along.digest(of: plan.size) != order.file.sha256 { try await checkContent() }
         }
         if dialect.completesByRequest, checkpoint["completing"] == nil {
             checkpoint["completing"] = "1"

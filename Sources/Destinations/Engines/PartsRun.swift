@@ -43,6 +43,8 @@ final class PartsRun {
     private(set) var acked: Int64 = 0
     let flight = PartsInFlight()
     let along: DigestAlong
+    /// Parts that are known to be what was staged, whatever the copy is by now.
+    var proven: Set<Int> = []
     private var renewals = 0
     /// So many times an answer changed what later requests are made with.
     var renamings = 0
@@ -96,9 +98,9 @@ final class PartsRun {
         }
         acked = taken.values.reduce(0) { $0 + $1.size }
         isResuming = !taken.isEmpty
-        if checkpoint["completing"] != nil, let object = try await dialect.found(piece(plan)) {
-            throw Exit.finished(object)
-        }
+        // Only the answer may have been lost.
+        let isPerhapsThere = checkpoint["completing"] != nil || plan.count == 1 && checkpoint["final_sent"] != nil
+        if isPerhapsThere, let object = try await dialect.found(piece(plan)) { throw Exit.finished(object) }
         if !dialect.repeatsSafely, let sending = checkpoint["sending"].flatMap({ Int($0) }), taken[sending] == nil,
             checkpoint["done"] == nil
         {
@@ -115,12 +117,17 @@ final class PartsRun {
         return PartPlan(size: order.file.size, partSize: checkpoint.number("part_size"), rule: rule)
     }
 
+    /// What is written down of how a file is cut.
+    static func cut(_ plan: PartPlan, _ order: UploadOrder) -> Checkpoint {
+        Checkpoint([
+            "part_size": "\(plan.partSize)", "rule": plan.rule.rawValue, "size": "\(plan.size)",
+            "sha256": hexadecimal(order.file.sha256),
+        ])
+    }
+
     private func create() async throws -> PartPlan {
         let plan = try dialect.plan(order)
-        checkpoint["part_size"] = "\(plan.partSize)"
-        checkpoint["rule"] = plan.rule.rawValue
-        checkpoint["size"] = "\(plan.size)"
-        checkpoint["sha256"] = hexadecimal(order.file.sha256)
+        for (field, value) in Self.cut(plan, order).fields { checkpoint[field] = value }
         if dialect.opensByRequest {
             if checkpoint["creating"] != nil { checkpoint.count("orphans") }
             checkpoint["creating"] = "1"

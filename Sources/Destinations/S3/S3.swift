@@ -65,6 +65,15 @@ struct S3: Destination {
         return try await engine(isSingle: isSingle).upload(order, notes)
     }
 
+    /// A request each, whatever they are: what is shared is what is written down before and behind them.
+    var bundling: Bundling? {
+        Bundling(largest: min(1 << 20, api.settings.singleUpTo), files: 32, bytes: 4 << 20)
+    }
+
+    func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
+        try await engine(isSingle: true).upload(together: orders, notes)
+    }
+
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         // A whole object stays: another upload may have been counted as done since it is there.
         if checkpoint[Checkpoint.isFinished] != nil { return false }

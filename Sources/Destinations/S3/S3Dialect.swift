@@ -247,9 +247,11 @@ struct S3Dialect: PartsDialect {
             }
             let tag = S3Tag(etag: etag, checksum: proof.checksum)
             let finished = isSingle ? object(piece, proof.checksum == nil ? "etag" : proof.kind.rawValue) : nil
-            return ends(
+            var end = ends(
                 .taken(TakenPart(index: part.index, size: part.length, tag: tag.text), finished: finished, changes: [:])
             )
+            end.isProven = proof.isKept(by: settings.preset, etag)
+            return end
         case 404 where !isSingle: return PartSending(.gone(error), bytesSent: part.length)
         case 409, 412:
             guard isSingle else { return ends(.failed(error)) }

@@ -30,18 +30,24 @@ struct S3Preset: Sendable {
     var mostParts: Int64 = 10_000
     /// An ETag of 32 digits is the MD5 of what was sent.
     var tagsAreMD5 = true
+    /// Refuses bytes that are not those of the digests that come with them.
+    var comparesDigests = false
 
     static let all = [
         S3Preset(
             name: "aws", summary: "Amazon S3", host: "s3.{region}.amazonaws.com", region: nil, isVirtual: true,
-            checksum: .crc64nvme, conditions: .all),
+            checksum: .crc64nvme, conditions: .all, comparesDigests: true),
         S3Preset(
             name: "r2", summary: "Cloudflare R2; `endpoint: https://ACCOUNT.r2.cloudflarestorage.com`", region: "auto",
-            conditions: .all, tagsAreMD5: false),
-        S3Preset(name: "b2", summary: "Backblaze B2", host: "s3.{region}.backblazeb2.com", region: nil),
-        S3Preset(name: "wasabi", summary: "Wasabi", host: "s3.{region}.wasabisys.com", region: nil),
-        S3Preset(name: "minio", summary: "MinIO", conditions: .all),
-        S3Preset(name: "ceph", summary: "Ceph's object gateway", conditions: .put),
+            conditions: .all, tagsAreMD5: false, comparesDigests: true),
+        S3Preset(
+            name: "b2", summary: "Backblaze B2", host: "s3.{region}.backblazeb2.com", region: nil,
+            comparesDigests: true),
+        S3Preset(
+            name: "wasabi", summary: "Wasabi", host: "s3.{region}.wasabisys.com", region: nil,
+            comparesDigests: true),
+        S3Preset(name: "minio", summary: "MinIO", conditions: .all, comparesDigests: true),
+        S3Preset(name: "ceph", summary: "Ceph's object gateway", conditions: .put, comparesDigests: true),
         S3Preset(name: "garage", summary: "Garage", region: "garage"),
         S3Preset(
             name: "scaleway", summary: "Scaleway", host: "s3.{region}.scw.cloud", region: nil, mostParts: 1000),

@@ -34,6 +34,14 @@ extension S3Dialect {
         var checksum: String?
         var md5: [UInt8]?
         var sha256: [UInt8]?
+        /// Nothing of it was made of the copy as it is now.
+        var isOfStaging = false
+
+        /// Whether the service has compared the bytes with what was staged.
+        func isKept(by preset: S3Preset, _ etag: String) -> Bool {
+            let isSame = md5.map { hexadecimal($0) == etag.filter { $0 != "\"" }.lowercased() } ?? false
+            return isOfStaging && (preset.comparesDigests && !(headers.isEmpty && payload == nil) || isSame)
+        }
 
         /// - Returns: What is wrong; `nil` when nothing is.
         func differs(from etag: String, isMD5: Bool) -> String? {
@@ -57,13 +65,16 @@ extension S3Dialect {
     }
 
     /// What was found out while the file was staged counts, and for the rest the part is read: also a single request's
-    /// bytes, which nobody looks at again before the object is there.
+    /// bytes, which nobody but the service looks at again before the object is there.
     func proof(of part: PartPlan.Part, _ piece: PartsPiece, _ checksum: S3Preset.Checksum) async throws -> Proof {
         let file = piece.order.file
         let wanted = digests(checksum)
         var found: [PartDigests.Kind: [UInt8]] = [:]
         for kind in wanted where !(isSingle && kind == .sha256) {
             found[kind] = file.parts.digest(.init(partSize: piece.plan.partSize, kind: kind), of: part.index)
+        }
+        if isSingle, api.settings.preset.comparesDigests, !found.isEmpty || !api.isSecure {
+            found[.sha256] = file.sha256
         }
         let missing = wanted.subtracting(found.keys)
         if !missing.isEmpty {
@@ -78,7 +89,7 @@ extension S3Dialect {
                 throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
             }
         }
-        var proof = Proof(kind: checksum, md5: found[.md5], sha256: found[.sha256])
+        var proof = Proof(kind: checksum, md5: found[.md5], sha256: found[.sha256], isOfStaging: missing.isEmpty)
         if !api.isSecure { proof.payload = proof.sha256.map { hexadecimal($0) } }
         if let md5 = proof.md5 { proof.headers.append(("Content-MD5", base64(md5))) }
         if let name = checksum.header, let digest = checksum.digest.flatMap({ found[$0] }) {
