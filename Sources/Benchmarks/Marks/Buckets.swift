@@ -54,21 +54,23 @@ private struct BucketWork: Sendable {
             }
         }
         return zip(clients, theirs).flatMap { client, theirs in
-            [("staged", ours), ("from drop on", dropped)].flatMap { way, ours in
-                let what = "\(parallel) at a time, \(way), to \(client.name)"
-                return [
-                    Finding.ratio(
-                        "wall, " + what, ours.wall, to: theirs.wall, most: 1,
-                        "\(shown(ours.wall)) s, \(shown(theirs.wall)) s"),
-                    .ratio(
-                        "processor, " + what, ours.processor, to: theirs.processor, most: 1,
-                        "\(shown(ours.processor)) s, \(shown(theirs.processor)) s"),
-                    .ratio(
-                        "memory, " + what, ours.memory, to: theirs.memory, most: 1,
-                        "\(shown(ours.memory)) MiB, \(shown(theirs.memory)) MiB"),
-                ]
-            }
-        }
+            let what = "\(parallel) at a time, to \(client.name)"
+            return [
+                Finding.ratio(
+                    "wall, " + what, ours.wall, to: theirs.wall, most: 1,
+                    "\(shown(ours.wall)) s, \(shown(theirs.wall)) s"),
+                .ratio(
+                    "processor, " + what, ours.processor, to: theirs.processor, most: 1,
+                    "\(shown(ours.processor)) s, \(shown(theirs.processor)) s"),
+                .ratio(
+                    "memory, " + what, ours.memory, to: theirs.memory, most: 1,
+                    "\(shown(ours.memory)) MiB, \(shown(theirs.memory)) MiB"),
+            ]
+        } + [
+            .note(
+                "from drop on, copies and digests included, \(parallel) at a time",
+                "\(shown(dropped.wall)) s, \(shown(dropped.processor)) s of processor, \(shown(dropped.memory)) MiB")
+        ]
     }
 
     private func check(_ sink: SinkBucket, _ who: String) throws {
@@ -78,8 +80,8 @@ private struct BucketWork: Sendable {
         }
     }
 
-    /// - Parameter isStaged: What is measured begins with copies that are there; else with the files, uploaded in place as
-    ///   the others do.
+    /// - Parameter isStaged: What is measured begins with copies that are there; else with the files, and copying them and
+    ///   settling is in it.
     private func daemon(_ bench: Bench, _ source: FilePath, _ url: String, _ parallel: Int, isStaged: Bool)
         async throws -> Bench.Run
     {
@@ -87,7 +89,7 @@ private struct BucketWork: Sendable {
             bench,
             destination:
                 "{type: s3, preset: minio, endpoint: \"\(url)\", bucket: bench, access_key: {literal: AKBENCH}, secret_key: {literal: SKBENCH}, "
-                + "parallel: \(parallel)}", concurrency: parallel, copy: isStaged ? "auto" : "in-place")
+                + "parallel: \(parallel)}", concurrency: parallel)
         if isStaged { try await scene.pause() }
         let clock = ContinuousClock()
         var start = clock.now

@@ -16,12 +16,11 @@ final class Scene: Sendable {
     /// - Parameters:
     ///   - destination: The YAML behind `target:`.
     ///   - quiet: The folder's `quiet_for`.
-    ///   - copy: The folder's `staging.copy`.
     ///   - folders: Subfolders of the drop folder, made before the start.
     ///   - policy: More keys of `policy`, as they stand in its braces.
     init(
         _ bench: Bench, home: TemporaryFolder = TemporaryFolder(), destination: String, concurrency: Int = 8,
-        quiet: String = "50ms", copy: String = "auto", folders: Int = 0, policy: String = ""
+        quiet: String = "50ms", folders: Int = 0, policy: String = ""
     ) async throws {
         self.home = home
         let root = home.path
@@ -32,7 +31,7 @@ final class Scene: Sendable {
             state: \(root.display)/state
             staging: {path: \(root.display)/staging, keep_free: 1 MB}
             folders:
-              - {name: camera, path: \(root.display)/drop, settle: {quiet_for: \(quiet)}, staging: {copy: \(copy)}, upload_to: [target]}
+              - {name: camera, path: \(root.display)/drop, settle: {quiet_for: \(quiet)}, upload_to: [target]}
             destinations:
               target: \(destination)
             policy: {concurrency: {total: \(concurrency), per_destination: \(concurrency)}\(policy)}

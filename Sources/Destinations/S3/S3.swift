@@ -65,9 +65,10 @@ struct S3: Destination {
         return try await engine(isSingle: isSingle).upload(order, notes)
     }
 
-    /// A request each, whatever they are: what is shared is what is written down before and behind them.
+    /// A request each: what is shared is what is written down before and behind them. Together they are no more than the
+    /// largest file that one request takes by default.
     var bundling: Bundling? {
-        Bundling(largest: min(1 << 20, api.settings.singleUpTo), files: 32, bytes: 4 << 20)
+        Bundling(largest: min(1 << 20, api.settings.singleUpTo), files: 32, bytes: 16 << 20)
     }
 
     func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
