@@ -177,7 +177,7 @@ private final class BucketEnd: OtherEnd {
         settings.singleUpTo = 500
         settings.parallel = 1
         destination = S3(
-            settings, .words(id: .literal("AK"), secret: .literal(secret ?? ""), token: nil), caFile: nil,
+            settings, .kept(.words(id: .literal("AK"), secret: .literal(secret ?? ""), token: nil)), caFile: nil,
             tools(Transport()))
     }
 

@@ -15,32 +15,18 @@ struct S3: Destination {
         guard let settings = Self.settings(values) else {
             throw UnusableSetting(key: "bucket", problem: "is missing")
         }
-        let source: S3Keys.Source
-        if case .secret(let document)? = values["credentials"] {
-            var profile = "default"
-            if case .text(let name)? = values["profile"] { profile = name }
-            source = .document(document, profile: profile)
-        } else {
-            guard case .secret(let id)? = values["access_key"], case .secret(let secret)? = values["secret_key"] else {
-                throw UnusableSetting(key: "access_key", problem: "is missing")
-            }
-            var token: SecretSource?
-            if case .secret(let source)? = values["session_token"] { token = source }
-            source = .words(id: id, secret: secret, token: token)
-        }
+        guard let access = S3Access.of(values) else { throw UnusableSetting(key: "access_key", problem: "is missing") }
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
-        self.init(settings, source, caFile: caFile, tools)
+        self.init(settings, access, caFile: caFile, tools)
     }
 
-    init(_ settings: S3Settings, _ source: S3Keys.Source, caFile: FilePath?, _ tools: DestinationTools) {
-        let clocks = tools.clocks
+    init(_ settings: S3Settings, _ access: S3Access, caFile: FilePath?, _ tools: DestinationTools) {
+        let asking = Asking(
+            transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
+            caFile: caFile, clocks: tools.clocks, name: tools.name)
         let address = settings.endpoint.replacing("{region}", with: settings.region)
-        api = S3API(
-            asking: Asking(
-                transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
-                caFile: caFile, clocks: clocks, name: tools.name),
-            settings: settings, keys: S3Keys(source, reader: tools.secrets, now: { clocks.wall() }))
+        api = S3API(asking: asking, settings: settings, signer: access.signer(settings, asking, tools))
         site = WebAddress(address).site ?? .here
     }
 
