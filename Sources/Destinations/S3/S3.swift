@@ -27,7 +27,9 @@ struct S3: Destination {
             caFile: caFile, clocks: tools.clocks, name: tools.name)
         let address = settings.endpoint.replacing("{region}", with: settings.region)
         api = S3API(asking: asking, settings: settings, signer: access.signer(settings, asking, tools))
-        site = WebAddress(address).site ?? .here
+        // The bucket's own way is judged; where that is on this machine, the way to whoever signs.
+        let (bucket, signer) = (WebAddress(address), access.signerAddress)
+        site = (bucket.isLoopback ? signer : bucket)?.site ?? bucket.site ?? .here
     }
 
     private func engine(isSingle: Bool) -> PartsEngine {
@@ -77,9 +79,16 @@ struct S3: Destination {
 
     func check() async -> CheckResult {
         do {
-            let page = try await api.objects(after: nil)
-            let count = page.next == nil ? "\(page.items.count)" : "more than \(page.items.count)"
-            return CheckResult(.ok, "the key is good, and the bucket has \(count) object(s)")
+            do {
+                let page = try await api.objects(after: nil)
+                let count = page.next == nil ? "\(page.items.count)" : "more than \(page.items.count)"
+                let right = api.isPresigned ? "what the signer gives is good" : "the key is good"
+                return CheckResult(.ok, "\(right), and the bucket has \(count) object(s)")
+            } catch let error as UploadError where error.failure.code == S3Presigner.refusal {
+                // Uploads do without the list.
+                _ = try await api.look(at: "sluice-check")
+                return CheckResult(.ok, "what the signer gives is good; \(error.failure.message)")
+            }
         } catch let error as UploadError {
             return CheckResult(.failed, error.failure.message + error.remedy.advice)
         } catch { return CheckResult(.failed, "the check was stopped") }

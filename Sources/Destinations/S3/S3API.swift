@@ -15,6 +15,8 @@ struct S3Request: Sendable {
     /// Hexadecimal SHA-256 of the body; `nil` for one that is not read before it is sent.
     var payload: String? = S3Message.emptyPayload
     var limits = Limits(whole: .seconds(60))
+    /// Of a part: those behind it, which are signed together with it where somebody else signs.
+    var further: [PartPlan.Part] = []
     /// In words, for a refusal.
     var what: String
 }
@@ -43,6 +45,8 @@ struct S3API: Sendable {
         nonmutating set { learned.hasNoList.store(newValue, ordering: .relaxed) }
     }
 
+    /// The key is somebody else's, who may not sign everything.
+    var isPresigned: Bool { signer is S3Presigner }
     var isSecure: Bool { WebAddress(settings.endpoint).scheme == "https" }
     /// Where the objects are, told from every other place.
     var server: String { "\(WebAddress(settings.endpoint).authority ?? "")/\(settings.bucket)" }

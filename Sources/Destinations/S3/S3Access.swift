@@ -8,6 +8,8 @@ enum S3Access: Sendable {
     case kept(S3Keys.Source)
     /// What the machine or container is given by the service that it runs at.
     case metadata(S3Metadata.Settings)
+    /// Somebody else has the key, and signs.
+    case signer(S3Presigner.Signer, hosts: [String])
 }
 
 extension S3Access {
@@ -29,6 +31,16 @@ extension S3Access {
                 SettingKey("role", .text, "The role of the instance; the one that it has by default."),
                 SettingKey("token", .secret, "What the container service wants; its environment's by default."),
             ]), "In place of a key: what the machine is given where it runs."),
+        SettingKey(
+            "presign",
+            .section([
+                SettingKey("url", .url, "The service that is asked for signed addresses."),
+                SettingKey("token", .secret, "Sent to it as `Authorization: Bearer …`."),
+                SettingKey("headers", .headers, "More headers for it."),
+                SettingKey("ca_file", .path, "Certificates to trust for it instead of the system's (PEM)."),
+                SettingKey("command", .texts, "In place of a service, a program and its arguments."),
+                SettingKey("hosts", .texts, "Where signed addresses may lead, beside the endpoint."),
+            ]), "In place of a key: who has it, and signs each request."),
     ]
 
     /// - Returns: `nil` where nothing gives a right.
@@ -43,6 +55,11 @@ extension S3Access {
                     kind: kind, url: text("instance_metadata.url"), role: text("instance_metadata.role"),
                     token: secret("instance_metadata.token")))
         }
+        if let signer = S3Presigner.signer(values) {
+            var hosts: [String] = []
+            if case .texts(let texts)? = values["presign.hosts"] { hosts = texts }
+            return .signer(signer, hosts: hosts)
+        }
         if let document = secret("credentials") {
             return .kept(.document(document, profile: text("profile") ?? "default"))
         }
@@ -56,29 +73,41 @@ extension S3Access {
         let hasWords = ["access_key", "secret_key", "session_token"].contains { values[$0] != nil }
         let hasDocument = values["credentials"] != nil
         let hasMetadata = values.keys.contains { $0.hasPrefix("instance_metadata.") }
+        let hasSigner = values.keys.contains { $0.hasPrefix("presign.") }
         if hasDocument, hasWords {
             object("credentials", "stands in place of `access_key`, `secret_key` and `session_token`")
         }
         if hasMetadata, hasWords || hasDocument {
             object("instance_metadata", "stands in place of a key; take one of them out")
         }
-        if !hasMetadata, !hasDocument, values["access_key"] == nil || values["secret_key"] == nil {
+        if hasSigner, hasWords || hasDocument || hasMetadata {
+            object("presign", "stands in place of a key, which is somebody else's; take one of them out")
+        }
+        if !hasMetadata, !hasSigner, !hasDocument, values["access_key"] == nil || values["secret_key"] == nil {
             object(
-                "bucket", "needs a key: set `access_key` and `secret_key`, or `credentials`, or `instance_metadata`")
+                "bucket",
+                "needs a key: set `access_key` and `secret_key`, or `credentials`, `instance_metadata` or `presign`")
         }
         if case .text(let profile)? = values["profile"], !hasDocument {
             object("profile", "is `\(profile)`, and has no effect without `credentials`")
         }
-        return all + S3Metadata.objections(values)
+        return all + S3Metadata.objections(values) + S3Presigner.objections(values)
+    }
+
+    /// Where requests for signatures go; `nil` where nobody is asked over a network.
+    var signerAddress: WebAddress? {
+        if case .signer(.service(let url, _, _), _) = self { WebAddress(url) } else { nil }
     }
 
     func signer(_ settings: S3Settings, _ asking: Asking, _ tools: DestinationTools) -> any S3Signing {
         let clocks = tools.clocks
-        let keys: any S3KeySource =
-            switch self {
-            case .kept(let source): S3Keys(source, reader: tools.secrets, now: { clocks.wall() })
-            case .metadata(let settings): S3Metadata(settings, asking: asking, reader: tools.secrets)
-            }
+        let keys: any S3KeySource
+        switch self {
+        case .kept(let source): keys = S3Keys(source, reader: tools.secrets, now: { clocks.wall() })
+        case .metadata(let settings): keys = S3Metadata(settings, asking: asking, reader: tools.secrets)
+        case .signer(let signer, let hosts):
+            return S3Presigner(signer, hosts: hosts, asking: asking, settings: settings, reader: tools.secrets)
+        }
         return S3KeySigner(keys, asking: asking, settings: settings)
     }
 }
