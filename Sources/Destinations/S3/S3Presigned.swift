@@ -79,11 +79,22 @@ struct S3Given: Sendable {
         "host", "content-length", "transfer-encoding", "connection", "expect", "authorization",
     ]
 
+    /// Nothing that two readers of an address could read in two ways, as a `%`, a `\` or an `@`.
+    private static func isOfHosts(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: ".-_:[]".utf8.contains(byte)
+        }
+    }
+
     init(_ json: JSONValue, for wanted: S3Wanted, at hosts: S3SignedHosts, now: WallTime) throws(Problem) {
         if let words = json["error"]?.text { throw .refused(words, isFinal: json["final"]?.flag == true) }
         guard let url = json["url"]?.string else { throw .wrong("gives no address for `\(wanted.operation.rawValue)`") }
         let address = WebAddress(url)
-        guard url.utf8.count <= 16 << 10, url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !address.hasUser,
+        guard url.utf8.count <= 16 << 10, url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            address.authority?.utf8.allSatisfy(Self.isOfHosts) == true,
             address.scheme == "https" || address.scheme == "http"
         else { throw .wrong("gives something else than an http or https address") }
         if let problem = hosts.objection(to: address) { throw .wrong(problem) }
@@ -143,10 +154,14 @@ struct S3SignedHosts: Sendable {
         for place in own + others {
             let allowed = WebAddress("\(address.scheme ?? "https")://\(place)")
             let isThere = address.host == allowed.host || address.host.hasSuffix(".\(allowed.host)")
-            if isThere, address.origin.split(separator: ":").last == allowed.origin.split(separator: ":").last {
-                return nil
-            }
+            if isThere, let port = Self.port(address), port == Self.port(allowed) { return nil }
         }
         return "gives an address at \(shown), which is neither at \(own[0]) nor among `presign.hosts`"
+    }
+
+    /// `nil` for what is no number.
+    private static func port(_ address: WebAddress) -> UInt16? {
+        guard let written = address.port else { return address.scheme == "https" ? 443 : 80 }
+        return UInt16(written).flatMap { "\($0)" == written ? $0 : nil }
     }
 }
