@@ -156,6 +156,20 @@ struct S3SignerTests {
         #expect(emulator.requests.isEmpty)
     }
 
+    @Test("the way that is judged is the bucket's, or the signer's where the bucket is on this machine")
+    func site() throws {
+        func site(_ endpoint: String, _ signer: String) throws -> DestinationSite {
+            try S3(
+                ["endpoint": .text(endpoint), "bucket": .text("bucket"), "presign.url": .text(signer)], Scene.tools
+            ).site
+        }
+        #expect(
+            try site("https://s3.example", "https://sign.example/x") == .server(host: "s3.example", port: 443))
+        #expect(
+            try site("http://127.0.0.1:9000", "https://sign.example/x") == .server(host: "sign.example", port: 443))
+        #expect(try site("http://127.0.0.1:9000", "http://[::1]:81") == .server(host: "::1", port: 81))
+    }
+
     @Test("addresses lead to the endpoint, below it, or where the person says; never from https to http")
     func places() {
         func objection(_ endpoint: String, _ others: [String], _ url: String) -> String? {

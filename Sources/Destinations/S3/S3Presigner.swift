@@ -1,5 +1,6 @@
 internal import Core
 internal import Credentials
+internal import Glibc
 internal import Linux
 internal import Transport
 
@@ -25,6 +26,11 @@ actor S3Presigner: S3Signing {
     private let hosts: S3SignedHosts
     /// Addresses of parts whose turn comes.
     private var kept: [String: Kept] = [:]
+    /// Those that a question is under way for: its number.
+    private var coming: [String: Int] = [:]
+    /// Parts whose address comes with the answer to a question, which is about another part of their upload.
+    private var waiting: [Int: [CheckedContinuation<Void, Never>]] = [:]
+    private var questions = 0
 
     /// The code of a failure that the signer wants.
     static let refusal = "signer_refused"
@@ -54,7 +60,13 @@ actor S3Presigner: S3Signing {
 
     func signed(_ request: S3Request) async throws -> S3Signed {
         let wanted = S3Wanted(request)
-        let early = take(wanted)
+        var early = take(wanted)
+        if early == nil, let question = wanted.mark.flatMap({ coming[$0] }) {
+            await withCheckedContinuation { waiting[question, default: []].append($0) }
+            try Task.checkCancellation()
+            early = take(wanted)
+        }
+        let wasEarly = early != nil
         let given = if let early { early } else { try await ask(wanted) }
         conceal(given)
         return S3Signed(url: given.url, headers: given.headers(over: request.headers)) { answer, corrected in
@@ -64,7 +76,7 @@ actor S3Presigner: S3Signing {
             // refused again, with all its bytes.
             let hasEnded =
                 verdict.words.lowercased().contains("expired") || verdict.isOfKey && verdict.code != "AccessDenied"
-            guard early != nil || hasEnded else { return nil }
+            guard wasEarly || hasEnded else { return nil }
             await self.forget()
             return .key
         }
@@ -79,10 +91,12 @@ actor S3Presigner: S3Signing {
     private func forget() { kept = [:] }
 
     private func take(_ wanted: S3Wanted) -> S3Given? {
-        guard let mark = wanted.mark, let there = kept.removeValue(forKey: mark),
-            asking.clocks.monotonic().advanced(by: Self.margin) < there.end
-        else { return nil }
+        guard let mark = wanted.mark, let there = kept.removeValue(forKey: mark), counts(there) else { return nil }
         return there.given
+    }
+
+    private func counts(_ there: Kept) -> Bool {
+        asking.clocks.monotonic().advanced(by: Self.margin) < there.end
     }
 
     /// Whoever has such an address may do what it says.
@@ -96,11 +110,24 @@ actor S3Presigner: S3Signing {
 
     // MARK: Asking
 
+    /// One, and with a part those behind it that nobody has and nobody has asked for.
     private func ask(_ first: S3Wanted) async throws -> S3Given {
-        var all = [first]
-        if first.mark != nil {
-            all += first.request.further.map { S3Wanted(first.request, part: $0) }
+        guard first.mark != nil else { return try await ask([first]) }
+        kept = kept.filter { counts($0.value) }
+        let further = first.request.further.map { S3Wanted(first.request, part: $0) }.filter { wanted in
+            wanted.mark.map { kept[$0] == nil && coming[$0] == nil } ?? false
         }
+        questions += 1
+        let number = questions
+        for mark in further.compactMap(\.mark) { coming[mark] = number }
+        defer {
+            coming = coming.filter { $0.value != number }
+            waiting.removeValue(forKey: number)?.forEach { $0.resume() }
+        }
+        return try await ask([first] + further)
+    }
+
+    private func ask(_ all: [S3Wanted]) async throws -> S3Given {
         let question = JSONValue.object([
             "version": .whole(1), "destination": .text(asking.name), "bucket": .text(settings.bucket),
             "endpoint": .text(hosts.endpoint.description), "region": .text(settings.region),
@@ -113,7 +140,8 @@ actor S3Presigner: S3Signing {
             case .command(let words): try await answer(of: words, to: bytes)
             }
         // A login page is none, nor is what a broken proxy says.
-        guard let signed = JSONValue.read(answer)?["signed"]?.items, let given = signed.first else {
+        guard let first = all.first, let signed = JSONValue.read(answer)?["signed"]?.items, let given = signed.first
+        else {
             throw problem("gives something else than JSON with a list called `signed`", .holdDestination(after: nil))
         }
         let now = asking.clocks.wall()
@@ -158,8 +186,11 @@ actor S3Presigner: S3Signing {
     }
 
     private func answer(of words: [String], to question: [UInt8]) async throws -> [UInt8] {
+        // What systemd passes to the daemon may be what it proves itself with.
+        let passed = getenv("CREDENTIALS_DIRECTORY").map { ["CREDENTIALS_DIRECTORY=\(String(cString: $0))"] } ?? []
         let program = Program(
-            words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/", input: question)
+            words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + passed, folder: "/",
+            input: question)
         do { return try await program.awaitAnswer(atMost: 1 << 20, within: Self.patience) } catch let error
             as Program.Problem
         {
