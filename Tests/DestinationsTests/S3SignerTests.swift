@@ -96,6 +96,7 @@ struct S3SignerTests {
         scene.signer.stop()
         let second = try await Parcel(900, name: "b").failure(to: scene)
         #expect(second.remedy == .holdDestination(after: nil) && second.failure.code == "unreachable", "\(second)")
+        #expect(second.failure.message.hasPrefix("archive: no signer at 127.0.0.1:"), "\(second)")
     }
 
     @Test("without lists uploads go on, and who asks for one is told")

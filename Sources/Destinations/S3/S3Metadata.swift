@@ -184,12 +184,7 @@ actor S3Metadata: S3KeySource {
         // What it says is for this machine alone.
         request.mayUseProxy = false
         do { return try await asking.ask(request).response } catch let error as Asking.Unanswered {
-            var failure = error.error.failure
-            // It begins with the destination's name.
-            failure.message =
-                "\(asking.name): no instance metadata at \(asking.host(base)): "
-                + failure.message.dropFirst(asking.name.count + 2)
-            throw UploadError(failure, remedy: error.error.remedy)
+            throw asking.silence("no instance metadata at \(asking.host(base))", error)
         }
     }
 

@@ -167,7 +167,7 @@ actor S3Presigner: S3Signing {
         for isLast in [false, true] {
             let response: Response
             do { response = try await service.ask(request).response } catch let error as Asking.Unanswered {
-                throw error.error
+                throw asking.silence("no signer at \(asking.host(url))", error)
             }
             if response.status == 200 { return response.body }
             // Its secret may have been renewed, and was read anew. A question changes nothing, and can be asked again.

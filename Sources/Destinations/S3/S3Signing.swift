@@ -95,6 +95,15 @@ final class S3KeySigner: S3Signing {
     }
 }
 
+extension Asking {
+    /// Nobody answered, told as what that means: `what` stands behind the destination's name.
+    func silence(_ what: String, _ error: Unanswered) -> UploadError {
+        var told = error.error
+        told.failure.message = "\(name): \(what): \(told.failure.message.dropFirst(name.count + 2))"
+        return told
+    }
+}
+
 extension S3Settings {
     /// Where an object is, or the bucket itself.
     struct Place: Sendable {
