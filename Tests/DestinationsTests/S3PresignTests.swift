@@ -236,6 +236,25 @@ struct S3PresignTests {
         #expect(headers["x-amz-storage-class"] == "GLACIER_IR" && headers["x-amz-acl"] == "private")
     }
 
+    @Test(
+        "of a staged copy that has rotted no object is made, whatever goes along with the bytes",
+        arguments: [900, size],
+        ["md5", "none"])
+    func rotten(_ size: Int, _ checksum: String) async throws {
+        let scene = try Scene(["preset": .text("minio"), "checksum": .text(checksum)])
+        let parcel = try Parcel(size)
+        var other = parcel.content
+        other[size / 2] ^= 1
+        try parcel.restage(other)
+        let logbook = Logbook()
+        let error = try await parcel.failure(to: scene, logbook)
+        #expect(error.remedy == .restage)
+        for checkpoint in logbook.left { #expect(try await scene.destination.discard(checkpoint)) }
+        #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
+        let headers = scene.signer.questions.flatMap(\.requests).flatMap(\.headers.keys).map { $0.lowercased() }
+        #expect(!headers.contains("x-amz-content-sha256"))
+    }
+
     @Test("a removal is signed too, and what is unfinished is listed")
     func removal() async throws {
         let scene = try Scene()

@@ -47,7 +47,9 @@ struct S3API: Sendable {
 
     /// The key is somebody else's, who may not sign everything.
     var isPresigned: Bool { signer is S3Presigner }
-    var isSecure: Bool { WebAddress(settings.endpoint).scheme == "https" }
+    /// No digest of a body goes along in its own header: the connection keeps what is sent as it is, or somebody else signs, and such
+    /// a signature covers no body.
+    var isSecure: Bool { isPresigned || WebAddress(settings.endpoint).scheme == "https" }
     /// Where the objects are, told from every other place.
     var server: String { "\(WebAddress(settings.endpoint).authority ?? "")/\(settings.bucket)" }
 
