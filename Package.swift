@@ -104,7 +104,9 @@ let package = Package(
         tests("StoreTests", ["Core", "Store"]),
         // What many rows cost, in steps and plans.
         tests("ScaleTests", ["Benchmarks", "Core", "Linux", "Store"]),
-        tests("DaemonTests", ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store", "Watch"]),
+        tests(
+            "DaemonTests",
+            ["Config", "Core", "Daemon", "Destinations", "Linux", "Staging", "Store", "Transport", "Watch"]),
         tests("StagingTests", ["Core", "Digests", "Linux", "Staging"]),
         tests("NoticesTests", ["Core", "Credentials", "Digests", "Linux", "Notices", "Transport"]),
         tests("CredentialsTests", ["Credentials", "Core", "Linux"]),

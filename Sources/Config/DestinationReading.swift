@@ -36,7 +36,7 @@ extension SettingsReading {
         let fields = Fields(entry.value, section, path: key, start: entry.place, findings: findings)
         var places = DestinationSettings.Places()
         let values = values(of: type.keys, in: fields, &places)
-        warnOfPlainText(values, fields)
+        warnOfPlainText(values, entry, key)
         for objection in type.objections(values) {
             let place = place(of: objection.key[...], in: entry.value) ?? entry.place
             findings.error(objection.problem, at: place, key: "\(key).\(objection.key)")
@@ -166,21 +166,27 @@ extension SettingsReading {
         return map
     }
 
-    /// A secret that goes over `http` can be read on its way.
-    private func warnOfPlainText(_ values: [String: SettingValue], _ fields: Fields) {
-        guard case .text(let url)? = values["url"], url.lowercased().hasPrefix("http://") else { return }
-        let hasSecret = values.values.contains { value in
-            switch value {
-            case .secret, .secrets: true
-            case .map(let map):
-                map.values.flatMap(\.leaves).contains { if case .literal = $0 { false } else { true } }
-            default: false
+    /// A secret that goes over `http` can be read on its way. Those of a section go where its own `url` is.
+    private func warnOfPlainText(_ values: [String: SettingValue], _ entry: Node.Entry, _ key: String) {
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) where name == "url" || name.hasSuffix(".url") {
+            guard case .text(let url) = value, url.lowercased().hasPrefix("http://") else { continue }
+            let hasSecret = values.contains { other, value in
+                guard other.hasPrefix(name.dropLast(3)) else { return false }
+                return switch value {
+                case .secret, .secrets: true
+                case .map(let map):
+                    map.values.flatMap(\.leaves).contains { if case .literal = $0 { false } else { true } }
+                default: false
+                }
             }
-        }
-        let host = url.dropFirst(7).prefix { !"/?".contains($0) }
-        let isLocal = ["localhost", "127.", "[::1]"].contains { host.hasPrefix($0) }
-        if hasSecret, !isLocal {
-            fields.warning("the secret goes over the network unencrypted; use https if the server can", "url")
+            let host = url.dropFirst(7).prefix { !"/?".contains($0) }
+            // The last two are good on their own link alone.
+            let isLocal = ["localhost", "127.", "[::1]", "169.254.", "[fd00:ec2:"].contains { host.hasPrefix($0) }
+            if hasSecret, !isLocal {
+                findings.warning(
+                    "the secret goes over the network unencrypted; use https if the server can",
+                    at: place(of: name[...], in: entry.value) ?? entry.place, key: "\(key).\(name)")
+            }
         }
     }
 }

@@ -36,7 +36,8 @@ struct LaneTransport: Transporting {
                 kind: .interface, detail: "no way was approved for this request, so it was not sent", url: request.url)
         }
         var request = request
-        request.interface = lane.interface
+        // What does not leave this machine is not held to an interface: a helper of the destination may be here.
+        request.interface = WebAddress(request.url).isLoopback ? nil : lane.interface
         request.throttles += lane.throttles
         request.onAddressLost = lane.onAddressLost
         guard let account = lane.account else {

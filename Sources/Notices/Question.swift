@@ -17,29 +17,13 @@ package enum Question {
     /// - Parameter upload: What it reads, as JSON.
     /// - Throws: ``Unanswered``; `CancellationError` when the task was cancelled, and the program killed.
     package static func ask(_ rule: BeforeUpload, about upload: [UInt8]) async throws -> BeforeUpload.Answer {
-        let stop = StopFlag()
         let program = Program(
             words: rule.command.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/",
             input: upload)
-        let result: Result<[UInt8], Program.Problem> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                inBackground {
-                    do throws(Program.Problem) {
-                        continuation.resume(
-                            returning: .success(
-                                try program.answer(atMost: longest, within: rule.timeout, isStopped: { stop.isSet })))
-                    } catch {
-                        continuation.resume(returning: .failure(error))
-                    }
-                }
-            }
-        } onCancel: {
-            stop.set()
-        }
-        try Task.checkCancellation()
-        switch result {
-        case .success(let bytes): return try answer(bytes)
-        case .failure(let problem): throw Unanswered(description: problem.description)
+        do { return try answer(try await program.awaitAnswer(atMost: longest, within: rule.timeout)) } catch let problem
+            as Program.Problem
+        {
+            throw Unanswered(description: problem.description)
         }
     }
 

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Linux
+internal import Synchronization
 
 /// A TCP listener on 127.0.0.1, at a port that the kernel chose.
 package struct Loopback: Sendable {
@@ -7,17 +8,23 @@ package struct Loopback: Sendable {
     package let port: Int
 
     /// - Throws: `SystemError`.
-    package init() throws {
+    package init() throws { try self.init(at: 0) }
+
+    private init(at wanted: UInt16) throws {
         let listener = try systemCall("socket", on: "loopback") {
             socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = wanted.bigEndian
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         try withUnsafeMutablePointer(to: &address) { pointer in
             try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                try systemCall("bind", on: "loopback") { bind(listener, address, length) }
+                do { try systemCall("bind", on: "loopback") { bind(listener, address, length) } } catch {
+                    close(listener)
+                    throw error
+                }
                 try systemCall("listen", on: "loopback") { listen(listener, 64) }
                 try systemCall("getsockname", on: "loopback") { getsockname(listener, address, &length) }
             }
@@ -26,11 +33,26 @@ package struct Loopback: Sendable {
         port = Int(UInt16(bigEndian: address.sin_port))
     }
 
-    /// A port that was free a moment ago, for programs that cannot say which one they were given.
+    /// Below those that the kernel gives to whoever asks for any: nobody who does so gets one of them before the program that it is
+    /// for has it. A server of another test would be taken for that program.
+    private static let own: ClosedRange<UInt16> = 20_000...31_999
+    private static let last = Mutex(UInt16.random(in: own))
+
+    /// A port that is free, for programs that cannot say which one they were given; each time another one.
     package static func freePort() throws -> Int {
-        let listener = try Loopback()
-        close(listener.descriptor)
-        return listener.port
+        var failure: any Error = SystemError(call: "bind", subject: "loopback", code: EADDRINUSE)
+        for _ in own {
+            let port = last.withLock { last in
+                last = last == own.upperBound ? own.lowerBound : last + 1
+                return last
+            }
+            do {
+                let listener = try Loopback(at: port)
+                close(listener.descriptor)
+                return listener.port
+            } catch { failure = error }
+        }
+        throw failure
     }
 
     /// Whether somebody takes connections there.

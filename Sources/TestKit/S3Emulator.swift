@@ -62,6 +62,8 @@ package final class S3Emulator: Sendable {
         /// A list has so many parts at most.
         package var page = 1000
         package var hasConditions = true
+        /// What it says no to besides: a status, a code, and words.
+        package var judge: (@Sendable (Exchange) -> (Int, String, String)?)?
         var begun = 0
     }
 
@@ -191,7 +193,12 @@ package final class S3Emulator: Sendable {
     }
 
     private func refusal(_ exchange: Exchange) -> Reply? {
-        let (token, region, ahead) = state.withLock { ($0.token, $0.region, $0.ahead) }
+        let (token, region, ahead, judge) = state.withLock { ($0.token, $0.region, $0.ahead, $0.judge) }
+        if let (status, code, words) = judge?(exchange) {
+            var reply = Self.error(status, code)
+            reply.body = reply.body.replacing("<Message>no<", with: "<Message>\(words)<")
+            return reply
+        }
         let authorization = exchange.header("authorization") ?? ""
         if let token, exchange.header("x-amz-security-token") != token {
             return Self.error(400, "ExpiredToken")

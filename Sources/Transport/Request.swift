@@ -68,6 +68,8 @@ package struct Request: Sendable {
     /// The most bytes of a collected body; a longer one ends in `.tooLarge`.
     package var answerLimit: Int
     package var verifiesTLS: Bool
+    /// What is only for this machine's own ears goes to no proxy of the environment.
+    package var mayUseProxy = true
     /// A file of certificates to trust instead of the system's.
     package var caFile: FilePath?
 

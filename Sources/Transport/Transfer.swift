@@ -289,7 +289,8 @@ final class Transfer: @unchecked Sendable {
             _ = socket.withCString { sluice_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, $0) }
         }
         // What stays on this machine goes through no proxy, whatever the environment says.
-        if request.unixSocket != nil || isLoopback(request.url) { try set(easy, CURLOPT_PROXY, "") }
+        let staysHere = request.unixSocket != nil || WebAddress(request.url).isLoopback
+        if staysHere || !request.mayUseProxy { try set(easy, CURLOPT_PROXY, "") }
     }
 
     private func setHeaders(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
@@ -349,12 +350,4 @@ final class Transfer: @unchecked Sendable {
         let code = sluice_set_string(easy, option, value)
         if code != CURLE_OK { throw error(.other, Int32(code.rawValue), String(cString: curl_easy_strerror(code))) }
     }
-}
-
-private func isLoopback(_ url: String) -> Bool {
-    let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
-    let host = rest.prefix { $0 != "/" && $0 != "?" }
-    if host.hasPrefix("[") { return IPAddress(String(host.dropFirst().prefix { $0 != "]" }))?.isLoopback ?? false }
-    let name = host.prefix { $0 != ":" }
-    return name == "localhost" || IPAddress(String(name))?.isLoopback ?? false
 }

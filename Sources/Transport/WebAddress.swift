@@ -103,6 +103,12 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return .server(host: stop.host, port: stop.port)
     }
 
+    /// What is sent there stays on this machine.
+    package var isLoopback: Bool {
+        let host = host.filter { $0 != "[" && $0 != "]" }
+        return host == "localhost" || IPAddress(host)?.isLoopback == true
+    }
+
     package var hasUser: Bool { authority?.utf8.contains(UInt8(ascii: "@")) == true }
 
     /// Scheme, host and port: who may see the credentials (RFC 6454).

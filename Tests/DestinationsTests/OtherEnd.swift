@@ -46,6 +46,7 @@ struct Remote: CustomTestStringConvertible, Sendable {
             try FormScene("resumable", FormScene.abort, credential: "a-token-that-nobody-may-see")
         },
         Remote(testDescription: "s3") { try BucketEnd() },
+        Remote(testDescription: "s3, signed by somebody else") { try BucketEnd(isPresigned: true) },
     ]
 
     /// Starts the other end and stops it, however the test ends.
@@ -162,12 +163,17 @@ final class DirectoryEnd: OtherEnd {
 private final class BucketEnd: OtherEnd {
     let destination: any Destination
     let emulator: S3Emulator
-    let secret: String? = "a-key-that-nobody-may-see"
+    private let signer: SignerServer?
+    let secret: String?
     private let temporary = TemporaryFolder()
     var folder: FilePath { temporary.path }
 
-    init() throws {
+    init(isPresigned: Bool = false) throws {
         emulator = try S3Emulator()
+        let signer = isPresigned ? try SignerServer() : nil
+        self.signer = signer
+        secret = isPresigned ? "signature-that-nobody-may-see" : "a-key-that-nobody-may-see"
+        if let signer { emulator.change { $0.judge = { signer.refusal($0) } } }
         var preset = try #require(S3Preset.named("other"))
         preset.smallestPart = 1
         var settings = S3Settings(
@@ -176,9 +182,9 @@ private final class BucketEnd: OtherEnd {
         settings.partSize = Int64(Remote.chunk)
         settings.singleUpTo = 500
         settings.parallel = 1
-        destination = S3(
-            settings, .words(id: .literal("AK"), secret: .literal(secret ?? ""), token: nil), caFile: nil,
-            tools(Transport()))
+        let key = S3Access.kept(.words(id: .literal("AK"), secret: .literal(secret ?? ""), token: nil))
+        let access = signer.map { S3Access.signer(.service(url: $0.url, headers: [], caFile: nil), hosts: []) }
+        destination = S3(settings, access ?? key, caFile: nil, tools(Transport()))
     }
 
     var objects: [FilePath: [UInt8]] {

@@ -15,33 +15,21 @@ struct S3: Destination {
         guard let settings = Self.settings(values) else {
             throw UnusableSetting(key: "bucket", problem: "is missing")
         }
-        let source: S3Keys.Source
-        if case .secret(let document)? = values["credentials"] {
-            var profile = "default"
-            if case .text(let name)? = values["profile"] { profile = name }
-            source = .document(document, profile: profile)
-        } else {
-            guard case .secret(let id)? = values["access_key"], case .secret(let secret)? = values["secret_key"] else {
-                throw UnusableSetting(key: "access_key", problem: "is missing")
-            }
-            var token: SecretSource?
-            if case .secret(let source)? = values["session_token"] { token = source }
-            source = .words(id: id, secret: secret, token: token)
-        }
+        guard let access = S3Access.of(values) else { throw UnusableSetting(key: "access_key", problem: "is missing") }
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
-        self.init(settings, source, caFile: caFile, tools)
+        self.init(settings, access, caFile: caFile, tools)
     }
 
-    init(_ settings: S3Settings, _ source: S3Keys.Source, caFile: FilePath?, _ tools: DestinationTools) {
-        let clocks = tools.clocks
+    init(_ settings: S3Settings, _ access: S3Access, caFile: FilePath?, _ tools: DestinationTools) {
+        let asking = Asking(
+            transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
+            caFile: caFile, clocks: tools.clocks, name: tools.name)
         let address = settings.endpoint.replacing("{region}", with: settings.region)
-        api = S3API(
-            asking: Asking(
-                transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
-                caFile: caFile, clocks: clocks, name: tools.name),
-            settings: settings, keys: S3Keys(source, reader: tools.secrets, now: { clocks.wall() }))
-        site = WebAddress(address).site ?? .here
+        api = S3API(asking: asking, settings: settings, signer: access.signer(settings, asking, tools))
+        // The bucket's own way is judged; where that is on this machine, the way to whoever signs.
+        let (bucket, signer) = (WebAddress(address), access.signerAddress)
+        site = (bucket.isLoopback ? signer : bucket)?.site ?? bucket.site ?? .here
     }
 
     private func engine(isSingle: Bool) -> PartsEngine {
@@ -109,9 +97,16 @@ struct S3: Destination {
 
     func check() async -> CheckResult {
         do {
-            let page = try await api.objects(after: nil)
-            let count = page.next == nil ? "\(page.items.count)" : "more than \(page.items.count)"
-            return CheckResult(.ok, "the key is good, and the bucket has \(count) object(s)")
+            do {
+                let page = try await api.objects(after: nil)
+                let count = page.next == nil ? "\(page.items.count)" : "more than \(page.items.count)"
+                let right = api.isPresigned ? "what the signer gives is good" : "the key is good"
+                return CheckResult(.ok, "\(right), and the bucket has \(count) object(s)")
+            } catch let error as UploadError where error.failure.code == S3Presigner.refusal {
+                // Uploads do without the list.
+                _ = try await api.look(at: "sluice-check")
+                return CheckResult(.ok, "what the signer gives is good; \(error.failure.message)")
+            }
         } catch let error as UploadError {
             return CheckResult(.failed, error.failure.message + error.remedy.advice)
         } catch { return CheckResult(.failed, "the check was stopped") }

@@ -46,7 +46,12 @@ extension S3API {
         let request = S3Request(method: "HEAD", key: key, what: "the question for an object")
         do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
         if response.status == 404 { return nil }
-        guard (200..<300).contains(response.status) else { throw refusal(response, request.what) }
+        guard (200..<300).contains(response.status) else {
+            var error = refusal(response, request.what)
+            // Nothing is wrong with the file, of which it knows nothing yet.
+            if verdict(response).isMute { error.remedy = .authenticate }
+            throw error
+        }
         guard let size = response.headers["Content-Length"].flatMap({ plainInteger($0) }) else {
             throw UploadError(
                 asking.failure(.protocol, "unusable_answer", "an object without a length", retryable: true),

@@ -106,7 +106,14 @@ struct S3Dialect: PartsDialect {
     ///
     /// - Returns: `nil` when there is none, or several, of which others may have begun one.
     private func unanswered(_ key: FilePath, _ order: UploadOrder) async throws -> String? {
-        let uploads = try await api.uploads(beginningWith: key).filter { $0.key == key }
+        let uploads: [S3API.Upload]
+        do { uploads = try await api.uploads(beginningWith: key).filter { $0.key == key } } catch let error
+            as UploadError
+        {
+            // Who signs for us may keep the list to himself.
+            if error.failure.code == S3Presigner.refusal { return nil }
+            throw error
+        }
         guard uploads.count == 1, let only = uploads.first else { return nil }
         guard case .list(let parts) = try await api.parts(of: only.id, key), parts.isEmpty else { return nil }
         return only.id
@@ -216,6 +223,7 @@ struct S3Dialect: PartsDialect {
                 }
             } else {
                 request.query = [("partNumber", "\(part.index + 1)"), ("uploadId", piece.checkpoint["upload"] ?? "")]
+                request.further = S3Presigner.behind(part, of: piece.plan)
             }
             let response: Response
             do { response = try await api.send(request, sent) } catch let error as Asking.Unanswered {

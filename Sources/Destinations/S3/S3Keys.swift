@@ -1,9 +1,16 @@
 internal import Core
 internal import Credentials
 
-/// The key that requests are signed with, read again when it ends or is refused.
-actor S3Keys {
-    /// Where it is kept.
+/// Where the key comes from that requests are signed with.
+protocol S3KeySource: Sendable {
+    /// - Returns: The key, and the number of its reading for ``refused(_:)``.
+    func current() async throws -> (key: S3Key, reading: Int)
+    /// The service did not take the key of this reading: the next one is read anew.
+    func refused(_ reading: Int) async
+}
+
+/// A key that is kept as a secret, read again when it ends or is refused.
+actor S3Keys: S3KeySource {
     enum Source: Sendable {
         case words(id: SecretSource, secret: SecretSource, token: SecretSource?)
         /// A shared credentials file, or what a `credential_process` prints.
@@ -14,7 +21,7 @@ actor S3Keys {
     private let provider: CredentialProvider
     private let now: @Sendable () -> WallTime
     /// A temporary key is renewed so long before its end.
-    private static let margin: Duration = .seconds(300)
+    static let margin: Duration = .seconds(300)
 
     init(_ source: Source, reader: SecretReader, now: @escaping @Sendable () -> WallTime) {
         self.source = source
@@ -27,7 +34,6 @@ actor S3Keys {
         }
     }
 
-    /// - Returns: The key, and the number of its reading for ``refused(_:)``.
     /// - Throws: ``SecretError``; ``Unusable``.
     func current() async throws -> (key: S3Key, reading: Int) {
         let first = try await provider.current()

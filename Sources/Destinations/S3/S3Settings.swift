@@ -35,13 +35,7 @@ extension S3 {
                 SettingKey(
                     "addressing", .choice(["path", "virtual"]),
                     "Where the bucket is named: in the path, or as a part of the host; as the preset has it."),
-                SettingKey("access_key", .secret, "The key's id."),
-                SettingKey("secret_key", .secret, "The key itself."),
-                SettingKey("session_token", .secret, "The token of a temporary key."),
-                SettingKey(
-                    "credentials", .secret,
-                    "In place of these three: a shared credentials file, or JSON as a `credential_process` prints it."),
-                SettingKey("profile", .text, "Which section of a credentials file; `default` by default."),
+            ] + S3Access.keys + [
                 SettingKey(
                     "part_size", .size, "Bytes of a part, 16 MiB by default; more where a file would have too many."),
                 SettingKey("single_up_to", .size, "Files of up to so many bytes go in one request; 16 MiB by default."),
@@ -133,15 +127,7 @@ extension S3 {
         if let endpoint, let path = Optional(WebAddress(endpoint).path), !path.isEmpty, path != "/" {
             object("endpoint", "ends with its host: the bucket is named in `bucket`, and folders in names")
         }
-        let hasKey = values["access_key"] != nil || values["secret_key"] != nil || values["session_token"] != nil
-        if values["credentials"] != nil {
-            if hasKey { object("credentials", "stands in place of `access_key`, `secret_key` and `session_token`") }
-        } else if values["access_key"] == nil || values["secret_key"] == nil {
-            object("bucket", "needs a key: set `access_key` and `secret_key`, or `credentials`")
-        }
-        if let profile = text("profile"), values["credentials"] == nil {
-            object("profile", "is `\(profile)`, and has no effect without `credentials`")
-        }
+        all += S3Access.objections(values)
         if values["kms_key"] != nil, text("encryption")?.hasPrefix("aws:kms") != true {
             object("kms_key", "has no effect without `encryption: aws:kms`")
         }

@@ -8,6 +8,8 @@ struct S3Verdict: Sendable {
     let code: String?
     let words: String
     let remedy: Remedy
+    /// No words come with its no. To HEAD that is so in any case, and it is about the key, its region or its date.
+    let isMute: Bool
     /// The region that requests to this bucket are to be signed for.
     let region: String?
 
@@ -16,6 +18,7 @@ struct S3Verdict: Sendable {
         let error = body?.name == "Error" ? body : body?["Error"]
         code = error?["Code"]?.text
         words = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
+        isMute = response.body.isEmpty && (response.status == 400 || response.status == 403)
         region = response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text
         remedy = Self.remedy(code, response, now)
     }

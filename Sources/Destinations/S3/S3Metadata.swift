@@ -1,0 +1,260 @@
+internal import Core
+internal import Credentials
+internal import Transport
+
+/// The key that a machine or a container is given by the service that it runs at.
+///
+/// Sources: Amazon EC2 user guide, "Use the Instance Metadata Service" and "Retrieve security credentials from instance
+/// metadata" (version 2, with a token; version 1 is not asked); AWS SDKs and tools reference guide, "Container credential provider".
+actor S3Metadata: S3KeySource {
+    enum Kind: String, Sendable, CaseIterable { case instance, container }
+
+    struct Settings: Sendable {
+        var kind: Kind
+        /// Where it is, if not where its kind has it.
+        var url: String?
+        var role: String?
+        /// What the container service wants to see.
+        var token: SecretSource?
+        /// Of one question. It is next door: what does not answer at once is not there.
+        var patience: Duration = .seconds(5)
+    }
+
+    private struct Held {
+        var key: S3Key
+        var end: WallTime?
+    }
+
+    /// What questions to an instance carry, and until when.
+    private struct Session {
+        var token: String
+        var end: WallTime
+    }
+
+    private let settings: Settings
+    private let asking: Asking
+    private let reader: SecretReader
+    private var held: Held?
+    private var session: Session?
+    /// Counts what was given, so that one refusal of an old key does not throw away a new one.
+    private var reading = 0
+    private var isRefused = false
+    private var askedAt: WallTime?
+
+    /// A service that gives the same key until its end is not asked for each part.
+    private static let pause: Int64 = 60_000
+    private static let sessionLength = 21_600
+
+    init(_ settings: Settings, asking: Asking, reader: SecretReader) {
+        self.settings = settings
+        self.asking = asking
+        self.reader = reader
+    }
+
+    func current() async throws -> (key: S3Key, reading: Int) {
+        let now = asking.clocks.wall()
+        if let held, !isRefused, !isDue(held, now) { return (held.key, reading) }
+        askedAt = now
+        do {
+            let given = try await settings.kind == .instance ? instance() : container()
+            held = Held(key: given.key, end: given.end)
+            isRefused = false
+            reading += 1
+            return (given.key, reading)
+        } catch let error as UploadError {
+            // One that counts still goes on without it.
+            if let held, !isRefused, let end = held.end, end > now { return (held.key, reading) }
+            throw error
+        }
+    }
+
+    func refused(_ reading: Int) { if reading == self.reading { isRefused = true } }
+
+    private func isDue(_ held: Held, _ now: WallTime) -> Bool {
+        guard let end = held.end, end < now.advanced(by: S3Keys.margin) else { return false }
+        return askedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
+    }
+
+    // MARK: The instance
+
+    private func instance() async throws -> (key: S3Key, end: WallTime?) {
+        let base = settings.url ?? "http://169.254.169.254"
+        let list = "\(base)/latest/meta-data/iam/security-credentials/"
+        var role = settings.role
+        if role == nil {
+            let answer = try await instance(list, base)
+            if answer.status == 404 {
+                throw problem(base, "the instance has no role: give it one that may write to the bucket", .authenticate)
+            }
+            try mustBeGood(answer, base)
+            role = String(decoding: answer.body, as: UTF8.self).split(whereSeparator: \.isWhitespace).first
+                .map(String.init)
+        }
+        guard let role else {
+            throw problem(base, "the instance has no role: give it one that may write to the bucket", .authenticate)
+        }
+        let answer = try await instance(list + PercentCoding.encode(role.utf8), base)
+        if answer.status == 404 {
+            throw problem(base, "the instance has no role `\(FilePath(role).display)`", .authenticate)
+        }
+        return try key(answer, base)
+    }
+
+    /// An answer of the instance, whatever it says. A session that it does not know any more is begun anew, once.
+    private func instance(_ url: String, _ base: String) async throws -> Response {
+        for isLast in [false, true] {
+            let session = try await begun(base)
+            let answer = try await ask("GET", url, [("X-aws-ec2-metadata-token", session.token)], base)
+            guard answer.status == 401, !isLast else { return answer }
+            self.session = nil
+        }
+        throw problem(base, "it takes no token", .authenticate)
+    }
+
+    private func begun(_ base: String) async throws -> Session {
+        let now = asking.clocks.wall()
+        if let session, now < session.end { return session }
+        let answer = try await ask(
+            "PUT", "\(base)/latest/api/token", [("X-aws-ec2-metadata-token-ttl-seconds", "\(Self.sessionLength)")], base
+        )
+        try mustBeGood(answer, base)
+        let token = String(decoding: answer.body, as: UTF8.self)
+        guard !token.isEmpty, token.utf8.count <= 4096, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw problem(base, "what it gives is no token", .misconfigured)
+        }
+        asking.remember([token])
+        let session = Session(token: token, end: now.advanced(by: .seconds(Self.sessionLength - 300)))
+        self.session = session
+        return session
+    }
+
+    // MARK: The container
+
+    private func container() async throws -> (key: S3Key, end: WallTime?) {
+        var url = settings.url
+        if url == nil { url = await variable("AWS_CONTAINER_CREDENTIALS_FULL_URI") }
+        if url == nil, let path = await variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
+            url = "http://169.254.170.2\(path)"
+        }
+        guard let url else {
+            throw UploadError(
+                asking.failure(
+                    .auth, "secret_unreadable",
+                    "no key is given to this container: neither AWS_CONTAINER_CREDENTIALS_FULL_URI nor "
+                        + "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is set; give it a role, or set `url`", retryable: true
+                ),
+                remedy: .authenticate)
+        }
+        guard Self.isNear(url) else {
+            throw problem(
+                url, "that is another machine, and the key could be read on its way; use https", .misconfigured)
+        }
+        let token = try await containerToken()
+        if let token { asking.remember([token]) }
+        let answer = try await ask("GET", url, token.map { [("Authorization", $0)] } ?? [], url)
+        return try key(answer, url)
+    }
+
+    private func containerToken() async throws -> String? {
+        var source = settings.token
+        // Written anew by the service from time to time.
+        if source == nil, let path = await variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
+            source = .file(FilePath(path))
+        }
+        guard let source else { return await variable("AWS_CONTAINER_AUTHORIZATION_TOKEN") }
+        do { return try await reader.read(source).reveal() } catch {
+            throw UploadError(
+                asking.failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+        }
+    }
+
+    private func variable(_ name: String) async -> String? {
+        try? await reader.read(.environment(name)).reveal()
+    }
+
+    // MARK: Both
+
+    private func ask(
+        _ method: String, _ url: String, _ headers: [(String, String)], _ base: String
+    ) async throws -> Response {
+        var request = Request(
+            method, url, headers: headers,
+            limits: Limits(connect: settings.patience, replyWait: settings.patience, whole: settings.patience),
+            answerLimit: 64 << 10)
+        // What it says is for this machine alone.
+        request.mayUseProxy = false
+        do { return try await asking.ask(request).response } catch let error as Asking.Unanswered {
+            throw asking.silence("no instance metadata at \(asking.host(base))", error)
+        }
+    }
+
+    private func mustBeGood(_ answer: Response, _ base: String) throws(UploadError) {
+        guard answer.status != 200 else { return }
+        let remedy: Remedy =
+            switch answer.status {
+            case 401, 403: .authenticate
+            case 429: .rateLimit(after: retryAfter(answer.headers, now: asking.clocks.wall()))
+            case 500...: .holdDestination(after: retryAfter(answer.headers, now: asking.clocks.wall()))
+            default: .misconfigured
+            }
+        throw problem(base, "it answers \(answer.status)", remedy)
+    }
+
+    /// The key in an answer. `Code` stands in those of instances, and is `Success`.
+    private func key(_ answer: Response, _ base: String) throws -> (key: S3Key, end: WallTime?) {
+        try mustBeGood(answer, base)
+        let document = String(decoding: answer.body, as: UTF8.self)
+        if let code = JSONValue.read(answer.body)?["Code"]?.text, code != "Success" {
+            throw problem(
+                base, "it gives no key, but `\(FilePath(asking.withoutSecrets(code)).display)`", .authenticate)
+        }
+        do { return try S3KeyDocument.read(document, profile: "", from: "its answer") } catch {
+            throw problem(base, "\(error)", .authenticate)
+        }
+    }
+
+    private func problem(_ base: String, _ words: String, _ remedy: Remedy) -> UploadError {
+        let kind: Failure.Class =
+            switch remedy {
+            case .authenticate: .auth
+            case .misconfigured: .config
+            default: .transient
+            }
+        return UploadError(
+            asking.failure(
+                kind, "instance_metadata", "the instance metadata at \(asking.host(base)) cannot be used: \(words)",
+                retryable: true), remedy: remedy)
+    }
+
+    /// Whether nobody on the way could read a key: nobody is on the way, or it is encrypted.
+    static func isNear(_ url: String) -> Bool {
+        let address = WebAddress(url)
+        if address.scheme == "https" { return true }
+        let host = address.host.filter { $0 != "[" && $0 != "]" }
+        guard let ip = IPAddress(host) else { return host == "localhost" }
+        // The services of Amazon's machines and containers; nothing else may have these addresses.
+        return ip.isLoopback || ip.isLinkLocal || IPSubnet("fd00:ec2::/32")?.contains(ip) == true
+    }
+
+    static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
+        var all: [SettingObjection] = []
+        func object(_ key: String, _ problem: String) {
+            all.append(SettingObjection(key: "instance_metadata.\(key)", problem: problem))
+        }
+        guard case .text(let kind)? = values["instance_metadata.kind"] else { return [] }
+        if kind == Kind.instance.rawValue, values["instance_metadata.token"] != nil {
+            object("token", "has no effect for `instance`, which gives one itself")
+        }
+        if kind == Kind.container.rawValue, values["instance_metadata.role"] != nil {
+            object("role", "has no effect for `container`, whose address has it")
+        }
+        if case .text(let url)? = values["instance_metadata.url"] {
+            if !isNear(url) { object("url", "is another machine, and the key could be read on its way; use https") }
+            let path = WebAddress(url).path
+            if kind == Kind.instance.rawValue, !path.isEmpty {
+                object("url", "ends with its host for `instance`: the paths below it are the same everywhere")
+            }
+        }
+        return all
+    }
+}

@@ -1,0 +1,167 @@
+internal import Core
+internal import Transport
+
+// What somebody who signs for us is asked, and what he answers: docs/destinations/s3.md has it for those who write one.
+
+/// One request, as the signer hears of it.
+struct S3Wanted: Sendable {
+    enum Operation: String, Sendable {
+        case head, put, create, part, parts, complete, abort, uploads, list
+    }
+
+    var operation: Operation
+    var request: S3Request
+    /// Bytes of its body.
+    var size: Int64
+
+    init(_ request: S3Request) {
+        self.request = request
+        size = request.body.count ?? 0
+        let names = Set(request.query.map(\.name))
+        operation =
+            switch request.method {
+            case "HEAD": .head
+            case "PUT": names.contains("uploadId") ? .part : .put
+            case "POST": names.contains("uploads") ? .create : .complete
+            case "DELETE": .abort
+            default: names.contains("uploadId") ? .parts : names.contains("uploads") ? .uploads : .list
+            }
+    }
+
+    /// The same for another part of the same upload.
+    init(_ request: S3Request, part: PartPlan.Part) {
+        self.init(request)
+        self.request.query = request.query.map { $0.name == "partNumber" ? ($0.name, "\(part.index + 1)") : $0 }
+        size = part.length
+    }
+
+    /// Those that a signature has to cover. The digest of bytes that are still to be read is not known when parts are asked for ahead,
+    /// and no service wants `Content-MD5` signed (Amazon S3 API reference, "Authenticating requests: using query parameters": `host` and
+    /// `x-amz-*`).
+    var headers: [(name: String, value: String)] {
+        request.headers.filter { $0.name.lowercased() != "content-md5" }
+    }
+
+    /// Told from all other parts; `nil` for what cannot be signed before its turn.
+    var mark: String? {
+        guard operation == .part, headers.isEmpty, let key = request.key else { return nil }
+        return (request.query.map(\.value) + [key.display]).joined(separator: "\n")
+    }
+
+    var json: JSONValue {
+        var fields: [String: JSONValue] = [
+            "operation": .text(operation.rawValue), "method": .text(request.method), "size": .whole(size),
+            "query": .object(Dictionary(request.query.map { ($0.name, .text($0.value)) }) { $1 }),
+            "headers": .object(Dictionary(headers.map { ($0.name, .text($0.value)) }) { $1 }),
+        ]
+        if let key = request.key { fields["key"] = .text(key.text ?? key.display) }
+        return .object(fields)
+    }
+}
+
+/// An address that somebody signed.
+struct S3Given: Sendable {
+    var url: String
+    var headers: [(String, String)]
+    /// It counts for so long; `nil` where nothing is said.
+    var life: Duration?
+
+    /// Why an answer is none.
+    enum Problem: Error {
+        /// What is signed is not what was asked for. In words that follow the signer's place.
+        case wrong(String)
+        /// The signer does not want it; his words.
+        case refused(String, isFinal: Bool)
+    }
+
+    /// What would break the framing, or send it elsewhere.
+    private static let reserved: Set<String> = [
+        "host", "content-length", "transfer-encoding", "connection", "expect", "authorization",
+    ]
+
+    /// Nothing that two readers of an address could read in two ways, as a `%`, a `\` or an `@`.
+    private static func isOfHosts(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: ".-_:[]".utf8.contains(byte)
+        }
+    }
+
+    init(_ json: JSONValue, for wanted: S3Wanted, at hosts: S3SignedHosts, now: WallTime) throws(Problem) {
+        if let words = json["error"]?.text { throw .refused(words, isFinal: json["final"]?.flag == true) }
+        guard let url = json["url"]?.string else { throw .wrong("gives no address for `\(wanted.operation.rawValue)`") }
+        let address = WebAddress(url)
+        guard url.utf8.count <= 16 << 10, url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            address.authority?.utf8.allSatisfy(Self.isOfHosts) == true,
+            address.scheme == "https" || address.scheme == "http"
+        else { throw .wrong("gives something else than an http or https address") }
+        if let problem = hosts.objection(to: address) { throw .wrong(problem) }
+        // What a mistake at the signer would do to the wrong object, or to another part.
+        guard let path = PercentCoding.text(decoding: address.path),
+            let query = PercentCoding.query(decoding: address.query ?? "")
+        else { throw .wrong("gives an address that is badly coded") }
+        if let key = wanted.request.key, !path.hasSuffix("/\(key.text ?? key.display)") {
+            throw .wrong("gives the address of another object than `\(key.display)`")
+        }
+        for (name, value) in wanted.request.query where (query[name] ?? "") != value || query[name] == nil {
+            throw .wrong("gives an address without `\(name)`, or with another one")
+        }
+        self.url = url
+        headers = []
+        if case .object(let fields)? = json["headers"] {
+            for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
+                guard let value = value.text, !Self.reserved.contains(name.lowercased()) else {
+                    throw .wrong("gives the header `\(FilePath(name).display)`, which cannot be set")
+                }
+                headers.append((name, value))
+            }
+        }
+        switch json["expires"] {
+        case .whole(let seconds): life = .seconds(min(max(0, seconds), 7 * 86_400))
+        case .text(let text):
+            guard let end = WallTime(rfc3339: text) else {
+                throw .wrong("says `expires` neither as a time of RFC 3339 nor in seconds")
+            }
+            life = .milliseconds(max(0, end.milliseconds - now.milliseconds))
+        default: life = nil
+        }
+    }
+
+    /// What it is sent with: the signer's own stand in place of ours.
+    func headers(over own: [(name: String, value: String)]) -> [(String, String)] {
+        let names = Set(headers.map { $0.0.lowercased() })
+        return own.filter { !names.contains($0.name.lowercased()) }.map { ($0.name, $0.value) } + headers
+    }
+}
+
+/// Where signed addresses may lead.
+struct S3SignedHosts: Sendable {
+    /// The service's own, with `{region}` filled in.
+    let endpoint: WebAddress
+    /// `host`, or `host:port`.
+    let others: [String]
+
+    /// - Returns: What is wrong, in words that follow the signer's place.
+    func objection(to address: WebAddress) -> String? {
+        let shown = FilePath(address.authority ?? "").display
+        // Bytes of a file that were to be encrypted on their way are sent in no other manner.
+        if address.scheme == "http", endpoint.scheme == "https" {
+            return "gives an http address at \(shown), and the endpoint is https"
+        }
+        let own = [endpoint.authority ?? ""]
+        for place in own + others {
+            let allowed = WebAddress("\(address.scheme ?? "https")://\(place)")
+            let isThere = address.host == allowed.host || address.host.hasSuffix(".\(allowed.host)")
+            if isThere, let port = Self.port(address), port == Self.port(allowed) { return nil }
+        }
+        return "gives an address at \(shown), which is neither at \(own[0]) nor among `presign.hosts`"
+    }
+
+    /// `nil` for what is no number.
+    private static func port(_ address: WebAddress) -> UInt16? {
+        guard let written = address.port else { return address.scheme == "https" ? 443 : 80 }
+        return UInt16(written).flatMap { "\($0)" == written ? $0 : nil }
+    }
+}

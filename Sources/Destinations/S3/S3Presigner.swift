@@ -1,0 +1,234 @@
+internal import Core
+internal import Credentials
+internal import Glibc
+internal import Linux
+internal import Transport
+
+/// Has somebody sign who holds the key: a service of the person's, or a program. Every request goes to an address that it gave
+/// (a presigned URL), and no key is here.
+actor S3Presigner: S3Signing {
+    enum Signer: Sendable {
+        case service(url: String, headers: [CredentialProvider.Header], caFile: FilePath?)
+        case command([String])
+    }
+
+    private struct Kept {
+        var given: S3Given
+        var end: MonotonicTime
+    }
+
+    private let signer: Signer
+    /// For questions to the service.
+    private let service: Asking
+    /// For requests to the bucket, and for words.
+    private let asking: Asking
+    private let settings: S3Settings
+    private let hosts: S3SignedHosts
+    /// Addresses of parts whose turn comes.
+    private var kept: [String: Kept] = [:]
+    /// Those that a question is under way for: its number.
+    private var coming: [String: Int] = [:]
+    /// Parts whose address comes with the answer to a question, which is about another part of their upload.
+    private var waiting: [Int: [CheckedContinuation<Void, Never>]] = [:]
+    private var questions = 0
+
+    /// The code of a failure that the signer wants.
+    static let refusal = "signer_refused"
+    /// Parts that are asked for together.
+    static let ahead = 32
+    private static let mostKept = 1024
+    /// Of an address whose signer does not say when it ends.
+    private static let life: Duration = .seconds(300)
+    /// What is left of its life when a request with it begins.
+    private static let margin: Duration = .seconds(30)
+    private static let patience: Duration = .seconds(30)
+
+    init(_ signer: Signer, hosts: [String], asking: Asking, settings: S3Settings, reader: SecretReader) {
+        self.signer = signer
+        self.asking = asking
+        self.settings = settings
+        self.hosts = S3SignedHosts(
+            endpoint: WebAddress(settings.endpoint.replacing("{region}", with: settings.region)), others: hosts)
+        switch signer {
+        case .service(let url, let headers, let caFile):
+            service = Asking(
+                transport: asking.transport, credentials: CredentialProvider(headers, reader: reader),
+                origin: WebAddress(url).origin, caFile: caFile, clocks: asking.clocks, name: asking.name)
+        case .command: service = asking
+        }
+    }
+
+    func signed(_ request: S3Request) async throws -> S3Signed {
+        let wanted = S3Wanted(request)
+        var early = take(wanted)
+        if early == nil, let question = wanted.mark.flatMap({ coming[$0] }) {
+            await withCheckedContinuation { waiting[question, default: []].append($0) }
+            try Task.checkCancellation()
+            early = take(wanted)
+        }
+        let wasEarly = early != nil
+        let given = if let early { early } else { try await ask(wanted) }
+        conceal(given)
+        return S3Signed(url: given.url, headers: given.headers(over: request.headers)) { answer, corrected in
+            guard [400, 401, 403].contains(answer.status), !corrected.contains(.key) else { return nil }
+            let verdict = S3Verdict(answer, now: self.asking.clocks.wall())
+            // "Request has expired" is what all of them say of an address that has ended. What is refused for another reason would be
+            // refused again, with all its bytes.
+            let hasEnded =
+                verdict.words.lowercased().contains("expired") || verdict.isOfKey && verdict.code != "AccessDenied"
+            guard wasEarly || hasEnded else { return nil }
+            await self.forget()
+            return .key
+        }
+    }
+
+    /// Those that are asked for together with a part: it is behind none of them when its turn comes.
+    static func behind(_ part: PartPlan.Part, of plan: PartPlan) -> [PartPlan.Part] {
+        (part.index + 1..<min(plan.count, part.index + ahead)).map { plan[$0] }
+    }
+
+    /// What was signed together with it may be of no use either.
+    private func forget() { kept = [:] }
+
+    private func take(_ wanted: S3Wanted) -> S3Given? {
+        guard let mark = wanted.mark, let there = kept.removeValue(forKey: mark), counts(there) else { return nil }
+        return there.given
+    }
+
+    private func counts(_ there: Kept) -> Bool {
+        asking.clocks.monotonic().advanced(by: Self.margin) < there.end
+    }
+
+    /// Whoever has such an address may do what it says.
+    private func conceal(_ given: S3Given) {
+        for (name, value) in PercentCoding.query(decoding: WebAddress(given.url).query ?? "") ?? [:]
+        where isSecretName(name) {
+            asking.rememberForNow(value)
+        }
+        for (name, value) in given.headers where isSecretName(name) { asking.rememberForNow(value) }
+    }
+
+    // MARK: Asking
+
+    /// One, and with a part those behind it that nobody has and nobody has asked for.
+    private func ask(_ first: S3Wanted) async throws -> S3Given {
+        guard first.mark != nil else { return try await ask([first]) }
+        kept = kept.filter { counts($0.value) }
+        let further = first.request.further.map { S3Wanted(first.request, part: $0) }.filter { wanted in
+            wanted.mark.map { kept[$0] == nil && coming[$0] == nil } ?? false
+        }
+        questions += 1
+        let number = questions
+        for mark in further.compactMap(\.mark) { coming[mark] = number }
+        defer {
+            coming = coming.filter { $0.value != number }
+            waiting.removeValue(forKey: number)?.forEach { $0.resume() }
+        }
+        return try await ask([first] + further)
+    }
+
+    private func ask(_ all: [S3Wanted]) async throws -> S3Given {
+        let question = JSONValue.object([
+            "version": .whole(1), "destination": .text(asking.name), "bucket": .text(settings.bucket),
+            "endpoint": .text(hosts.endpoint.description), "region": .text(settings.region),
+            "requests": .list(all.map(\.json)),
+        ])
+        guard let bytes = try? question.bytes else { throw problem("cannot be asked", .misconfigured) }
+        let answer: [UInt8] =
+            switch signer {
+            case .service(let url, _, _): try await answer(of: url, to: bytes)
+            case .command(let words): try await answer(of: words, to: bytes)
+            }
+        // A login page is none, nor is what a broken proxy says.
+        guard let first = all.first, let signed = JSONValue.read(answer)?["signed"]?.items, let given = signed.first
+        else {
+            throw problem("gives something else than JSON with a list called `signed`", .holdDestination(after: nil))
+        }
+        let now = asking.clocks.wall()
+        for (wanted, json) in zip(all, signed).dropFirst() {
+            // One of another's turn that is not good is asked for when it comes.
+            guard let mark = wanted.mark, let given = try? S3Given(json, for: wanted, at: hosts, now: now) else {
+                continue
+            }
+            if kept.count >= Self.mostKept { kept = [:] }
+            kept[mark] = Kept(given: given, end: asking.clocks.monotonic().advanced(by: given.life ?? Self.life))
+        }
+        do { return try S3Given(given, for: first, at: hosts, now: now) } catch .wrong(let words) {
+            throw problem(words, .misconfigured)
+        } catch .refused(let words, let isFinal) {
+            throw refused(first, words, isFinal)
+        }
+    }
+
+    private func answer(of url: String, to question: [UInt8]) async throws -> [UInt8] {
+        let request = Request(
+            "POST", url, headers: [("Content-Type", "application/json"), ("Accept", "application/json")],
+            body: .bytes(question), limits: Limits(whole: Self.patience))
+        for isLast in [false, true] {
+            let response: Response
+            do { response = try await service.ask(request).response } catch let error as Asking.Unanswered {
+                throw asking.silence("no signer at \(asking.host(url))", error)
+            }
+            if response.status == 200 { return response.body }
+            // Its secret may have been renewed, and was read anew. A question changes nothing, and can be asked again.
+            if response.status == 401, !isLast { continue }
+            let after = retryAfter(response.headers, now: asking.clocks.wall())
+            let remedy: Remedy =
+                switch response.status {
+                case 401, 403: .authenticate
+                case 429: .rateLimit(after: after)
+                case 500..., 408: .holdDestination(after: after)
+                default: .misconfigured
+                }
+            throw service.refused("the question for a signed address", response, remedy)
+        }
+        throw problem("does not answer", .holdDestination(after: nil))
+    }
+
+    private func answer(of words: [String], to question: [UInt8]) async throws -> [UInt8] {
+        // What systemd passes to the daemon may be what it proves itself with.
+        let passed = getenv("CREDENTIALS_DIRECTORY").map { ["CREDENTIALS_DIRECTORY=\(String(cString: $0))"] } ?? []
+        let program = Program(
+            words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + passed, folder: "/",
+            input: question)
+        do { return try await program.awaitAnswer(atMost: 1 << 20, within: Self.patience) } catch let error
+            as Program.Problem
+        {
+            throw problem(
+                "gives no address: \(error); run it by hand as the daemon's user, with a question on its standard input",
+                .holdDestination(after: nil))
+        }
+    }
+
+    // MARK: Words
+
+    private var name: String {
+        switch signer {
+        case .service(let url, _, _): "the signer at \(asking.host(url))"
+        // Arguments may be secret.
+        case .command(let words): "the signer \(FilePath(words.first ?? "").display)"
+        }
+    }
+
+    private func problem(_ words: String, _ remedy: Remedy) -> UploadError {
+        UploadError(
+            asking.failure(
+                remedy == .misconfigured ? .config : .transient, "signer_unusable", "\(name) \(words)", retryable: true),
+            remedy: remedy)
+    }
+
+    private func refused(_ wanted: S3Wanted, _ words: String, _ isFinal: Bool) -> UploadError {
+        let said = FilePath(String(service.withoutSecrets(words).prefix(200))).display
+        let need =
+            switch wanted.operation {
+            case .list: "; `sluice remote` needs it"
+            case .uploads: "; `sluice orphans` needs it"
+            default: ""
+            }
+        return UploadError(
+            asking.failure(
+                isFinal ? .permanent : .auth, Self.refusal,
+                "\(name) refuses `\(wanted.operation.rawValue)`: \(said)\(need)", retryable: !isFinal),
+            remedy: isFinal ? .giveUp : .authenticate)
+    }
+}

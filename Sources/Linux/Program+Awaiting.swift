@@ -1,0 +1,18 @@
+extension Program {
+    /// As ``answer(atMost:within:isStopped:)``, for a task: the program is killed when it is cancelled.
+    ///
+    /// - Throws: ``Problem``; `CancellationError`.
+    package func awaitAnswer(atMost most: Int, within limit: Duration) async throws -> [UInt8] {
+        let stop = StopFlag()
+        do {
+            return try await withTaskCancellationHandler {
+                try await blocking { try answer(atMost: most, within: limit, isStopped: { stop.isSet }) }
+            } onCancel: {
+                stop.set()
+            }
+        } catch {
+            try Task.checkCancellation()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,152 @@
+internal import Core
+internal import FoundationEssentials
+package import Synchronization
+
+/// A service that signs for a bucket at ``S3Emulator``, and lies if asked to. Its signatures are numbers that it knows again.
+package final class SignerServer: Sendable {
+    /// What it was asked to sign.
+    package struct Wanted: Codable, Sendable {
+        package var operation: String
+        package var method: String
+        package var key: String?
+        package var query: [String: String]
+        package var headers: [String: String]
+        package var size: Int
+    }
+
+    package struct Question: Codable, Sendable {
+        package var version: Int
+        package var destination: String
+        package var bucket: String
+        package var endpoint: String
+        package var requests: [Wanted]
+    }
+
+    private struct Answer: Encodable {
+        struct Signed: Encodable {
+            var url: String?
+            var headers: [String: String]?
+            var expires: Int?
+            var error: String?
+            var final: Bool?
+        }
+
+        var signed: [Signed]
+    }
+
+    package enum Fault: Sendable {
+        case answer(Int, String = "")
+        case silent
+        /// The address is another one.
+        case address(@Sendable (String) -> String)
+        case refuse(String, isFinal: Bool)
+        case headers([String: String])
+    }
+
+    package struct State: Sendable {
+        package var faults: [Fault] = []
+        package var questions: [Question] = []
+        package var token: String?
+        /// What it does not sign.
+        package var refused: Set<String> = []
+        /// So many of a list it signs; all unless set.
+        package var most = Int.max
+        package var life: Int?
+        /// By signature.
+        var signed: [String: Wanted] = [:]
+        /// Signatures up to this one count no more.
+        package var ended = 0
+    }
+
+    package let state = Mutex(State())
+    private let server: FakeServer
+    package var url: String { server.url + "/sign" }
+
+    package init() throws {
+        let box = Box()
+        server = try FakeServer { try box.server?.answer($0) }
+        box.set(self)
+    }
+
+    package func stop() { server.stop() }
+
+    private final class Box: Sendable {
+        private struct Weak: Sendable { weak var server: SignerServer? }
+        private let held = Mutex(Weak())
+        var server: SignerServer? { held.withLock { $0.server } }
+        func set(_ server: SignerServer) { held.withLock { $0.server = server } }
+    }
+
+    package func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
+    package func script(_ faults: Fault...) { state.withLock { $0.faults += faults } }
+    package var questions: [Question] { state.withLock { $0.questions } }
+    /// What was asked for first in each question, with what was asked for besides: `part+2`.
+    package var asked: [String] {
+        questions.map { question in
+            let more = question.requests.count - 1
+            return (question.requests.first?.operation ?? "") + (more > 0 ? "+\(more)" : "")
+        }
+    }
+    /// All that was signed so far has ended.
+    package func endAll() { state.withLock { $0.ended = $0.signed.count } }
+
+    private func answer(_ exchange: Exchange) throws {
+        let body = exchange.body()
+        let (fault, token) = state.withLock { state in
+            (state.faults.isEmpty ? nil : state.faults.removeFirst(), state.token)
+        }
+        switch fault {
+        case .answer(let status, let text)?: return exchange.reply(status, [], text)
+        case .silent?: return exchange.hang()
+        default: break
+        }
+        guard exchange.method == "POST", token == nil || exchange.header("authorization") == "Bearer \(token ?? "")"
+        else {
+            return exchange.reply(401)
+        }
+        let question = try JSONDecoder().decode(Question.self, from: Data(body))
+        let answer = state.withLock { state in
+            state.questions.append(question)
+            return Answer(signed: question.requests.prefix(state.most).map { sign($0, question, fault, &state) })
+        }
+        exchange.reply(200, [], String(decoding: try JSONEncoder().encode(answer), as: UTF8.self))
+    }
+
+    private func sign(_ wanted: Wanted, _ question: Question, _ fault: Fault?, _ state: inout State) -> Answer.Signed {
+        if case .refuse(let words, let isFinal)? = fault { return Answer.Signed(error: words, final: isFinal) }
+        if state.refused.contains(wanted.operation) { return Answer.Signed(error: "not here") }
+        var headers: [String: String]?
+        if case .headers(let more)? = fault { headers = more }
+        let signature = "signature-that-nobody-may-see-\(state.signed.count + 1)"
+        var known = wanted
+        known.headers.merge(headers ?? [:]) { $1 }
+        state.signed[signature] = known
+        let query =
+            wanted.query.sorted { $0.key < $1.key }.map {
+                "\(PercentCoding.encode($0.key.utf8))=\(PercentCoding.encode($0.value.utf8))"
+            } + ["X-Amz-Signature=\(signature)"]
+        let path = wanted.key.map { "/" + PercentCoding.encode($0.utf8, keeping: "/") } ?? ""
+        var url = "\(question.endpoint)/\(question.bucket)\(path)?\(query.joined(separator: "&"))"
+        if case .address(let change)? = fault { url = change(url) }
+        return Answer.Signed(url: url, headers: headers, expires: state.life)
+    }
+
+    /// What the bucket says no to: what was not signed, for something else, or has ended.
+    package func refusal(_ exchange: Exchange) -> (Int, String, String)? {
+        let parts = exchange.target.split(separator: "?", maxSplits: 1)
+        let query = PercentCoding.query(decoding: parts.count > 1 ? parts[1] : "") ?? [:]
+        let signature = query["X-Amz-Signature"] ?? ""
+        let (wanted, ended) = state.withLock { ($0.signed[signature], $0.ended) }
+        guard let wanted, exchange.header("authorization") == nil, exchange.method == wanted.method else {
+            return (403, "SignatureDoesNotMatch", "it was not signed: \(signature)")
+        }
+        if let number = signature.split(separator: "-").last.flatMap({ Int($0) }), number <= ended {
+            return (403, "AccessDenied", "Request has expired")
+        }
+        let known = Set(wanted.headers.keys.map { $0.lowercased() })
+        if let name = exchange.headerNames.first(where: { $0.hasPrefix("x-amz-") && !known.contains($0) }) {
+            return (403, "AccessDenied", "There were headers present in the request which were not signed: \(name)")
+        }
+        return nil
+    }
+}

@@ -1,0 +1,139 @@
+import Core
+import Linux
+import Testing
+
+@testable import Config
+@testable import Destinations
+
+@Suite("the configuration of a bucket")
+struct S3ConfigTests {
+    private func read(_ lines: String) throws(ConfigErrors) -> LoadedSettings {
+        let text = """
+            version: 1
+            folders: [{name: door, path: /srv/camera, upload_to: [a]}]
+            destinations:
+              a:
+                type: s3
+                endpoint: https://s3.example
+                bucket: cameras
+            \(lines)
+            """
+        return try Settings.read(
+            [("a.yaml", Array(text.utf8))], types: DestinationTable.builtIn.map(\.type), disk: .unchecked
+        ) { _ in nil }
+    }
+
+    static let mistakes: [(lines: String, expected: String)] = [
+        (
+            "",
+            "a.yaml:7:13: destinations.a.bucket: needs a key: set `access_key` and `secret_key`, or `credentials`, `instance_metadata` or"
+        ),
+        (
+            "    access_key: {file: /k}\n    secret_key: {file: /s}\n    instance_metadata: {kind: instance}",
+            "a.yaml:10:24: destinations.a.instance_metadata: stands in place of a key"
+        ),
+        (
+            "    credentials: {file: /k}\n    instance_metadata: {kind: instance}",
+            "a.yaml:9:24: destinations.a.instance_metadata: stands in place of a key"
+        ),
+        (
+            "    instance_metadata: {kind: instance}\n    profile: x",
+            "a.yaml:9:14: destinations.a.profile: is `x`, and has no effect without `credentials`"
+        ),
+        (
+            "    instance_metadata: {role: x}",
+            "a.yaml:8:24: destinations.a.instance_metadata.kind: `kind` is missing; who gives it"
+        ),
+        (
+            "    instance_metadata: {kind: instance, token: {file: /t}}",
+            "a.yaml:8:48: destinations.a.instance_metadata.token: has no effect for `instance`"
+        ),
+        (
+            "    instance_metadata: {kind: container, role: x}",
+            "a.yaml:8:48: destinations.a.instance_metadata.role: has no effect for `container`"
+        ),
+        (
+            "    instance_metadata: {kind: container, url: \"http://keys.example/v1\"}",
+            "a.yaml:8:47: destinations.a.instance_metadata.url: is another machine, and the key could be read on its way"
+        ),
+        (
+            "    presign: {url: https://sign.example}\n    access_key: {file: /k}",
+            "a.yaml:8:14: destinations.a.presign: stands in place of a key, which is somebody else's"
+        ),
+        (
+            "    presign: {url: https://sign.example}\n    instance_metadata: {kind: instance}",
+            "a.yaml:8:14: destinations.a.presign: stands in place of a key"
+        ),
+        (
+            "    presign: {hosts: [s3.example]}",
+            "a.yaml:8:14: destinations.a.presign: does not say who signs: set `url` or `command`"
+        ),
+        (
+            "    presign: {url: https://sign.example, command: [/usr/local/bin/sign]}",
+            "a.yaml:8:20: destinations.a.presign.url: is for a service, and `command` is asked"
+        ),
+        (
+            "    presign: {command: [sign]}",
+            "a.yaml:8:24: destinations.a.presign.command: takes a program by its absolute path"
+        ),
+        (
+            "    presign: {url: https://sign.example, headers: {Host: x}}",
+            "a.yaml:8:58: destinations.a.presign.headers.Host: cannot be set: it belongs to the protocol"
+        ),
+        (
+            "    presign: {url: https://sign.example, token: {file: /t}, headers: {authorization: {file: /t}}}",
+            "destinations.a.presign.headers.authorization: is what `token` sets; take one of them out"
+        ),
+        (
+            "    presign: {url: https://sign.example, hosts: [\"https://s3.example\"]}",
+            "destinations.a.presign.hosts: takes hosts, like `s3.amazonaws.com` or `nas.example:9000`, not `https://s3.example`"
+        ),
+        (
+            "    instance_metadata: {kind: instance, url: \"http://169.254.169.254/latest\"}",
+            "a.yaml:8:46: destinations.a.instance_metadata.url: ends with its host for `instance`"
+        ),
+    ]
+
+    @Test("a mistake is told with its line, its column, and what to do, and once", arguments: mistakes)
+    func objections(_ lines: String, _ expected: String) throws {
+        let error = try #require(throws: ConfigErrors.self) { try read(lines) }
+        #expect(error.description.contains(expected), "\(error)")
+        #expect(error.problems.count == 1, "\(error)")
+    }
+
+    @Test(
+        "each way to a key is read, and printed where it stood",
+        arguments: [
+            "access_key: {file: /k}\n    secret_key: {file: /s}", "credentials: {file: /k}\n    profile: x",
+            "instance_metadata: {kind: instance}", "instance_metadata: {kind: instance, role: uploads}",
+            "instance_metadata: {kind: container}",
+            "instance_metadata: {kind: container, url: \"http://169.254.170.2/v2/x\", token: {env: T}}",
+            "presign: {url: \"https://sign.example/x\", token: {env: T}, headers: {X-Box: {env: T}}, ca_file: /ca.pem}",
+            "presign: {command: [/usr/bin/ssh, -T, signer@vault.example], hosts: [s3.example, \"nas:9000\"]}",
+        ])
+    func roundTrip(_ lines: String) throws {
+        let loaded = try read("    \(lines)")
+        #expect(loaded.warnings.allSatisfy { $0.text.contains("is not set here") }, "\(loaded.warnings)")
+        let printed = EffectiveConfiguration(loaded).yaml
+        let again = try Settings.read(
+            [("a.yaml", Array(printed.utf8))], types: DestinationTable.builtIn.map(\.type), disk: .unchecked
+        ) { _ in nil }
+        #expect(again.settings.destinations.map(\.values) == loaded.settings.destinations.map(\.values))
+    }
+
+    @Test("a secret that goes to a signer unencrypted is warned of, but for one on this machine")
+    func plainText() throws {
+        let token = "token: {file: /t}"
+        for (line, isWarned) in [
+            ("presign: {url: \"http://sign.example/x\", \(token)}", true),
+            ("presign: {url: \"http://127.0.0.1:8100/x\", \(token)}", false),
+            ("presign: {url: \"http://sign.example/x\"}", false),
+            ("instance_metadata: {kind: container, url: \"http://169.254.170.23/x\", \(token)}", false),
+        ] {
+            let words = try read("    \(line)").warnings.map(\.description)
+            #expect(
+                words.contains { $0.contains("a.presign.url: the secret goes over the network") } == isWarned,
+                "\(words)")
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Core
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What a signer may answer, and what a machine's metadata.
+@Suite("Fuzz: whoever gives keys and signatures", .timeLimit(.minutes(Fuzz.minutes)))
+struct S3FuzzTests {
+    private static let url =
+        "https://s3.example:9000/bucket/front/clip.mp4?partNumber=3&uploadId=2~a%2Fb&X-Amz-Signature=0123456789abcdef"
+
+    @Test(
+        "an address that is taken leads to the endpoint, to this object and this part, and to no other reader elsewhere"
+    )
+    func addresses() throws {
+        let seeds = [
+            Self.url, Self.url.replacing("https://", with: "https://bucket."), Self.url.replacing(":9000", with: ""),
+        ]
+        let words = [
+            "//", "/", "?", "#", "@", ":", "\\", "[", "]", "..", "%2f", "%40", "%", "%00", "\u{301}", "http:", "ftp:",
+            "user:pw@", "evil.example", "s3.example", "s3.example:9000", ":443", ":09000", ":", "。", "\t", "\0", "&",
+            "partNumber=4", "uploadId=x", "front/clip.mp4", "+",
+        ]
+        var request = S3Request(method: "PUT", key: "front/clip.mp4", what: "part 3")
+        request.query = [("partNumber", "3"), ("uploadId", "2~a/b")]
+        let wanted = S3Wanted(request)
+        let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example:9000"), others: [])
+        let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 400)
+        try Fuzz("signed addresses", rounds: 2000).each(mutator) { round in
+            let text = String(decoding: round.input, as: UTF8.self)
+            let answer = JSONValue.object(["url": .text(text)])
+            guard let given = try? S3Given(answer, for: wanted, at: hosts, now: WallTime(milliseconds: 0)) else {
+                return
+            }
+            let rest = given.url.dropFirst("https://".count)
+            let authority = rest.prefix { !"/?#\\".contains($0) }
+            try round.expect(given.url.lowercased().hasPrefix("https://"), "another scheme: \(given.url)")
+            try round.expect(
+                authority.lowercased() == "s3.example:9000" || authority.lowercased().hasSuffix(".s3.example:9000"),
+                "another place: \(given.url)")
+            let parts = rest.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1)
+            try round.expect(
+                parts.first.flatMap { PercentCoding.text(decoding: $0) }?.hasSuffix("/front/clip.mp4") == true,
+                "another object: \(given.url)")
+            let query = PercentCoding.query(decoding: parts.count > 1 ? parts[1] : "") ?? [:]
+            try round.expect(query["partNumber"] == "3" && query["uploadId"] == "2~a/b", "another part: \(given.url)")
+        }
+    }
+
+    @Test("an answer is read, or refused in words, whatever it is")
+    func answers() throws {
+        let seeds = [
+            "{\"url\":\"\(Self.url)\",\"headers\":{\"x-amz-acl\":\"private\"},\"expires\":900}",
+            "{\"url\":\"\(Self.url)\",\"expires\":\"2026-11-23T00:00:00Z\"}", "{\"error\":\"no\",\"final\":true}",
+        ]
+        let words = [
+            "null", "true", "[]", "{}", "1e99", "-1", "9223372036854775807", "\"", "\\u0000", "Host", "Authorization",
+            "\\r\\n", "expires", "headers", "error",
+        ]
+        let wanted = S3Wanted(S3Request(method: "HEAD", key: "front/clip.mp4", what: "a question"))
+        let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example:9000"), others: [])
+        try Fuzz("answers of a signer", rounds: 1000).each(
+            Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 600)
+        ) {
+            round in
+            guard let json = JSONValue.read(round.input) else { return }
+            do {
+                let given = try S3Given(json, for: wanted, at: hosts, now: WallTime(milliseconds: 0))
+                let names = given.headers.map { $0.0.lowercased() }
+                try round.expect(!names.contains("host") && !names.contains("authorization"), "sets \(names)")
+                if let life = given.life { try round.expect(life >= .zero, "lives \(life)") }
+            } catch S3Given.Problem.wrong(let words) {
+                try round.expect(words.count > 10, "refused without a word")
+            } catch S3Given.Problem.refused {}
+        }
+    }
+}

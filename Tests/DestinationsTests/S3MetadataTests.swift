@@ -1,0 +1,292 @@
+import Core
+import Credentials
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// The key that a machine or a container is given.
+@Suite("s3, with a key from the machine's own metadata", .timeLimit(.minutes(Patience.minutes(2))))
+struct S3MetadataTests {
+    private final class Scene: OtherEnd {
+        let emulator: S3Emulator
+        let metadata: MetadataServer
+        let clocks: ManualClocks
+        let transport: Watched
+        let destination: any Destination
+        private let temporary = TemporaryFolder()
+        var folder: FilePath { temporary.path }
+        let secret: String? = "the-secret-of-the-instance"
+
+        init(
+            _ more: [String: SettingValue] = ["instance_metadata.kind": .text("instance")],
+            patience: Duration = .seconds(10), variables: [String: String] = [:]
+        ) throws {
+            emulator = try S3Emulator()
+            metadata = try MetadataServer()
+            clocks = ManualClocks(wall: SystemClocks().wall())
+            transport = Watched()
+            var values: [String: SettingValue] = [
+                "endpoint": .text(emulator.url), "bucket": .text("bucket"), "single_up_to": .bytes(1000),
+                "part_size": .bytes(5 << 20), "parallel": .whole(1),
+            ]
+            values.merge(more) { $1 }
+            if more["instance_metadata.kind"] == .text("instance") {
+                values["instance_metadata.url"] = .text(metadata.url)
+            }
+            let tools = DestinationTools(
+                transport: transport, secrets: SecretReader(variable: { variables[$0] }), clocks: clocks,
+                name: "archive", log: { _ in })
+            guard case .metadata(var access)? = S3Access.of(values) else {
+                throw Parcel.Unexpected(what: "no instance metadata")
+            }
+            access.patience = patience
+            destination = S3(try #require(S3.settings(values)), .metadata(access), caFile: nil, tools)
+            emulator.change { $0.token = "token-1" }
+        }
+
+        func goAway() async throws { emulator.stop() }
+        func close() async throws {
+            emulator.stop()
+            metadata.stop()
+        }
+
+        /// One small file.
+        @discardableResult
+        func bring(_ number: Int) async throws -> RemoteObject {
+            try await Parcel(100, id: "\(number)", name: FilePath("\(number).mp4"), seed: UInt64(number)).send(
+                to: self, Logbook())
+        }
+
+        func failure() async throws -> UploadError { try await Parcel(100).failure(to: self) }
+
+        /// The key that is given from now on, and ends then.
+        func give(_ token: String, for length: Duration) {
+            let end = clocks.wall().advanced(by: length).description
+            metadata.change { $0.key = MetadataServer.Key(token: token, end: end) }
+        }
+    }
+
+    /// Remembers which requests may go to a proxy.
+    private final class Watched: Transporting {
+        private let transport = Transport()
+        private let seen = Mutex<[String: Bool]>([:])
+        var mayUseProxy: [String: Bool] { seen.withLock { $0 } }
+
+        func send(_ request: Request) async throws(TransportError) -> Response {
+            seen.withLock { $0[WebAddress(request.url).origin] = request.mayUseProxy }
+            return try await transport.send(request)
+        }
+    }
+
+    @Test("it is asked once for a token, its role and the key, and goes to no proxy")
+    func asked() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        for number in 1...3 { try await scene.bring(number) }
+        #expect(scene.metadata.takeRequests() == [.token, .roles, .key])
+        #expect(scene.emulator.objects.count == 3)
+        #expect(scene.transport.mayUseProxy[WebAddress(scene.metadata.url).origin] == false)
+        #expect(scene.transport.mayUseProxy[WebAddress(scene.emulator.url).origin] == true)
+    }
+
+    @Test("a role that is named is not looked for")
+    func named() async throws {
+        let scene = try Scene([
+            "instance_metadata.kind": .text("instance"), "instance_metadata.role": .text("other"),
+        ])
+        defer { scene.emulator.stop() }
+        scene.metadata.change { $0.roles = ["uploads", "other"] }
+        try await scene.bring(1)
+        #expect(scene.metadata.takeRequests() == [.token, .key])
+    }
+
+    @Test("a key is renewed five minutes before its end; one that stays the same is asked for once a minute")
+    func renewed() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.give("token-1", for: .seconds(3600))
+        try await scene.bring(1)
+        scene.clocks.advance(by: .seconds(3000))
+        try await scene.bring(2)
+        #expect(scene.metadata.takeRequests() == [.token, .roles, .key])
+        // Four minutes before its end, and nothing newer is there yet.
+        scene.clocks.advance(by: .seconds(360))
+        for number in 3...5 { try await scene.bring(number) }
+        #expect(scene.metadata.takeRequests() == [.roles, .key])
+        scene.clocks.advance(by: .seconds(60))
+        scene.give("token-2", for: .seconds(3600))
+        scene.emulator.change { $0.token = "token-2" }
+        for number in 6...8 { try await scene.bring(number) }
+        #expect(scene.metadata.takeRequests() == [.roles, .key])
+        #expect(scene.emulator.objects.count == 8)
+    }
+
+    @Test("a key that still counts goes on while the metadata is away, and no longer than that")
+    func away() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.give("token-1", for: .seconds(400))
+        try await scene.bring(1)
+        scene.clocks.advance(by: .seconds(200))
+        scene.metadata.stop()
+        try await scene.bring(2)
+        scene.clocks.advance(by: .seconds(201))
+        let error = try await scene.failure()
+        #expect(error.remedy == .holdDestination(after: nil))
+        #expect(error.failure.message.hasPrefix("archive: no instance metadata at 127.0.0.1:"), "\(error)")
+    }
+
+    @Test("a key that is refused is asked for anew, once")
+    func refused() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        try await scene.bring(1)
+        scene.give("token-2", for: .seconds(3600))
+        scene.emulator.change { $0.token = "token-2" }
+        try await scene.bring(2)
+        #expect(scene.metadata.takeRequests() == [.token, .roles, .key, .roles, .key])
+        scene.emulator.change { $0.token = "token-3" }
+        let error = try await scene.failure()
+        #expect(error.remedy == .authenticate)
+        #expect(!error.failure.message.contains("token-2"))
+        #expect(scene.metadata.takeRequests() == [.roles, .key])
+    }
+
+    @Test("a session that it does not know any more is begun anew")
+    func stale() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        try await scene.bring(1)
+        // Restarted: all tokens are forgotten.
+        scene.metadata.change { $0.sessions += 7 }
+        scene.give("token-2", for: .seconds(3600))
+        scene.emulator.change { $0.token = "token-2" }
+        try await scene.bring(2)
+        #expect(scene.metadata.takeRequests() == [.token, .roles, .key, .roles, .token, .roles, .key])
+    }
+
+    struct Trouble: Sendable, CustomTestStringConvertible {
+        var kind: MetadataServer.Kind
+        var fault: MetadataServer.Fault
+        var remedy: Remedy
+        var words: String
+        var testDescription: String { "\(kind.rawValue): \(fault)" }
+    }
+
+    static let troubles = [
+        Trouble(kind: .token, fault: .answer(403), remedy: .authenticate, words: "it answers 403"),
+        Trouble(kind: .token, fault: .answer(404), remedy: .misconfigured, words: "it answers 404"),
+        Trouble(kind: .token, fault: .answer(200, ""), remedy: .misconfigured, words: "is no token"),
+        Trouble(kind: .token, fault: .answer(200, "a\r\nX: y"), remedy: .misconfigured, words: "is no token"),
+        Trouble(kind: .token, fault: .silent, remedy: .holdDestination(after: nil), words: "no instance metadata at"),
+        Trouble(kind: .roles, fault: .answer(404), remedy: .authenticate, words: "has no role: give it one"),
+        Trouble(kind: .roles, fault: .answer(200, "\n"), remedy: .authenticate, words: "has no role: give it one"),
+        Trouble(kind: .roles, fault: .answer(503), remedy: .holdDestination(after: nil), words: "it answers 503"),
+        Trouble(kind: .roles, fault: .silent, remedy: .holdDestination(after: nil), words: "no instance metadata at"),
+        Trouble(kind: .key, fault: .answer(404), remedy: .authenticate, words: "has no role `uploads`"),
+        Trouble(kind: .key, fault: .answer(429), remedy: .rateLimit(after: nil), words: "it answers 429"),
+        Trouble(
+            kind: .key, fault: .answer(200, #"{"Code":"AssumeRoleUnauthorizedAccess"}"#), remedy: .authenticate,
+            words: "`AssumeRoleUnauthorizedAccess`"),
+        Trouble(
+            kind: .key, fault: .answer(200, #"{"Code":"Success","AccessKeyId":"A"}"#), remedy: .authenticate,
+            words: "no access key with its secret"),
+        Trouble(kind: .key, fault: .answer(200, "<html>"), remedy: .authenticate, words: "no section"),
+        Trouble(kind: .key, fault: .answer(200, #"{"Code":"session-1"}"#), remedy: .authenticate, words: "`***`"),
+    ]
+
+    @Test("what is wrong is told in its own words, and the next try works", arguments: troubles)
+    func trouble(_ trouble: Trouble) async throws {
+        var isSilent = false
+        if case .silent = trouble.fault { isSilent = true }
+        let scene = try Scene(patience: isSilent ? .milliseconds(500) : .seconds(10))
+        defer { scene.emulator.stop() }
+        scene.metadata.script(trouble.kind, trouble.fault)
+        let error = try await scene.failure()
+        #expect(error.remedy == trouble.remedy)
+        #expect(error.failure.message.contains(trouble.words), "\(error)")
+        #expect(!error.failure.message.contains("session-1"), "\(error)")
+        #expect(scene.emulator.requests.isEmpty)
+        try await scene.bring(1)
+        #expect(scene.emulator.objects.count == 1)
+    }
+
+    @Test("a container's key comes from where its environment says, with the token that lies there now")
+    func container() async throws {
+        let temporary = TemporaryFolder()
+        let file = try temporary.write("token", Array("first-token-of-it\n".utf8))
+        let outside = try MetadataServer()
+        defer { outside.stop() }
+        outside.change { $0.authorization = "first-token-of-it" }
+        let scene = try Scene(
+            ["instance_metadata.kind": .text("container")],
+            variables: [
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI": "\(outside.url)/v1/credentials",
+                "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": file.display,
+            ])
+        defer { scene.emulator.stop() }
+        try await scene.bring(1)
+        outside.change { state in
+            state.authorization = "second-token-of-it"
+            state.key.token = "token-2"
+        }
+        scene.emulator.change { $0.token = "token-2" }
+        let error = try await scene.failure()
+        #expect(error.remedy == .authenticate && error.failure.message.contains("it answers 401"), "\(error)")
+        try Files.replace(file, with: Array("second-token-of-it\n".utf8))
+        try await scene.bring(2)
+        #expect(outside.takeRequests() == [.container, .container, .container])
+    }
+
+    @Test("a container without a key, or with one from afar, is told")
+    func noContainer() async throws {
+        let none = try await Scene(["instance_metadata.kind": .text("container")]).failure()
+        #expect(none.remedy == .authenticate)
+        #expect(none.failure.message.contains("neither AWS_CONTAINER_CREDENTIALS_FULL_URI nor"), "\(none)")
+        let far = try await Scene(
+            ["instance_metadata.kind": .text("container")],
+            variables: ["AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://192.0.2.7/v1/credentials"]
+        ).failure()
+        #expect(far.remedy == .misconfigured)
+        #expect(far.failure.message.contains("192.0.2.7") && far.failure.message.contains("use https"), "\(far)")
+    }
+
+    @Test(
+        "nobody on the way may read a key",
+        arguments: [
+            ("http://169.254.169.254", true), ("http://169.254.170.23/v1/credentials", true),
+            ("http://localhost", true),
+            ("http://[fd00:ec2::254]", true), ("http://[::1]:80/x", true), ("https://keys.example/x", true),
+            ("http://10.0.0.1", false), ("http://[fd00:ec3::254]", false), ("http://keys.example", false),
+        ])
+    func near(_ url: String, _ isNear: Bool) { #expect(S3Metadata.isNear(url) == isNear) }
+
+    @Test("moto's metadata gives a key that moto takes")
+    func moto() async throws {
+        let server = try await S3Server(.moto)
+        defer { server.stop() }
+        let values: [String: SettingValue] = [
+            "endpoint": .text(server.url), "bucket": .text("bucket"), "instance_metadata.kind": .text("instance"),
+            "instance_metadata.url": .text(server.url),
+        ]
+        let transport = Transport()
+        let destination = try S3(
+            values,
+            DestinationTools(
+                transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in }))
+        let made = try await transport.send(
+            Request(
+                "PUT", server.url + "/bucket",
+                headers: [("Authorization", "AWS4-HMAC-SHA256 Credential=A/20260101/us-east-1/s3/aws4_request")]))
+        #expect(made.status == 200)
+        let check = await destination.check()
+        #expect(check.verdict == .ok, "\(check.detail)")
+        let parcel = try Parcel(100)
+        _ = try await destination.upload(parcel.order, notes: Logbook())
+        #expect(try await destination.list(after: nil)?.items.map(\.id) == ["front/clip.mp4"])
+    }
+}

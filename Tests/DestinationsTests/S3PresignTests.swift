@@ -1,0 +1,270 @@
+import Core
+import Credentials
+import Linux
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// A bucket whose key is somebody else's.
+@Suite("s3, signed by somebody else", .timeLimit(.minutes(Patience.minutes(3))))
+struct S3PresignTests {
+    final class Scene: OtherEnd {
+        let emulator: S3Emulator
+        let signer: SignerServer
+        let destination: any Destination
+        private let temporary = TemporaryFolder()
+        let tokenFile: FilePath
+        var folder: FilePath { temporary.path }
+        let secret: String? = "signature-that-nobody-may-see"
+
+        init(_ more: [String: SettingValue] = [:]) throws {
+            let (emulator, signer) = (try S3Emulator(), try SignerServer())
+            (self.emulator, self.signer) = (emulator, signer)
+            emulator.change { $0.judge = { signer.refusal($0) } }
+            tokenFile = try temporary.write("token", Array("first-token-of-it\n".utf8))
+            signer.change { $0.token = "first-token-of-it" }
+            let values: [String: SettingValue] = [
+                "endpoint": .text(emulator.url), "bucket": .text("bucket"), "single_up_to": .bytes(1000),
+                "part_size": .bytes(5 << 20), "parallel": .whole(1), "presign.url": .text(signer.url),
+                "presign.token": .secret(.file(tokenFile)),
+            ]
+            destination = try S3(values.merging(more) { $1 }, Self.tools)
+        }
+
+        static var tools: DestinationTools {
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
+        }
+
+        func goAway() async throws { emulator.stop() }
+        func close() async throws {
+            emulator.stop()
+            signer.stop()
+        }
+
+        /// Attempts until it is complete or refused; what was left behind is removed as the daemon would.
+        @discardableResult
+        func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 6) async throws -> RemoteObject {
+            var last: (any Error)?
+            for _ in 0..<attempts {
+                do {
+                    let object = try await parcel.send(to: self, logbook)
+                    for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
+                    return object
+                } catch let error as UploadError {
+                    if error.remedy == .giveUp { throw error }
+                    last = error
+                }
+            }
+            throw last ?? Parcel.Unexpected(what: "no attempt")
+        }
+
+        func holds(_ parcel: Parcel, as key: String = "front/clip.mp4") -> Bool {
+            emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
+                && emulator.uploads.isEmpty
+        }
+    }
+
+    static let size = (10 << 20) + 1
+
+    @Test("parts are asked for together, and each address is used once, for what it is")
+    func together() async throws {
+        let scene = try Scene()
+        let parcel = try Parcel(Self.size, name: "é +(1)/視 頻~.mp4")
+        let logbook = Logbook()
+        try await scene.bring(parcel, logbook, attempts: 1)
+        #expect(scene.holds(parcel, as: "é +(1)/視 頻~.mp4"))
+        #expect(scene.signer.asked == ["head", "create", "part+2", "complete", "head"])
+        #expect(scene.emulator.requests == ["head", "create", "part 1", "part 2", "part 3", "complete", "head"])
+        let questions = scene.signer.questions
+        #expect(questions.allSatisfy { $0.version == 1 && $0.destination == "archive" && $0.bucket == "bucket" })
+        #expect(questions[2].requests.map(\.size) == [5 << 20, 5 << 20, 1])
+        #expect(questions[1].requests[0].headers["x-amz-meta-mtime"] == "1700000000")
+        #expect(!logbook.everything.contains("signature-that"))
+    }
+
+    @Test("parts that go at once ask for none that another has asked for")
+    func sideBySide() async throws {
+        let scene = try Scene(["parallel": .whole(4)])
+        let parcel = try Parcel(7 * (5 << 20) + 1)
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+        let parts = scene.signer.questions.flatMap(\.requests).filter { $0.operation == "part" }
+        // One that has its address already may be asked for by another that stands before it.
+        #expect(parts.count <= 8 + 3, "\(scene.signer.asked)")
+    }
+
+    @Test("a checksum of a part is signed with it, and parts are then asked for one by one")
+    func checksums() async throws {
+        let scene = try Scene(["checksum": .text("crc64nvme")])
+        let parcel = try Parcel(Self.size)
+        let object = try await scene.bring(parcel, attempts: 1)
+        #expect(object.verifiedBy == "crc64nvme")
+        #expect(scene.holds(parcel))
+        #expect(scene.signer.asked == ["head", "create", "part", "part", "part", "complete"])
+        let headers = scene.signer.questions.filter { $0.requests[0].operation == "part" }.map(
+            \.requests[0].headers.keys)
+        #expect(headers.allSatisfy { $0.contains("x-amz-checksum-crc64nvme") })
+    }
+
+    @Test("a small file is one request, looked for and signed")
+    func single() async throws {
+        let scene = try Scene()
+        let parcel = try Parcel(900)
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+        #expect(scene.signer.asked == ["head", "put"])
+        #expect(scene.signer.questions[1].requests[0].size == 900)
+        #expect(scene.signer.questions[1].requests[0].headers["content-type", default: ""].isEmpty)
+        #expect(scene.signer.questions[1].requests[0].headers["Content-Type"] == "video/mp4")
+    }
+
+    @Test("a signer that gives one at a time is asked for each")
+    func one() async throws {
+        let scene = try Scene()
+        scene.signer.change { $0.most = 1 }
+        let parcel = try Parcel(Self.size)
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+        #expect(scene.signer.asked == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
+    }
+
+    @Test("is there once and whole after each fault of the bucket", arguments: S3FaultTests.troubles)
+    func recovers(_ trouble: S3FaultTests.Trouble) async throws {
+        let scene = try Scene()
+        let parcel = try Parcel(Self.size)
+        scene.emulator.change { $0.faults[trouble.kind] = trouble.faults }
+        try await scene.bring(parcel)
+        #expect(scene.holds(parcel), "\(scene.emulator.requests)")
+        #expect(scene.emulator.requests.filter { $0 == "create" }.count <= 2, "\(scene.emulator.requests)")
+    }
+
+    @Test("goes on with what is there after a stop at any note", arguments: ["md5", "crc64nvme"])
+    func stops(_ checksum: String) async throws {
+        for note in 1... {
+            let scene = try Scene(["checksum": .text(checksum)])
+            let parcel = try Parcel(Self.size)
+            let logbook = Logbook()
+            let wasStopped = try await parcel.sendStopped(to: scene, logbook) { $0.taken == note }
+            let accepted = logbook.accepted
+            try await scene.bring(parcel, logbook, attempts: 1)
+            #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+            #expect(scene.holds(parcel), "stopped at note \(note)")
+            if !wasStopped { break }
+            try #require(note < 40, "it never ends")
+        }
+    }
+
+    @Test("what was begun with a key goes on without one")
+    func changed() async throws {
+        let scene = try Scene()
+        let values: [String: SettingValue] = [
+            "endpoint": .text(scene.emulator.url), "bucket": .text("bucket"), "part_size": .bytes(5 << 20),
+            "single_up_to": .bytes(1000), "parallel": .whole(1), "access_key": .secret(.literal("AK")),
+            "secret_key": .secret(.literal("a-key-that-is-gone-soon")),
+        ]
+        let signer = scene.signer
+        scene.emulator.change { $0.judge = nil }
+        scene.emulator.change { $0.faults[.part] = [.error(500, "InternalError")] }
+        let parcel = try Parcel(Self.size)
+        let logbook = Logbook()
+        let keyed = try S3(values, Scene.tools)
+        await #expect(throws: UploadError.self) { try await keyed.upload(parcel.order, notes: logbook) }
+        scene.emulator.change { $0.judge = { signer.refusal($0) } }
+        try await scene.bring(parcel, logbook, attempts: 1)
+        #expect(scene.holds(parcel))
+        #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
+    }
+
+    @Test("an address that has ended is asked for once more, without an attempt", arguments: [false, true])
+    func ended(_ isFresh: Bool) async throws {
+        let scene = try Scene()
+        let parcel = try Parcel(Self.size)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        let asked = scene.signer.asked.count
+        if isFresh {
+            // That of the list of parts, which is asked for next, and those that are kept.
+            scene.signer.change { $0.ended = 6 }
+        } else {
+            scene.signer.endAll()
+        }
+        scene.emulator.change { $0.requests = [] }
+        try await scene.bring(parcel, logbook, attempts: 1)
+        #expect(scene.holds(parcel))
+        #expect(!scene.emulator.requests.contains("part 1"))
+        let again = Array(scene.signer.asked[asked...])
+        #expect(again == (isFresh ? ["parts", "parts"] : ["parts"]) + ["part+1", "complete", "head"], "\(again)")
+    }
+
+    @Test("addresses are kept for as long as the signer says, and not longer")
+    func life() async throws {
+        let scene = try Scene()
+        // Less than what has to be left when a request begins.
+        scene.signer.change { $0.life = 20 }
+        let parcel = try Parcel(Self.size)
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+        #expect(scene.signer.asked == ["head", "create", "part+2", "part+1", "part", "complete", "head"])
+    }
+
+    @Test("an address that is refused for another reason is not tried twice, and shown nowhere")
+    func refused() async throws {
+        let scene = try Scene()
+        scene.signer.script(.address { $0 + "0" })
+        let parcel = try Parcel(900)
+        let error = try await parcel.failure(to: scene)
+        #expect(error.remedy == .authenticate)
+        #expect(scene.emulator.requests == ["head"])
+        scene.signer.script(.address { $0 }, .address { $0 + "0" })
+        let second = try await parcel.failure(to: scene)
+        #expect(second.failure.code == "SignatureDoesNotMatch")
+        #expect(second.failure.message.contains("it was not signed: ***"), "\(second)")
+        #expect(!second.failure.message.contains("signature-that"), "\(second)")
+        #expect(scene.emulator.requests == ["head", "head", "put"])
+    }
+
+    @Test("headers of the signer take the place of ours")
+    func headers() async throws {
+        let scene = try Scene(["storage_class": .text("STANDARD")])
+        scene.signer.script(.address { $0 }, .headers(["X-Amz-Storage-Class": "GLACIER_IR", "x-amz-acl": "private"]))
+        let parcel = try Parcel(900)
+        try await scene.bring(parcel, attempts: 1)
+        let headers = try #require(scene.emulator.objects["front/clip.mp4"]).headers
+        #expect(headers["x-amz-storage-class"] == "GLACIER_IR" && headers["x-amz-acl"] == "private")
+    }
+
+    @Test(
+        "of a staged copy that has rotted no object is made, whatever goes along with the bytes",
+        arguments: [900, size],
+        ["md5", "none"])
+    func rotten(_ size: Int, _ checksum: String) async throws {
+        let scene = try Scene(["preset": .text("minio"), "checksum": .text(checksum)])
+        let parcel = try Parcel(size)
+        var other = parcel.content
+        other[size / 2] ^= 1
+        try parcel.restage(other)
+        let logbook = Logbook()
+        let error = try await parcel.failure(to: scene, logbook)
+        #expect(error.remedy == .restage)
+        for checkpoint in logbook.left { #expect(try await scene.destination.discard(checkpoint)) }
+        #expect(scene.emulator.objects.isEmpty && scene.emulator.uploads.isEmpty)
+        let headers = scene.signer.questions.flatMap(\.requests).flatMap(\.headers.keys).map { $0.lowercased() }
+        #expect(!headers.contains("x-amz-content-sha256"))
+    }
+
+    @Test("a removal is signed too, and what is unfinished is listed")
+    func removal() async throws {
+        let scene = try Scene()
+        let parcel = try Parcel(Self.size)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        #expect(try await scene.destination.unfinished()?.map(\.name) == ["front/clip.mp4"])
+        let last = try #require(logbook.last)
+        #expect(try await scene.destination.discard(last))
+        #expect(scene.emulator.uploads.isEmpty)
+        #expect(try await scene.destination.discard(last), "not there is done")
+    }
+}

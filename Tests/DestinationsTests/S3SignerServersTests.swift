@@ -1,0 +1,164 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// The signer of the manual, and servers that are not ours: rclone's judges its signatures.
+@Suite("s3, with the manual's signer, at other people's servers", .timeLimit(.minutes(Patience.minutes(5))))
+struct S3SignerServersTests {
+    enum Way: String, CaseIterable, Sendable { case service, command }
+
+    private static let makers = [S3Maker.rclone, .moto]
+
+    private func open(
+        _ maker: S3Maker, _ way: Way, _ more: [String: SettingValue] = [:], prefix: String = "",
+        _ body: (S3End, any Destination) async throws -> Void
+    ) async throws {
+        let end = try await S3End(maker)
+        do {
+            let signer = try await PageSigner(for: end.url, prefix: prefix)
+            try await body(end, destination(end, signer, way, more))
+        } catch {
+            try await end.close()
+            throw error
+        }
+        try await end.close()
+    }
+
+    private func destination(
+        _ end: S3End, _ signer: PageSigner, _ way: Way, _ more: [String: SettingValue] = [:]
+    ) throws -> any Destination {
+        var values = S3End.values(end.url)
+        for key in ["access_key", "secret_key"] { values[key] = nil }
+        switch way {
+        case .command: values["presign.command"] = .texts(signer.command)
+        case .service:
+            values["presign.url"] = .text(signer.url)
+            values["presign.token"] = .secret(.literal(PageSigner.token))
+        }
+        return try S3(values.merging(more) { $1 }, S3PresignTests.Scene.tools)
+    }
+
+    @Test(
+        "takes files of any size, in one request or in parts, and is asked whether it has them", arguments: makers,
+        [0, 1, (1 << 20) + 1, (10 << 20) + 1])
+    func sizes(_ maker: S3Maker, _ size: Int) async throws {
+        try await open(maker, .service, ["storage_class": .text("STANDARD"), "tags": .map(["a": .literal("b c")])]) {
+            end, destination in
+            #expect(await destination.check().verdict == .ok)
+            let parcel = try Parcel(size, name: "é +(1)/100%'~.mp4")
+            #expect(try await destination.find(parcel.order) == .absent)
+            let logbook = Logbook()
+            let object = try await destination.upload(parcel.order, notes: logbook)
+            #expect(object.warnings.isEmpty && object.id == "é +(1)/100%'~.mp4")
+            let isWhole = try await end.content("é +(1)/100%'~.mp4") == parcel.content
+            #expect(isWhole)
+            #expect(!logbook.everything.contains("X-Amz") && !logbook.everything.contains(S3Server.id))
+            #expect(try await destination.unfinished()?.isEmpty == true)
+            // The same file once more costs no upload.
+            #expect(try await destination.upload(parcel.order, notes: Logbook()).verifiedBy == "held")
+            #expect(try await destination.list(after: nil)?.items.map(\.id) == ["é +(1)/100%'~.mp4"])
+        }
+    }
+
+    @Test("a program signs as well", arguments: makers)
+    func program(_ maker: S3Maker) async throws {
+        try await open(maker, .command) { end, destination in
+            let parcel = try Parcel((10 << 20) + 1)
+            #expect(try await destination.upload(parcel.order, notes: Logbook()).warnings.isEmpty)
+            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            #expect(isWhole)
+        }
+    }
+
+    @Test("a checksum in headers is signed with them")
+    func checksums() async throws {
+        try await open(.rclone, .service, ["checksum": .text("sha256")]) { end, destination in
+            let parcel = try Parcel((10 << 20) + 1)
+            _ = try await destination.upload(parcel.order, notes: Logbook())
+            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            #expect(isWhole)
+        }
+    }
+
+    private struct SignedEnd: OtherEnd {
+        let end: S3End
+        let destination: any Destination
+        var folder: FilePath { end.folder }
+        var secret: String? { end.secret }
+        func goAway() async throws { try await end.goAway() }
+        func close() async throws { try await end.close() }
+    }
+
+    @Test("goes on with what the server has after a stop at any note", arguments: makers)
+    func stops(_ maker: S3Maker) async throws {
+        try await open(maker, .service, ["parallel": .whole(1)]) { end, destination in
+            let signed = SignedEnd(end: end, destination: destination)
+            for note in 1... {
+                let name = FilePath("\(note).mp4")
+                let parcel = try Parcel((10 << 20) + 1, id: "\(note)", name: name, seed: UInt64(note))
+                let logbook = Logbook()
+                let wasStopped = try await parcel.sendStopped(to: signed, logbook) { $0.taken == note }
+                let accepted = logbook.accepted
+                _ = try await parcel.send(to: signed, logbook)
+                #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+                let isWhole = try await end.content(name) == parcel.content
+                #expect(isWhole, "stopped at note \(note)")
+                if !wasStopped { break }
+                try #require(note < 40, "it never ends")
+            }
+            #expect(try await end.unfinished() == 0)
+        }
+    }
+
+    @Test("what the signer does not sign is told: another prefix for good, a wrong key as a hold")
+    func refusals() async throws {
+        try await open(.rclone, .service, prefix: "front/") { end, destination in
+            let parcel = try Parcel(10, name: "back/clip.mp4")
+            let error = await #expect(throws: UploadError.self) {
+                try await destination.upload(parcel.order, notes: Logbook())
+            }
+            #expect(error?.remedy == .giveUp)
+            #expect(
+                error?.failure.message.contains("keys of this box begin with front/") == true,
+                "\(String(describing: error))")
+            let inside = try Parcel(10)
+            _ = try await destination.upload(inside.order, notes: Logbook())
+            let wrong = try await PageSigner(for: end.url, secretKey: "not-the-key-of-the-server")
+            let other = try self.destination(end, wrong, .service)
+            let held = await #expect(throws: UploadError.self) {
+                try await other.upload(parcel.order, notes: Logbook())
+            }
+            #expect(held?.remedy == .authenticate)
+            let stranger = try self.destination(
+                end, wrong, .service, ["presign.token": .secret(.literal("wrong-token"))])
+            let check = await stranger.check()
+            #expect(check.verdict == .failed && check.detail.contains("answered 401"), "\(check)")
+        }
+    }
+
+    @Test("the manual's signer signs nothing that removes an object, reads one, or makes a bucket")
+    func strict() async throws {
+        let end = try await S3End(.rclone)
+        let signer = try await PageSigner(for: end.url)
+        let wanted = [
+            #"{"operation":"abort","key":"a","query":{},"headers":{}}"#,
+            #"{"operation":"parts","key":"a","query":{},"headers":{}}"#,
+            #"{"operation":"put","query":{},"headers":{}}"#,
+            #"{"operation":"put","key":"a","query":{"acl":""},"headers":{}}"#,
+            #"{"operation":"put","key":"a","query":{},"headers":{"x-amz-copy-source":"/b/c"}}"#,
+            #"{"operation":"delete","key":"a","query":{},"headers":{}}"#,
+            #"{"operation":"list","key":"a","query":{"list-type":"2"},"headers":{}}"#,
+        ]
+        let program = Program(
+            words: signer.command.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/",
+            input: Array("{\"requests\":[\(wanted.joined(separator: ","))]}".utf8))
+        let answer = try await program.awaitAnswer(atMost: 1 << 20, within: .seconds(30))
+        let signed = try #require(JSONValue.read(answer)?["signed"]?.items)
+        #expect(signed.count == wanted.count)
+        #expect(signed.allSatisfy { $0["url"] == nil && $0["error"] != nil }, "\(signed)")
+        try await end.close()
+    }
+}

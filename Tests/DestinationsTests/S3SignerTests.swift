@@ -1,0 +1,193 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// Whoever signs, on bad days.
+@Suite("s3, when whoever signs is ill, or lies", .timeLimit(.minutes(Patience.minutes(2))))
+struct S3SignerTests {
+    private typealias Scene = S3PresignTests.Scene
+
+    struct Trouble: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var fault: SignerServer.Fault
+        var remedy: Remedy
+        var words: String
+
+        init(_ name: String, _ fault: SignerServer.Fault, _ remedy: Remedy, _ words: String) {
+            (testDescription, self.fault, self.remedy, self.words) = (name, fault, remedy, words)
+        }
+    }
+
+    private static func replacing(_ old: String, _ new: String) -> SignerServer.Fault {
+        .address { $0.replacing(old, with: new) }
+    }
+
+    static let troubles = [
+        Trouble("500", .answer(500, "down"), .holdDestination(after: nil), "answered 500 to the question for a signed"),
+        Trouble("429", .answer(429), .rateLimit(after: nil), "answered 429"),
+        Trouble("403", .answer(403, "this box may not"), .authenticate, "this box may not"),
+        Trouble("404", .answer(404), .misconfigured, "answered 404"),
+        Trouble("302", .answer(302), .misconfigured, "it redirects"),
+        Trouble("a page", .answer(200, "<html>log in</html>"), .holdDestination(after: nil), "than JSON with a list"),
+        Trouble("nothing", .answer(200, #"{"signed":[]}"#), .holdDestination(after: nil), "than JSON with a list"),
+        Trouble(
+            "no address", .answer(200, #"{"signed":[{"uri":"x"}]}"#), .misconfigured, "gives no address for `head`"),
+        Trouble("an odd life", .answer(200, #"{"signed":[{"url":1}]}"#), .misconfigured, "gives no address for `head`"),
+        Trouble(
+            "another scheme", .address { _ in "ftp://a/bucket/front/clip.mp4" }, .misconfigured, "something else than"),
+        Trouble("a line end", .address { $0 + "\r\n" }, .misconfigured, "something else than an http"),
+        Trouble("a user", replacing("http://", "http://a:b@"), .misconfigured, "something else than an http"),
+        Trouble(
+            "another host", replacing("127.0.0.1", "127.0.0.2"), .misconfigured, "neither at 127.0.0.1:"),
+        Trouble(
+            "another port", .address { $0.replacing(#/127.0.0.1:\d+/#, with: "127.0.0.1:9") }, .misconfigured,
+            "gives an address at 127.0.0.1:9, which is neither"),
+        Trouble("another object", replacing("clip", "clap"), .misconfigured, "the address of another object than"),
+        Trouble("bad coding", replacing("clip", "cl%ip"), .misconfigured, "badly coded"),
+        Trouble("a header", .headers(["Host": "a"]), .misconfigured, "the header `Host`, which cannot be set"),
+        Trouble(
+            "its own no", .refuse("this box is retired", isFinal: false), .authenticate, "`head`: this box is retired"),
+        Trouble("its last no", .refuse("no such camera", isFinal: true), .giveUp, "refuses `head`: no such camera"),
+    ]
+
+    @Test("it is told, nothing is sent to the bucket, and the next try works", arguments: troubles)
+    func trouble(_ trouble: Trouble) async throws {
+        let scene = try Scene()
+        scene.signer.script(trouble.fault)
+        let parcel = try Parcel(900)
+        let error = try await parcel.failure(to: scene)
+        #expect(error.remedy == trouble.remedy)
+        #expect(error.failure.message.contains(trouble.words), "\(error)")
+        #expect(error.failure.message.hasPrefix("archive: "))
+        #expect(!error.failure.message.contains("signature-that"), "\(error)")
+        #expect(scene.emulator.requests.isEmpty)
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+    }
+
+    @Test("an answer with the parts in another order sends none to the wrong place")
+    func order() async throws {
+        let scene = try Scene()
+        let parcel = try Parcel(S3PresignTests.size)
+        scene.signer.script(
+            .address { $0 }, .address { $0 },
+            .address { url in url.replacing(#/partNumber=\d/#, with: "partNumber=\(url.contains("=1&") ? 2 : 1)") })
+        let error = try await parcel.failure(to: scene)
+        #expect(error.remedy == .misconfigured && error.failure.message.contains("without `partNumber`"), "\(error)")
+        #expect(scene.emulator.requests == ["head", "create"])
+    }
+
+    @Test("nobody there is a hold, and its secret is read again when it is refused")
+    func away() async throws {
+        let scene = try Scene()
+        scene.signer.change { $0.token = "second-token-of-it" }
+        let parcel = try Parcel(900)
+        let error = try await parcel.failure(to: scene)
+        #expect(error.remedy == .authenticate && error.failure.message.contains("answered 401"), "\(error)")
+        #expect(!error.failure.message.contains("first-token"))
+        try Files.replace(scene.tokenFile, with: Array("second-token-of-it\n".utf8))
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+        scene.signer.stop()
+        let second = try await Parcel(900, name: "b").failure(to: scene)
+        #expect(second.remedy == .holdDestination(after: nil) && second.failure.code == "unreachable", "\(second)")
+        #expect(second.failure.message.hasPrefix("archive: no signer at 127.0.0.1:"), "\(second)")
+    }
+
+    @Test("without lists uploads go on, and who asks for one is told")
+    func lists() async throws {
+        let scene = try Scene()
+        #expect(
+            await scene.destination.check()
+                == CheckResult(.ok, "what the signer gives is good, and the bucket has 0 object(s)"))
+        scene.signer.change { $0.refused = ["list", "uploads"] }
+        // Begun, and nobody heard of it: it cannot be found, and is begun anew.
+        scene.emulator.script(.create, .loseReply)
+        let parcel = try Parcel(S3PresignTests.size)
+        let object = try await scene.bring(parcel)
+        #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content)
+        #expect(!object.warnings.isEmpty)
+        let check = await scene.destination.check()
+        #expect(
+            check.verdict == .ok && check.detail.contains("refuses `list`: not here; `sluice remote` needs it"),
+            "\(check)")
+        await #expect {
+            _ = try await scene.destination.unfinished()
+        } throws: { "\($0)".contains("refuses `uploads`: not here; `sluice orphans` needs it") }
+        scene.signer.change { $0.refused = ["list", "head"] }
+        #expect(await scene.destination.check().verdict == .failed)
+    }
+
+    @Test("a program is asked on its standard input, and what it does instead of answering is told")
+    func programs() async throws {
+        let temporary = TemporaryFolder()
+        let seen = temporary.path.appending("seen")
+        let script = try temporary.write(
+            "sign",
+            Array("#!/bin/sh\ntee '\(seen.display)' > /dev/null; echo \"$#\" >> '\(seen.display)'; exit 3\n".utf8))
+        _ = script.withCString { chmod($0, 0o755) }
+        let emulator = try S3Emulator()
+        func error(_ command: [String]) async throws -> UploadError {
+            let destination = try S3(
+                [
+                    "endpoint": .text(emulator.url), "bucket": .text("bucket"), "presign.command": .texts(command),
+                ], Scene.tools)
+            let parcel = try Parcel(10, name: "it's \"$(reboot)\".mp4")
+            return try #require(
+                await #expect(throws: UploadError.self) {
+                    try await destination.upload(parcel.order, notes: Logbook())
+                })
+        }
+        let failed = try await error([script.display, "a-secret-argument"])
+        #expect(failed.remedy == .holdDestination(after: nil))
+        #expect(
+            failed.failure.message.contains("the signer \(script.display) gives no address: it ended with status 3"))
+        #expect(!failed.failure.message.contains("a-secret"))
+        let question = String(decoding: try Files.read(seen), as: UTF8.self)
+        #expect(question.contains(#""key":"it's \"$(reboot)\".mp4""#) && question.hasSuffix("1\n"), "\(question)")
+        let missing = try await error(["/nonexistent/sign"])
+        #expect(missing.failure.message.contains("it cannot be started"), "\(missing)")
+        let odd = try await error(["/bin/echo", "hello"])
+        #expect(odd.failure.message.contains("the signer /bin/echo gives something else than JSON"), "\(odd)")
+        #expect(emulator.requests.isEmpty)
+    }
+
+    @Test("the way that is judged is the bucket's, or the signer's where the bucket is on this machine")
+    func site() throws {
+        func site(_ endpoint: String, _ signer: String) throws -> DestinationSite {
+            try S3(
+                ["endpoint": .text(endpoint), "bucket": .text("bucket"), "presign.url": .text(signer)], Scene.tools
+            ).site
+        }
+        #expect(
+            try site("https://s3.example", "https://sign.example/x") == .server(host: "s3.example", port: 443))
+        #expect(
+            try site("http://127.0.0.1:9000", "https://sign.example/x") == .server(host: "sign.example", port: 443))
+        #expect(try site("http://127.0.0.1:9000", "http://[::1]:81") == .server(host: "::1", port: 81))
+    }
+
+    @Test("addresses lead to the endpoint, below it, or where the person says; never from https to http")
+    func places() {
+        func objection(_ endpoint: String, _ others: [String], _ url: String) -> String? {
+            S3SignedHosts(endpoint: WebAddress(endpoint), others: others).objection(to: WebAddress(url))
+        }
+        let aws = "https://s3.eu-central-1.amazonaws.com"
+        #expect(objection(aws, [], "https://s3.eu-central-1.amazonaws.com/b/k") == nil)
+        #expect(objection(aws, [], "https://b.s3.eu-central-1.amazonaws.com:443/k") == nil)
+        #expect(objection(aws, [], "https://b.s3.amazonaws.com/k") != nil)
+        #expect(objection(aws, ["s3.amazonaws.com"], "https://b.s3.amazonaws.com/k") == nil)
+        #expect(
+            objection(aws, [], "http://s3.eu-central-1.amazonaws.com/b/k")?.contains("the endpoint is https") == true)
+        #expect(objection(aws, ["nas.example"], "http://nas.example/k") != nil)
+        #expect(objection(aws, [], "https://evils3.eu-central-1.amazonaws.com/k") != nil)
+        #expect(objection(aws, [], "https://s3.eu-central-1.amazonaws.com.evil.example/k") != nil)
+        #expect(objection("http://nas:9000", [], "http://nas:9000/b/k") == nil)
+        #expect(objection("http://nas:9000", [], "http://nas/b/k") != nil)
+        #expect(objection("http://nas:9000", ["nas:9443"], "https://nas:9443/b/k") == nil)
+    }
+}
