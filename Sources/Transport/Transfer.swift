@@ -354,7 +354,6 @@ final class Transfer: @unchecked Sendable {
 private func isLoopback(_ url: String) -> Bool {
     let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
     let host = rest.prefix { $0 != "/" && $0 != "?" }
-    if host.hasPrefix("[") { return IPAddress(String(host.dropFirst().prefix { $0 != "]" }))?.isLoopback ?? false }
-    let name = host.prefix { $0 != ":" }
-    return name == "localhost" || IPAddress(String(name))?.isLoopback ?? false
+    return Proxies.isHere(
+        String(host.hasPrefix("[") ? host.dropFirst().prefix { $0 != "]" } : host.prefix { $0 != ":" }))
 }
