@@ -34,6 +34,8 @@ struct S3API: Sendable {
             var skew: Duration = .zero
             /// It gives no list of parts.
             var hasNoList = false
+            /// The key in use is a temporary one.
+            var isLent = false
         }
 
         let state: Mutex<State>
@@ -66,7 +68,10 @@ struct S3API: Sendable {
         var corrected: Set<Correction> = []
         while true {
             let (key, reading) = try await current()
-            let (region, skew) = learned.state.withLock { ($0.region, $0.skew) }
+            let (region, skew) = learned.state.withLock { state in
+                state.isLent = key.token != nil
+                return (state.region, state.skew)
+            }
             let place = place(region, request.key)
             let message = S3Message(
                 method: request.method, host: place.host, path: place.path, query: request.query,
@@ -109,7 +114,9 @@ struct S3API: Sendable {
         return .milliseconds(theirs.milliseconds - asking.clocks.wall().milliseconds)
     }
 
-    func verdict(_ response: Response) -> S3Verdict { S3Verdict(response, now: asking.clocks.wall()) }
+    func verdict(_ response: Response) -> S3Verdict {
+        S3Verdict(response, isLent: learned.state.withLock { $0.isLent }, now: asking.clocks.wall())
+    }
 
     func refusal(_ response: Response, _ what: String) -> UploadError {
         let verdict = verdict(response)
