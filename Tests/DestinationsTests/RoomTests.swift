@@ -94,8 +94,8 @@ struct RoomTests {
             // Others write to that disk too.
             #expect(try #require(space.left) > 0)
             #expect(try #require(space.left) <= disk.total)
-            #expect(try end.objects.isEmpty)
-            #expect(try end.remains.isEmpty)
+            #expect(try await end.objects.isEmpty)
+            #expect(try await end.remains.isEmpty)
             try await end.goAway()
             await #expect(throws: UploadError.self) { try await end.destination.space() }
         }
