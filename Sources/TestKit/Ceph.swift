@@ -80,8 +80,8 @@ package final class Ceph: Sendable {
     }
 
     /// Without authentication between its own parts; objects are in one place and in memory. Proposals are made at once, which
-    /// makes it start in five seconds and not in fifteen; a day of a lifecycle rule is two seconds; and parts may be of any size, as the
-    /// contract has them.
+    /// makes it start in five seconds and not in fifteen. Gateways do not tell each other what to forget: that would wait half a
+    /// minute for one that was killed. A day of a lifecycle rule is two seconds, and parts may be as small as the contract has them.
     private static func settings(_ folder: FilePath, _ libraries: FilePath, monitor: Int, id: String) -> String {
         """
         [global]
@@ -119,6 +119,7 @@ package final class Ceph: Sendable {
         rgw_dns_name = \(host)
         rgw_sts_key = abcdefghijklmnop
         rgw_s3_auth_use_sts = true
+        rgw_cache_enabled = false
         rgw_lc_debug_interval = 2
         rgw_multipart_min_part_size = 1
         rgw_gc_obj_min_wait = 1
