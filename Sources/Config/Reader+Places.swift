@@ -215,6 +215,11 @@ extension Reader where Value == Template {
                         ? "begins with `/`, or has `.` or `..` in it; names lie below the place of the destination, like "
                             + "`{folder}/{relative}`" : "is no name; it takes one like `{stem}.mp4`")
             }
+            // A bucket could keep an empty part, folders cannot: nobody is to wonder where it went.
+            guard !text.contains("//"), !text.hasSuffix("/") else {
+                throw Complaint(
+                    "has an empty part, at `//` or behind its last `/`, and names have none; leave the `/` out")
+            }
             return try template.read(text)
         }
     }

@@ -97,14 +97,11 @@ package final class PrivateBus {
     }
 
     private var environment: [String: String] {
-        let machines = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
-        let libraries = machines.flatMap { ["usr/lib/\($0)", "lib/\($0)"] }
-        func places(_ all: [String]) -> String {
-            all.map { tools.appending(FilePath($0)).display }.joined(separator: ":")
-        }
+        let libraries = Tools.libraries(of: tools)
         return [
-            "LD_LIBRARY_PATH": places(libraries), "PYTHONPATH": places(["usr/lib/python3/dist-packages"]),
-            "GI_TYPELIB_PATH": places(machines.map { "usr/lib/\($0)/girepository-1.0" }),
+            "LD_LIBRARY_PATH": libraries.map(\.display).joined(separator: ":"),
+            "PYTHONPATH": tools.appending("usr/lib/python3/dist-packages").display,
+            "GI_TYPELIB_PATH": libraries.map { $0.appending("girepository-1.0").display }.joined(separator: ":"),
             "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin",
         ]
     }

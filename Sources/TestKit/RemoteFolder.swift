@@ -43,9 +43,6 @@ package final class RemoteFolder {
 
     /// Mounts it, and returns when it is there.
     package func mount() async throws {
-        let ways = [
-            "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib/aarch64-linux-gnu",
-        ]
         let child = try Child(
             program,
             [
@@ -53,7 +50,7 @@ package final class RemoteFolder {
                 path.display,
             ],
             environment: [
-                "LD_LIBRARY_PATH": ways.map { libraries.appending(FilePath($0)).display }.joined(separator: ":"),
+                "LD_LIBRARY_PATH": Tools.libraries(of: libraries).map(\.display).joined(separator: ":"),
                 "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             ],
             output: folder.path.appending("output"), errors: folder.path.appending("errors"))

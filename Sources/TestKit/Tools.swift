@@ -7,9 +7,10 @@ package enum Tools {
     /// The contents of Debian packages, unpacked on first use: no service of theirs is started, no file of the system
     /// changed. What they depend on has to be there.
     ///
+    /// - Parameter name: Of the folder, where the list is too long for one; another list needs another.
     /// - Returns: The folder that holds what belongs below `/`.
-    package static func debian(_ packages: [String]) throws -> FilePath {
-        try once(packages) { folder, log in
+    package static func debian(_ packages: [String], called name: String? = nil) throws -> FilePath {
+        try once(name.map { [$0] } ?? packages) { folder, log in
             try Files.makeFolders(folder, mode: 0o755)
             // apt-get downloads into its working directory.
             let script = """
@@ -18,6 +19,12 @@ package enum Tools {
                 """
             try run("/bin/sh", ["-c", script, "sh", folder.display] + packages, log)
         }
+    }
+
+    /// Where the libraries of unpacked packages are, on the machines that Debian knows by these names.
+    package static func libraries(of root: FilePath) -> [FilePath] {
+        ["x86_64-linux-gnu", "aarch64-linux-gnu"].flatMap { ["usr/lib/\($0)", "lib/\($0)"] }
+            .map { root.appending(FilePath($0)) }
     }
 
     /// A Python virtual environment with these packages.

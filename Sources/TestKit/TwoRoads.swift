@@ -107,14 +107,9 @@ package final class TwoRoads: Sendable {
     private func nft(in network: NetworkNamespace? = nil, _ words: String...) throws -> String {
         let output = folder.path.appending(FilePath("nft-\(hexadecimal(Chance.bytes(6)))"))
         let errors = FilePath(bytes: output.bytes + Array(".err".utf8))
-        let libraries = [
-            "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib/aarch64-linux-gnu",
-        ]
         let child = try (network ?? box).start(
             tools.appending("usr/sbin/nft"), words,
-            environment: [
-                "LD_LIBRARY_PATH": libraries.map { tools.appending(FilePath($0)).display }.joined(separator: ":")
-            ],
+            environment: ["LD_LIBRARY_PATH": Tools.libraries(of: tools).map(\.display).joined(separator: ":")],
             output: output, errors: errors)
         let ending = child.wait()
         guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }

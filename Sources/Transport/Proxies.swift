@@ -16,7 +16,7 @@ package enum Proxies {
     ) -> (host: String, port: UInt16) {
         let direct = (host, port)
         // Request's own rule: never for what is on this machine.
-        if host == "localhost" || IPAddress(host)?.isLoopback == true { return direct }
+        if isHere(host) { return direct }
         func value(_ names: String...) -> String? { names.lazy.compactMap(environment).first { !$0.isEmpty } }
         // `HTTP_PROXY` in capitals is what a web server sets from a header of a request.
         let own = scheme == "https" ? value("https_proxy", "HTTPS_PROXY") : value("http_proxy")
@@ -24,6 +24,14 @@ package enum Proxies {
             !isExempt(host, value("no_proxy", "NO_PROXY") ?? "")
         else { return direct }
         return parse(proxy) ?? direct
+    }
+
+    /// Whether the host is this machine. Names below `localhost` are too, for libcurl as well (RFC 6761, section 6.3).
+    ///
+    /// - Parameter host: An IPv6 address without brackets.
+    static func isHere(_ host: String) -> Bool {
+        let name = host.lowercased()
+        return name == "localhost" || name.hasSuffix(".localhost") || IPAddress(name)?.isLoopback == true
     }
 
     /// `example.org` stands for itself and all below it, as `.example.org` does; `*` for everything; also networks.

@@ -105,8 +105,7 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// What is sent there stays on this machine.
     package var isLoopback: Bool {
-        let host = host.filter { $0 != "[" && $0 != "]" }
-        return host == "localhost" || IPAddress(host)?.isLoopback == true
+        Proxies.isHere(host.filter { $0 != "[" && $0 != "]" })
     }
 
     package var hasUser: Bool { authority?.utf8.contains(UInt8(ascii: "@")) == true }

@@ -235,6 +235,12 @@ extension MistakeTests {
             "folders: [{remote_name: '/x/{name}', name: a, path: /a, upload_to: []}]",
             "25: folders[0].remote_name: begins with `/`"),
         Mistake(
+            "folders: [{remote_name: 'x//{name}', name: a, path: /a, upload_to: []}]",
+            "25: folders[0].remote_name: has an empty part, at `//` or behind its last `/`, and names have none"),
+        Mistake(
+            "folders: [{remote_name: '{name}/', name: a, path: /a, upload_to: []}]",
+            "25: folders[0].remote_name: has an empty part, at `//` or behind its last `/`"),
+        Mistake(
             "folders: [{remote_name: 'x{recorded:%Y%Q}/{name}', name: a, path: /a, upload_to: []}]",
             "39: folders[0].remote_name: no part of a time is called `%Q`; there are: %Y %y %m %d"),
         Mistake(

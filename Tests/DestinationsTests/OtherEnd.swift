@@ -19,9 +19,11 @@ protocol OtherEnd: Sendable {
     /// What must never be seen in an error or a checkpoint; `nil` for a destination without.
     var secret: String? { get }
     /// Paths and contents of the whole files there.
-    var objects: [FilePath: [UInt8]] { get throws }
+    var objects: [FilePath: [UInt8]] { get async throws }
     /// What unfinished uploads left there.
-    var remains: [FilePath] { get throws }
+    var remains: [FilePath] { get async throws }
+    /// Whether a file of this name can be there at all.
+    func keeps(_ name: FilePath) -> Bool
     /// A file's path there.
     func place(of name: FilePath) -> FilePath
     /// The other end goes away, as far as the destination can see.
@@ -38,16 +40,23 @@ struct Remote: CustomTestStringConvertible, Sendable {
     /// Bytes between two acknowledgements, for every destination here.
     static let chunk = 1000
 
-    static let all: [Remote] = [
-        Remote(testDescription: "tus") { try await TusEnd() },
-        Remote(testDescription: "directory") { try DirectoryEnd() },
-        // The one whose server has names with folders, and can be asked what it has.
-        Remote(testDescription: "chunked-form") {
-            try FormScene("resumable", FormScene.abort, credential: "a-token-that-nobody-may-see")
-        },
-        Remote(testDescription: "s3") { try BucketEnd() },
-        Remote(testDescription: "s3, signed by somebody else") { try BucketEnd(isPresigned: true) },
-    ]
+    static let all: [Remote] =
+        [
+            Remote(testDescription: "tus") { try await TusEnd() },
+            Remote(testDescription: "directory") { try DirectoryEnd() },
+            // The one whose server has names with folders, and can be asked what it has.
+            Remote(testDescription: "chunked-form") {
+                try FormScene("resumable", FormScene.abort, credential: "a-token-that-nobody-may-see")
+            },
+            Remote(testDescription: "s3") { try BucketEnd() },
+            Remote(testDescription: "s3, signed by somebody else") { try BucketEnd(isPresigned: true) },
+            Remote(testDescription: "s3 at rclone") { try await S3End(.rclone, chunk: Int64(chunk)) },
+        ] + (Ceph.isWanted ? [ceph] : [])
+
+    /// With a gateway of its own, which can go away.
+    private static let ceph = Remote(testDescription: "s3 at Ceph") {
+        try await S3End(.ceph, gateway: try await Ceph.shared.value.gateway(), chunk: Int64(chunk))
+    }
 
     /// Starts the other end and stops it, however the test ends.
     func open(_ body: (any OtherEnd) async throws -> Void) async throws {
@@ -61,6 +70,7 @@ struct Remote: CustomTestStringConvertible, Sendable {
 }
 
 extension OtherEnd {
+    func keeps(_ name: FilePath) -> Bool { true }
     func place(of name: FilePath) -> FilePath { name }
 
     var objects: [FilePath: [UInt8]] {

@@ -85,7 +85,7 @@ struct RoomTests {
         try await remote.open { end in
             guard end.destination.tellsSpace else {
                 // A form has no words for it, and a bucket no end.
-                #expect(["chunked-form", "s3", "s3, signed by somebody else"].contains(remote.testDescription))
+                #expect(remote.testDescription == "chunked-form" || remote.testDescription.hasPrefix("s3"))
                 return try await #expect(end.destination.space() == nil)
             }
             let space = try #require(try await end.destination.space())
@@ -94,8 +94,8 @@ struct RoomTests {
             // Others write to that disk too.
             #expect(try #require(space.left) > 0)
             #expect(try #require(space.left) <= disk.total)
-            #expect(try end.objects.isEmpty)
-            #expect(try end.remains.isEmpty)
+            #expect(try await end.objects.isEmpty)
+            #expect(try await end.remains.isEmpty)
             try await end.goAway()
             await #expect(throws: UploadError.self) { try await end.destination.space() }
         }

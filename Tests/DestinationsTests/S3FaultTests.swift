@@ -183,6 +183,33 @@ struct S3FaultTests {
         #expect(!scene.emulator.requests.contains("part 1") && !scene.emulator.requests.contains("create"))
     }
 
+    @Test("a question without words in its answer has a key that has ended read again too")
+    func endedUnsaid() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.token = "token-1" }
+        #expect(await scene.destination.check().verdict == .ok, "the key is read")
+        scene.emulator.change { $0.token = "token-2" }
+        let parcel = try Parcel(Self.size)
+        // It begins with HEAD.
+        #expect(try await parcel.failure(to: scene).remedy == .authenticate)
+        try Files.replace(scene.keyFile, with: Array(Scene.document("token-2").utf8))
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+    }
+
+    @Test("a key file that is half written holds, until it is whole")
+    func halfWritten() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        try Files.replace(scene.keyFile, with: Array("{\"AccessKeyId\":\"AK".utf8))
+        let parcel = try Parcel(900)
+        for _ in 0..<2 { #expect(try await parcel.failure(to: scene).remedy == .authenticate) }
+        try Files.replace(scene.keyFile, with: Array(Scene.document("token-1").utf8))
+        try await scene.bring(parcel, attempts: 1)
+        #expect(scene.holds(parcel))
+    }
+
     @Test("what was begun goes on as it was begun, when its checksum and sizes are set anew", arguments: [900, size])
     func changedSettings(_ size: Int) async throws {
         let scene = try Scene(["checksum": .text("crc64nvme")])

@@ -11,22 +11,11 @@ import Testing
 struct S3ServersTests {
     private static let part = Int(S3End.part)
 
-    private func open(
-        _ maker: S3Maker, _ more: [String: SettingValue] = [:], _ body: (S3End) async throws -> Void
-    ) async throws {
-        let end = try await S3End(maker, more)
-        do { try await body(end) } catch {
-            try await end.close()
-            throw error
-        }
-        try await end.close()
-    }
-
     @Test(
         "takes files of any size, in one request or in parts, and is asked whether it has them",
-        arguments: S3Maker.allCases, [0, 1, 1 << 20, (1 << 20) + 1, 5 << 20, (10 << 20) + 1])
+        arguments: S3Maker.here, [0, 1, 1 << 20, (1 << 20) + 1, 5 << 20, (10 << 20) + 1])
     func sizes(_ maker: S3Maker, _ size: Int) async throws {
-        try await open(maker) { end in
+        try await S3End.open(maker) { end in
             let parcel = try Parcel(size)
             #expect(try await end.destination.find(parcel.order) == .absent)
             let logbook = Logbook()
@@ -47,9 +36,9 @@ struct S3ServersTests {
         }
     }
 
-    @Test("goes on with what the server has after a stop at any note", arguments: S3Maker.allCases)
+    @Test("goes on with what the server has after a stop at any note", arguments: S3Maker.here)
     func stops(_ maker: S3Maker) async throws {
-        try await open(maker, ["parallel": .whole(1)]) { end in
+        try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part + 1)
             for note in 1... {
                 let name = FilePath("\(note).mp4")
@@ -57,7 +46,7 @@ struct S3ServersTests {
                 let logbook = Logbook()
                 let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
                 let accepted = logbook.accepted
-                _ = try await parcel.send(to: end, logbook)
+                _ = try await end.sendAnew(parcel, logbook, ["parallel": .whole(1)])
                 // One that was made is found by its name, without a byte.
                 #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
                 let isWhole = try await end.content(name) == parcel.content
@@ -71,30 +60,53 @@ struct S3ServersTests {
         }
     }
 
-    @Test("keeps odd names as they are", arguments: S3Maker.allCases)
+    @Test("keeps odd names as they are", arguments: S3Maker.here)
     func names(_ maker: S3Maker) async throws {
         let names: [FilePath] = [
             "a b+c.mp4", "100%.mp4", "%2F.mp4", "é視頻/日本.mp4", "q?x=1&y#z.mp4", "(1) '!*~.mp4", "a;b=c@d:e$f.mp4",
-            "plus + and space.mp4",
+            "plus + and space.mp4", "a//b///c.mp4", "//begins.mp4",
         ]
-        try await open(maker) { end in
-            for (number, name) in names.enumerated() {
-                let parcel = try Parcel(100, id: "\(number)", name: name, seed: UInt64(number))
-                _ = try await parcel.send(to: end, Logbook())
-                let isWhole = try await end.content(name) == parcel.content
-                #expect(isWhole, "\(name.display)")
-                guard case .held = try await end.destination.find(parcel.order) else {
-                    Issue.record("\(name.display) is not found")
-                    continue
+        try await S3End.open(maker, ["single_up_to": .bytes(100)]) { end in
+            // In one request, and in parts.
+            for size in [100, 101] {
+                var kept: Set<String> = []
+                for (number, name) in names.filter(maker.keeps).enumerated() {
+                    let name = FilePath("\(name.display)-\(size)")
+                    let parcel = try Parcel(size, id: "\(number)", name: name, seed: UInt64(number))
+                    _ = try await parcel.send(to: end, Logbook())
+                    let isWhole = try await end.content(name) == parcel.content
+                    #expect(isWhole, "\(name.display)")
+                    guard case .held = try await end.destination.find(parcel.order) else {
+                        Issue.record("\(name.display) is not found")
+                        continue
+                    }
+                    kept.insert(name.display)
                 }
+                #expect(try await end.keys().filter { $0.hasSuffix("-\(size)") } == kept)
             }
-            #expect(try await end.keys() == Set(names.map(\.display)))
+            #expect(try await end.unfinished() == 0)
         }
     }
 
-    @Test("another content under the same name gets a number, takes its place, or fails", arguments: S3Maker.allCases)
+    @Test("finds the bucket by the name of the host", arguments: S3Maker.here.filter(\.knowsHosts))
+    func virtual(_ maker: S3Maker) async throws {
+        try await S3End.open(maker, isVirtual: true) { end in
+            for (number, size) in [1000, Self.part + 1].enumerated() {
+                let name = FilePath("a b/\(number).mp4")
+                let parcel = try Parcel(size, id: "\(number)", name: name)
+                let object = try await parcel.send(to: end, Logbook())
+                #expect(object.url?.contains("/\(end.bucket).") == true, "\(object)")
+                let isWhole = try await end.content(name) == parcel.content
+                #expect(isWhole)
+            }
+            #expect(await end.destination.check().verdict == .ok)
+            #expect(try await end.keys() == ["a b/0.mp4", "a b/1.mp4"])
+        }
+    }
+
+    @Test("another content under the same name gets a number, takes its place, or fails", arguments: S3Maker.here)
     func taken(_ maker: S3Maker) async throws {
-        try await open(maker) { end in
+        try await S3End.open(maker) { end in
             let first = try Parcel(1000, seed: 1)
             let second = try Parcel(1000, id: "2", seed: 2)
             _ = try await first.send(to: end, Logbook())
@@ -118,9 +130,9 @@ struct S3ServersTests {
 
     @Test(
         "with a condition a name that is taken is seen by the one request itself",
-        arguments: [S3Maker.moto, .localbucket])
+        arguments: S3Maker.here.filter(\.hasConditions))
     func conditions(_ maker: S3Maker) async throws {
-        try await open(maker, ["preset": .text("minio")]) { end in
+        try await S3End.open(maker, ["preset": .text(maker == .ceph ? "ceph" : "minio")]) { end in
             let first = try Parcel(1000, seed: 1)
             _ = try await first.send(to: end, Logbook())
             // The answer to the first was lost, as far as this one knows: it is the same file.
@@ -132,25 +144,58 @@ struct S3ServersTests {
         }
     }
 
-    @Test("a wrong key is told, and holds", arguments: S3Maker.allCases.filter(\.judgesKeys))
-    func wrongKey(_ maker: S3Maker) async throws {
-        try await open(maker) { end in
-            let wrong = try end.destination(["secret_key": .secret(.literal("not-the-secret-at-all"))])
-            let parcel = try Parcel(10)
-            let error = await #expect(throws: UploadError.self) {
-                _ = try await wrong.upload(parcel.order, notes: Logbook())
-            }
-            #expect(error?.remedy == .authenticate)
-            let check = await wrong.check()
-            #expect(check.verdict == .failed)
-            #expect(!check.detail.contains("not-the-secret"))
-            #expect(await end.destination.check().verdict == .ok)
+    @Test(
+        "with a condition also the end of an upload in parts sees who was faster",
+        arguments: S3Maker.here.filter(\.guardsEnds))
+    func faster(_ maker: S3Maker) async throws {
+        try await S3End.open(maker, ["preset": .text("minio"), "parallel": .whole(1)]) { end in
+            let slow = try Parcel(2 * Self.part, id: "2", seed: 2)
+            let logbook = Logbook()
+            try await slow.sendStopped(to: end, logbook, accepting: Self.part)
+            let fast = try Parcel(1000, seed: 1)
+            _ = try await fast.send(to: end, Logbook())
+            let object = try await end.sendAnew(slow, logbook, ["preset": .text("minio")])
+            for checkpoint in logbook.left { #expect(try await end.destination.discard(checkpoint)) }
+            #expect(object.id == "front/clip (2).mp4")
+            let contents = [try await end.content("front/clip.mp4"), try await end.content("front/clip (2).mp4")]
+            let areBoth = contents == [fast.content, slow.content]
+            #expect(areBoth)
+            #expect(try await end.unfinished() == 0)
         }
     }
 
-    @Test("a clock that is hours off is mended by the server's own", arguments: S3Maker.allCases.filter(\.judgesClocks))
+    @Test("a wrong key is told, and holds", arguments: S3Maker.here.filter(\.judgesKeys))
+    func wrongKey(_ maker: S3Maker) async throws {
+        try await S3End.open(maker, ["parallel": .whole(1)]) { end in
+            let parcel = try Parcel(2 * Self.part)
+            let logbook = Logbook()
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            for (key, value) in [("secret_key", "not-the-secret-at-all"), ("access_key", "AKNOBODY0000000000001")] {
+                let wrong = try end.destination([key: .secret(.literal(value))])
+                for (parcel, notes) in [(parcel, logbook), (try Parcel(10, name: "small.mp4"), Logbook())] {
+                    var order = parcel.order
+                    order.checkpoint = notes.last
+                    let error = await #expect(throws: UploadError.self) {
+                        _ = try await wrong.upload(order, notes: notes)
+                    }
+                    #expect(error?.remedy == .authenticate, "\(key)")
+                }
+                let check = await wrong.check()
+                #expect(check.verdict == .failed)
+                #expect(!check.detail.contains("not-the-secret"))
+            }
+            #expect(await end.destination.check().verdict == .ok)
+            // With the right one it goes on.
+            _ = try await end.sendAnew(parcel, logbook)
+            #expect(logbook.sent.allSatisfy { $0 >= Self.part })
+            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            #expect(isWhole)
+        }
+    }
+
+    @Test("a clock that is hours off is mended by the server's own", arguments: S3Maker.here.filter(\.judgesClocks))
     func clocks(_ maker: S3Maker) async throws {
-        try await open(maker) { end in
+        try await S3End.open(maker) { end in
             for hours in [-3, 3] {
                 let now = SystemClocks().wall().advanced(by: .seconds(hours * 3600))
                 let clocks = ManualClocks(wall: now)
@@ -163,9 +208,9 @@ struct S3ServersTests {
         }
     }
 
-    @Test("cancelled on its way, nothing is left of it", arguments: S3Maker.allCases.filter(\.hasUploadList))
+    @Test("cancelled on its way, nothing is left of it", arguments: S3Maker.here.filter(\.hasUploadList))
     func aborts(_ maker: S3Maker) async throws {
-        try await open(maker, ["parallel": .whole(1)]) { end in
+        try await S3End.open(maker, ["parallel": .whole(1)]) { end in
             let parcel = try Parcel(2 * Self.part)
             let logbook = Logbook()
             try await parcel.sendStopped(to: end, logbook, accepting: Self.part)

@@ -42,7 +42,7 @@ struct ProxyTests {
 
     @Test(
         "is this machine for what is on it, whatever the environment says",
-        arguments: ["localhost", "127.0.0.1", "::1"])
+        arguments: ["localhost", "127.0.0.1", "::1", "bucket.s3.localhost"])
     func loopback(_ host: String) {
         #expect(stop("https", host, ["https_proxy": "proxy.lan:3128", "all_proxy": "a:1"]) == "\(host):443")
     }

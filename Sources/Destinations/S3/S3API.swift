@@ -73,7 +73,9 @@ struct S3API: Sendable {
         }
     }
 
-    func verdict(_ response: Response) -> S3Verdict { S3Verdict(response, now: asking.clocks.wall()) }
+    func verdict(_ response: Response) -> S3Verdict {
+        S3Verdict(response, isLent: signer.isLent, now: asking.clocks.wall())
+    }
 
     func refusal(_ response: Response, _ what: String) -> UploadError {
         let verdict = verdict(response)

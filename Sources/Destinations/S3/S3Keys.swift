@@ -37,12 +37,20 @@ actor S3Keys: S3KeySource {
     /// - Throws: ``SecretError``; ``Unusable``.
     func current() async throws -> (key: S3Key, reading: Int) {
         let first = try await provider.current()
-        let (key, end) = try key(first.headers)
+        let (key, end): (S3Key, WallTime?)
+        do { (key, end) = try self.key(first.headers) } catch {
+            // It may be half written: what stands there then counts.
+            await provider.refused(first.reading)
+            throw error
+        }
         // One that has ended already is what there is: the service says so, and the person is told.
         guard let end, end < now().advanced(by: Self.margin) else { return (key, first.reading) }
         await provider.refused(first.reading)
         let second = try await provider.current()
-        return (try self.key(second.headers).key, second.reading)
+        do { return (try self.key(second.headers).key, second.reading) } catch {
+            await provider.refused(second.reading)
+            throw error
+        }
     }
 
     func refused(_ reading: Int) async { await provider.refused(reading) }

@@ -7,6 +7,8 @@ internal import Transport
 /// Has somebody sign who holds the key: a service of the person's, or a program. Every request goes to an address that it gave
 /// (a presigned URL), and no key is here.
 actor S3Presigner: S3Signing {
+    /// Nobody here knows what key there is.
+    nonisolated var isLent: Bool { false }
     enum Signer: Sendable {
         case service(url: String, headers: [CredentialProvider.Header], caFile: FilePath?)
         case command([String])
@@ -71,7 +73,7 @@ actor S3Presigner: S3Signing {
         conceal(given)
         return S3Signed(url: given.url, headers: given.headers(over: request.headers)) { answer, corrected in
             guard [400, 401, 403].contains(answer.status), !corrected.contains(.key) else { return nil }
-            let verdict = S3Verdict(answer, now: self.asking.clocks.wall())
+            let verdict = S3Verdict(answer, isLent: false, now: self.asking.clocks.wall())
             // "Request has expired" is what all of them say of an address that has ended. What is refused for another reason would be
             // refused again, with all its bytes.
             let hasEnded =

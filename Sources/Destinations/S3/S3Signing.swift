@@ -6,6 +6,8 @@ internal import Transport
 protocol S3Signing: Sendable {
     /// - Throws: ``UploadError``; `CancellationError`.
     func signed(_ request: S3Request) async throws -> S3Signed
+    /// The key in use is known to be a temporary one.
+    var isLent: Bool { get }
 }
 
 /// A request as it is sent.
@@ -28,6 +30,7 @@ final class S3KeySigner: S3Signing {
         var region: String
         /// The service's clock is so far ahead of ours.
         var skew: Duration = .zero
+        var isLent = false
     }
 
     private let keys: any S3KeySource
@@ -42,9 +45,14 @@ final class S3KeySigner: S3Signing {
         state = Mutex(State(region: settings.region))
     }
 
+    var isLent: Bool { state.withLock { $0.isLent } }
+
     func signed(_ request: S3Request) async throws -> S3Signed {
         let (key, reading) = try await current()
-        let (region, skew) = state.withLock { ($0.region, $0.skew) }
+        let (region, skew) = state.withLock { state in
+            state.isLent = key.token != nil
+            return (state.region, state.skew)
+        }
         let place = settings.place(of: request.key, in: region)
         let message = S3Message(
             method: request.method, host: place.host, path: place.path, query: request.query, headers: request.headers,
@@ -53,7 +61,7 @@ final class S3KeySigner: S3Signing {
         let headers = S3Signature(key: key, region: region).headers(
             of: message, at: asking.clocks.wall().advanced(by: skew))
         return S3Signed(url: place.url + (query.isEmpty ? "" : "?" + query), headers: headers) { answer, corrected in
-            let verdict = S3Verdict(answer, now: self.asking.clocks.wall())
+            let verdict = S3Verdict(answer, isLent: key.token != nil, now: self.asking.clocks.wall())
             if let right = verdict.region, right != region, verdict.isOfRegion, !corrected.contains(.region) {
                 self.state.withLock { $0.region = right }
                 return .region

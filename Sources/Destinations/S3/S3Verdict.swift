@@ -12,16 +12,27 @@ struct S3Verdict: Sendable {
     let isMute: Bool
     /// The region that requests to this bucket are to be signed for.
     let region: String?
+    /// The key may have ended, or is none.
+    let isOfKey: Bool
 
-    init(_ response: Response, now: WallTime) {
+    /// - Parameter isLent: The request carried the token of a temporary key.
+    init(_ response: Response, isLent: Bool, now: WallTime) {
         let body = response.body.isEmpty ? nil : XMLValue.read(response.body)
         let error = body?.name == "Error" ? body : body?["Error"]
         code = error?["Code"]?.text
         words = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
         isMute = response.body.isEmpty && (response.status == 400 || response.status == 403)
         region = response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text
-        remedy = Self.remedy(code, response, now)
+        // Ceph says no more than `InvalidArgument` to a token that it cannot read. To `HEAD` there are no words at all: Amazon answers
+        // 400 to a token that has ended, Ceph 403 (seen at 16.2).
+        let isOfToken = isLent && response.status == 400 && (code == nil || words == "InvalidArgument")
+        isOfKey = isOfToken || Self.codesOfKeys.contains(code) || code == nil && response.status == 403
+        remedy = isOfToken ? .authenticate : Self.remedy(code, response, now)
     }
+
+    private static let codesOfKeys: Set<String?> = [
+        "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied", "InvalidAccessKeyId",
+    ]
 
     private static func remedy(_ code: String?, _ response: Response, _ now: WallTime) -> Remedy {
         let wait = retryAfter(response.headers, now: now)
@@ -64,10 +75,6 @@ struct S3Verdict: Sendable {
         return table
     }()
 
-    /// A key that has ended, or may have.
-    var isOfKey: Bool {
-        ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied", "InvalidAccessKeyId"].contains(code)
-    }
     var isOfRegion: Bool {
         [
             "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed",

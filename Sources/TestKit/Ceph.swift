@@ -1,0 +1,218 @@
+internal import Core
+internal import Glibc
+internal import Linux
+internal import Synchronization
+
+/// Ceph's object gateway out of Debian's packages: a monitor, a store in memory, and gateways that speak S3.
+///
+/// Nothing is installed, and all of it is on loopback. Its processes are children, which the kernel ends with this one.
+package final class Ceph: Sendable {
+    /// 60 MB are downloaded for it, and it takes seconds to start: `make test-long` alone wants it.
+    package static let isWanted = getenv("SLOW_TESTS") != nil
+    /// One for the whole run; tests are kept apart by their buckets.
+    package static let shared = Task.detached {
+        let ceph = try await blocking { try Ceph() }
+        try await ceph.start()
+        return ceph
+    }
+    /// The gateway that most tests ask.
+    package static let gateway = Task.detached { try await shared.value.gateway() }
+    /// Requests to a bucket's name before it are of that bucket.
+    package static let host = "s3.localhost"
+    /// The user whose key is ``S3Server/id``.
+    package static let user = "sluice"
+
+    /// One gateway. All of them are doors to the same buckets.
+    package final class Gateway: Sendable {
+        package let port: Int
+        package var url: String { "http://127.0.0.1:\(port)" }
+        private let child: Child
+        private let clock: FilePath
+
+        fileprivate init(port: Int, child: Child, clock: FilePath) {
+            (self.port, self.child, self.clock) = (port, child, clock)
+        }
+
+        /// Its clock is so far ahead of ours from now on; only of one that was started for that.
+        package func setClock(ahead hours: Int) throws { try Files.replace(clock, with: Array("+\(hours)h\n".utf8)) }
+        package func stop() { _ = child.end(with: SIGKILL) }
+    }
+
+    private static let packages = [
+        "radosgw", "ceph-mon", "ceph-osd", "ceph-common", "ceph-base", "librados2", "python3-rados",
+        "python3-ceph-argparse", "python3-ceph-common", "python3-prettytable", "python3-wcwidth", "libaio1",
+        "libboost-context1.74.0", "libboost-filesystem1.74.0", "libboost-iostreams1.74.0", "libboost-thread1.74.0",
+        "libcurl3-gnutls", "libdaxctl1", "libfmt9", "libfuse2", "libibverbs1", "libkmod2", "libleveldb1d",
+        "liblua5.3-0", "libndctl6", "libnl-3-200", "libnl-route-3-200", "liboath0", "libpmem1", "librabbitmq4",
+        "librdmacm1", "libsnappy1v5", "libfaketime",
+    ]
+
+    private let programs: FilePath
+    private let environment: [String: String]
+    private let clockFaker: FilePath
+    private let configuration: FilePath
+    private let monitor: Int
+    private let id: String
+    private let temporary = TemporaryFolder()
+    private let daemons = Mutex<[Child]>([])
+    private let count = Mutex(0)
+
+    struct Unusable: Error, CustomStringConvertible { let description: String }
+
+    private init() throws {
+        let root = try Tools.debian(Self.packages, called: "ceph")
+        programs = root.appending("usr/bin")
+        let libraries = Tools.libraries(of: root)
+        guard let own = try libraries.first(where: { try FileLook.ifPresent(at: $0.appending("ceph")) != nil }) else {
+            throw Unusable(description: "Ceph's packages hold no libraries for this machine")
+        }
+        environment = [
+            "LD_LIBRARY_PATH": (libraries + [own.appending("ceph")]).map(\.display).joined(separator: ":"),
+            "PYTHONPATH": root.appending("usr/lib/python3/dist-packages").display, "PYTHONDONTWRITEBYTECODE": "1",
+        ]
+        clockFaker = own.appending("faketime/libfaketimeMT.so.1")
+        monitor = try Loopback.freePort()
+        id = try Self.uuid()
+        for name in ["mon", "osd"] as [FilePath] { try Files.makeFolders(temporary.path.appending(name)) }
+        try temporary.write("keyring", [])
+        let settings = Self.settings(temporary.path, own, monitor: monitor, id: id)
+        configuration = try temporary.write("ceph.conf", Array(settings.utf8))
+    }
+
+    /// Without authentication between its own parts; objects are in one place and in memory. Proposals are made at once, which
+    /// makes it start in five seconds and not in fifteen. Gateways do not tell each other what to forget: that would wait half a
+    /// minute for one that was killed. A day of a lifecycle rule is two seconds, and parts may be as small as the contract has them.
+    private static func settings(_ folder: FilePath, _ libraries: FilePath, monitor: Int, id: String) -> String {
+        """
+        [global]
+        fsid = \(id)
+        mon_host = [v1:127.0.0.1:\(monitor)]
+        auth_cluster_required = none
+        auth_service_required = none
+        auth_client_required = none
+        osd_pool_default_size = 1
+        osd_pool_default_min_size = 1
+        osd_pool_default_pg_num = 1
+        osd_pool_default_pgp_num = 1
+        osd_pool_default_pg_autoscale_mode = off
+        mon_allow_pool_size_one = true
+        mon_max_pg_per_osd = 2000
+        osd_crush_chooseleaf_type = 0
+        osd_objectstore = memstore
+        memstore_device_bytes = 8589934592
+        paxos_propose_interval = 0.05
+        paxos_min_wait = 0.01
+        ms_bind_ipv6 = false
+        public_addr = 127.0.0.1
+        cluster_addr = 127.0.0.1
+        mon_data = \(folder.display)/mon
+        osd_data = \(folder.display)/osd
+        keyring = \(folder.display)/keyring
+        log_file = \(folder.display)/$name.log
+        mon_cluster_log_file = \(folder.display)/cluster.log
+        pid_file =
+        admin_socket =
+        plugin_dir = \(libraries.display)/ceph
+        erasure_code_dir = \(libraries.display)/ceph/erasure-code
+        osd_class_dir = \(libraries.display)/rados-classes
+        [client]
+        rgw_dns_name = \(host)
+        rgw_sts_key = abcdefghijklmnop
+        rgw_s3_auth_use_sts = true
+        rgw_cache_enabled = false
+        rgw_lc_debug_interval = 2
+        rgw_multipart_min_part_size = 1
+        rgw_gc_obj_min_wait = 1
+        rgw_gc_processor_period = 5
+        rgw_gc_processor_max_time = 5
+
+        """
+    }
+
+    private func start() async throws {
+        // Spelt so: a bare address makes whoever reads it wait for ever.
+        let map = temporary.path.appending("monmap").display
+        try await run("monmaptool", ["--create", "--addv", "a", "[v1:127.0.0.1:\(monitor)]", "--fsid", id, map])
+        try await run("ceph-mon", ["--mkfs", "-i", "a", "--monmap", map] + settings)
+        try keep(launch("ceph-mon", ["-f", "-i", "a"] + settings))
+        let store = try Self.uuid()
+        try await run("ceph", settings + ["osd", "new", store])
+        try await run("ceph-osd", ["-i", "0", "--mkfs", "--osd-uuid", store] + settings)
+        var keeper = try launch("ceph-osd", ["-f", "-i", "0"] + settings)
+        // Who wants a pool before it is up waits for ever.
+        try await eventually("the store is up", within: .seconds(60), every: .milliseconds(100)) {
+            // Now and then it asks before it knows whose it is, is refused (`wrong fsid`) and ends: seen with 16.2.15.
+            if keeper.ended != nil { keeper = try launch("ceph-osd", ["-f", "-i", "0"] + settings) }
+            return try await run("ceph", settings + ["osd", "stat"]).contains("1 up")
+        }
+        keep(keeper)
+        _ = try await admin([
+            "user", "create", "--uid=\(Self.user)", "--display-name=Sluice", "--access-key=\(S3Server.id)",
+            "--secret=\(S3Server.secretKey)",
+        ])
+    }
+
+    /// One more gateway.
+    ///
+    /// - Parameter hasOwnClock: It may be set, with ``Gateway/setClock(ahead:)``.
+    package func gateway(hasOwnClock: Bool = false) async throws -> Gateway {
+        let port = try Loopback.freePort()
+        let name = "client.rgw.\(number())"
+        let clock = try temporary.write(FilePath("\(name).clock"), Array("+0\n".utf8))
+        var more: [String: String] = [:]
+        if hasOwnClock {
+            // The clock that only ever runs on stays as it is: it wakes what waits.
+            more = [
+                "LD_PRELOAD": clockFaker.display, "FAKETIME_TIMESTAMP_FILE": clock.display, "FAKETIME_NO_CACHE": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",
+            ]
+        }
+        let child = try launch(
+            "radosgw", ["-f", "-n", name, "--rgw-frontends=beast endpoint=127.0.0.1:\(port)"] + settings, more)
+        try await eventually("a gateway listens", within: .seconds(60), every: .milliseconds(50)) {
+            try child.mustRun()
+            return Loopback.answers(port)
+        }
+        return Gateway(port: port, child: child, clock: clock)
+    }
+
+    /// What `radosgw-admin` says.
+    package func admin(_ words: [String]) async throws -> String { try await run("radosgw-admin", settings + words) }
+
+    private var settings: [String] { ["-c", configuration.display] }
+    private func number() -> Int {
+        count.withLock {
+            $0 += 1
+            return $0
+        }
+    }
+
+    private func keep(_ child: Child) { daemons.withLock { $0.append(child) } }
+
+    private func launch(_ name: String, _ words: [String], _ more: [String: String] = [:]) throws -> Child {
+        let out = temporary.path.appending(FilePath("\(number())-\(name)"))
+        let program = programs.appending(FilePath(name))
+        // Debian's own Python, which its modules are for.
+        let isScript = name == "ceph"
+        return try Child(
+            isScript ? "/usr/bin/python3" : program, (isScript ? [program.display] : []) + words,
+            environment: environment.merging(more) { $1 }, output: FilePath(out.display + ".out"),
+            errors: FilePath(out.display + ".err"))
+    }
+
+    /// Of a program that ends by itself, what it printed.
+    @discardableResult
+    private func run(_ name: String, _ words: [String]) async throws -> String {
+        try await blocking {
+            let child = try self.launch(name, words)
+            let ending = child.wait()
+            guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.complained()) }
+            return try child.printed()
+        }
+    }
+
+    private static func uuid() throws -> String {
+        let line = try Files.read("/proc/sys/kernel/random/uuid", limit: 100)
+        return String(decoding: line.dropLast(), as: UTF8.self)
+    }
+}

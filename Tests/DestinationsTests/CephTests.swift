@@ -1,0 +1,291 @@
+import Core
+import Credentials
+import Digests
+import Linux
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What Ceph does as Amazon does it, and none of the small servers: it lends keys for a while, and clears unfinished uploads away.
+@Suite(
+    "s3, with a service that lends keys and cleans up",
+    .enabled(if: Ceph.isWanted, "60 MB of Ceph are downloaded for it: make test-long"),
+    .timeLimit(.minutes(Patience.minutes(5))))
+struct CephTests {
+    private static let part = Int(S3End.part)
+
+    /// A bucket, a role whose keys open it, and a gateway whose clock can be set.
+    private final class Scene: Sendable {
+        let end: S3End
+        let gateway: Ceph.Gateway
+        let keyFile: FilePath
+        private let role: String
+        private let temporary = TemporaryFolder()
+        private let transport = Transport()
+        private let clocks: any Clocks
+
+        struct Key: Hashable {
+            var (id, secret, token, expiration) = ("", "", "", "")
+        }
+
+        init(clocks: any Clocks = SystemClocks()) async throws {
+            self.clocks = clocks
+            end = try await S3End(.ceph)
+            let ceph = try await Ceph.shared.value
+            gateway = try await ceph.gateway(hasOwnClock: true)
+            role = "of-\(end.bucket)"
+            keyFile = temporary.path.appending("keys")
+            func policy(_ statement: String) -> String { #"{"Version":"2012-10-17","Statement":[\#(statement)]}"# }
+            let trust =
+                #"{"Effect":"Allow","Principal":{"AWS":["arn:aws:iam:::user/\#(Ceph.user)"]},"Action":["sts:AssumeRole"]}"#
+            _ = try await ceph.admin([
+                "role", "create", "--role-name=\(role)", "--path=/", "--assume-role-policy-doc=\(policy(trust))",
+            ])
+            _ = try await ceph.admin([
+                "role-policy", "put", "--role-name=\(role)", "--policy-name=all",
+                "--policy-doc=\(policy(#"{"Effect":"Allow","Action":["s3:*"],"Resource":"arn:aws:s3:::*"}"#))",
+            ])
+        }
+
+        func close() async throws {
+            gateway.stop()
+            await transport.stop()
+            try await end.close()
+        }
+
+        /// A key for a quarter of an hour, which is the shortest, from a gateway whose clock is so far ahead.
+        func lend(ahead hours: Int = 0) async throws -> Key {
+            let body = Array(
+                ("Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A%3Arole%2F\(role)"
+                    + "&RoleSessionName=test&DurationSeconds=900").utf8)
+            let message = S3Message(
+                method: "POST", host: "127.0.0.1:\(gateway.port)", path: "/",
+                headers: [("Content-Type", "application/x-www-form-urlencoded")],
+                payload: hexadecimal(Hasher.digest(.sha256, of: body)))
+            let headers = S3Signature(
+                key: S3Key(id: S3Server.id, secret: S3Server.secretKey), region: "us-east-1"
+            ).headers(of: message, at: SystemClocks().wall().advanced(by: .seconds(3600 * hours)))
+            let answer = try await transport.send(
+                Request("POST", gateway.url + "/", headers: headers, body: .bytes(body), answerLimit: 1 << 20))
+            let given = try #require(
+                XMLValue.read(answer.body)?["AssumeRoleResult"]?["Credentials"],
+                "\(answer.status) \(String(decoding: answer.body, as: UTF8.self))")
+            func word(_ name: String) throws -> String { try #require(given[name]?.text) }
+            return Key(
+                id: try word("AccessKeyId"), secret: try word("SecretAccessKey"), token: try word("SessionToken"),
+                expiration: try word("Expiration"))
+        }
+
+        func keep(_ key: Key, telling end: Bool) throws {
+            let document =
+                end
+                ? #"{"Version":1,"AccessKeyId":"\#(key.id)","SecretAccessKey":"\#(key.secret)","#
+                    + #""SessionToken":"\#(key.token)","Expiration":"\#(key.expiration)"}"#
+                : """
+                [default]
+                aws_access_key_id = \(key.id)
+                aws_secret_access_key = \(key.secret)
+                aws_session_token = \(key.token)
+
+                """
+            try Files.replace(keyFile, with: Array(document.utf8))
+        }
+
+        /// A destination at the gateway, with what ``keep(_:telling:)`` has written.
+        func destination(_ source: SecretSource? = nil) throws -> any Destination {
+            try end.destination(
+                [
+                    "endpoint": .text(gateway.url), "credentials": .secret(source ?? .file(keyFile)),
+                    "access_key": nil, "secret_key": nil, "parallel": .whole(1),
+                ], clocks: clocks)
+        }
+
+        /// A destination with these three words.
+        func destination(_ key: Key) throws -> any Destination {
+            try end.destination([
+                "access_key": .secret(.literal(key.id)), "secret_key": .secret(.literal(key.secret)),
+                "session_token": key.token.isEmpty ? nil : .secret(.literal(key.token)), "parallel": .whole(1),
+            ])
+        }
+    }
+
+    private func open(
+        clocks: any Clocks = SystemClocks(), _ body: (Scene) async throws -> Void
+    ) async throws {
+        let scene = try await Scene(clocks: clocks)
+        do { try await body(scene) } catch {
+            try await scene.close()
+            throw error
+        }
+        try await scene.close()
+    }
+
+    private func attempt(
+        _ parcel: Parcel, _ destination: any Destination, _ logbook: Logbook, _ notes: (any UploadNotes)? = nil
+    ) async throws -> RemoteObject {
+        var order = parcel.order
+        order.checkpoint = logbook.last
+        logbook.beginAttempt()
+        return try await destination.upload(order, notes: notes ?? logbook)
+    }
+
+    /// The first part of three is there.
+    private func begun(_ parcel: Parcel, _ destination: any Destination) async throws -> Logbook {
+        let logbook = Logbook()
+        logbook.stop { $0.accepted >= Self.part }
+        do {
+            _ = try await Task { try await attempt(parcel, destination, logbook) }.value
+            Issue.record("it was done before it was stopped")
+        } catch is CancellationError {}
+        logbook.stop { _ in false }
+        return logbook
+    }
+
+    @Test(
+        "a lent key uploads with its token; without it or with another it is refused as a key, and nothing is given up")
+    func tokens() async throws {
+        try await open { scene in
+            let key = try await scene.lend()
+            let other = try await scene.lend()
+            var bad: [Scene.Key] = []
+            for token in [
+                "", other.token, String(key.token.dropLast(8)) + "AAAAAAA=", String(key.token.prefix(60)), "!",
+            ] {
+                var wrong = key
+                wrong.token = token
+                bad.append(wrong)
+            }
+            for size in [1000, 2 * Self.part + 1] {
+                let parcel = try Parcel(size, name: FilePath("\(size).mp4"))
+                for wrong in bad {
+                    let destination = try scene.destination(wrong)
+                    let error = await #expect(throws: UploadError.self) {
+                        _ = try await attempt(parcel, destination, Logbook())
+                    }
+                    #expect(error?.remedy == .authenticate, "\(String(describing: error))")
+                    #expect(error?.failure.message.contains(key.secret) == false)
+                    if wrong.token.utf8.count > 1 { #expect(error?.failure.message.contains(wrong.token) == false) }
+                    #expect(await destination.check().verdict == .failed)
+                }
+                _ = try await attempt(parcel, try scene.destination(key), Logbook())
+                let isWhole = try await scene.end.content(FilePath("\(size).mp4")) == parcel.content
+                #expect(isWhole)
+            }
+            #expect(try await scene.end.unfinished() == 0)
+        }
+    }
+
+    @Test("when a key has ended on the way, the upload waits for the next one and goes on with its parts")
+    func ended() async throws {
+        try await open { scene in
+            let first = try await scene.lend()
+            try scene.keep(first, telling: false)
+            let destination = try scene.destination()
+            let parcel = try Parcel(2 * Self.part + 1)
+            let logbook = try await begun(parcel, destination)
+            try scene.gateway.setClock(ahead: 2)
+            for _ in 0..<2 {
+                let error = await #expect(throws: UploadError.self) {
+                    _ = try await attempt(parcel, destination, logbook)
+                }
+                #expect(error?.remedy == .authenticate)
+                #expect(error?.failure.message.contains(first.token) == false)
+            }
+            try scene.keep(try await scene.lend(ahead: 2), telling: false)
+            _ = try await attempt(parcel, destination, logbook)
+            #expect(logbook.sent.allSatisfy { $0 >= Self.part }, "\(logbook.sent)")
+            let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
+            #expect(isWhole)
+            #expect(try await scene.end.unfinished() == 0)
+        }
+    }
+
+    @Test("a question that is refused without a word, as `HEAD` is, has the key read again too")
+    func question() async throws {
+        try await open { scene in
+            try scene.keep(try await scene.lend(), telling: false)
+            let destination = try scene.destination()
+            #expect(await destination.check().verdict == .ok, "the key is read")
+            try scene.gateway.setClock(ahead: 2)
+            try scene.keep(try await scene.lend(ahead: 2), telling: false)
+            // It begins with the question whether the name is free.
+            let parcel = try Parcel(Self.part + 1)
+            _ = try await attempt(parcel, destination, Logbook())
+            let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
+            #expect(isWhole)
+        }
+    }
+
+    @Test("a key that a command gives is asked for again on the way, and the attempt goes on")
+    func command() async throws {
+        try await open { scene in
+            try scene.keep(try await scene.lend(), telling: true)
+            let destination = try scene.destination(.command(["/bin/cat", scene.keyFile.display]))
+            let parcel = try Parcel(2 * Self.part + 1)
+            let logbook = Logbook()
+            let notes = Intrusion(logbook) {
+                try scene.gateway.setClock(ahead: 2)
+                try scene.keep(try await scene.lend(ahead: 2), telling: true)
+            }
+            let object = try await attempt(parcel, destination, logbook, notes)
+            #expect(notes.hasHappened && object.verifiedBy == "parts")
+            let isWhole = try await scene.end.content("front/clip.mp4") == parcel.content
+            #expect(isWhole)
+            #expect(try await scene.end.unfinished() == 0)
+        }
+    }
+
+    @Test("a key that says when it ends is read again five minutes before")
+    func inTime() async throws {
+        let clocks = ManualClocks(wall: SystemClocks().wall())
+        try await open(clocks: clocks) { scene in
+            try scene.keep(try await scene.lend(), telling: true)
+            let destination = try scene.destination()
+            #expect(await destination.check().verdict == .ok)
+            // Nobody would take what is there now.
+            try Files.replace(scene.keyFile, with: Array("{}".utf8))
+            clocks.advance(by: .seconds(9 * 60))
+            #expect(await destination.check().verdict == .ok, "it is not asked for yet")
+            clocks.advance(by: .seconds(2 * 60))
+            #expect(await destination.check().verdict == .failed, "it was asked for")
+            try scene.keep(try await scene.lend(), telling: true)
+            #expect(await destination.check().verdict == .ok)
+        }
+    }
+
+    /// Unfinished uploads go after a day, which is seconds here.
+    private static let cleaning = Array(
+        ("<LifecycleConfiguration><Rule><ID>clean</ID><Prefix></Prefix><Status>Enabled</Status>"
+            + "<AbortIncompleteMultipartUpload><DaysAfterInitiation>1</DaysAfterInitiation>"
+            + "</AbortIncompleteMultipartUpload></Rule></LifecycleConfiguration>").utf8)
+
+    @Test(
+        "an upload that a rule of the bucket clears away on its way begins anew, and is there whole and once",
+        arguments: [true, false])
+    func cleared(_ isMeanwhile: Bool) async throws {
+        try await S3End.open(.ceph, ["parallel": .whole(1)]) { end in
+            let parcel = try Parcel(2 * Self.part + 1)
+            let clean: @Sendable () async throws -> Void = {
+                try #require(try await end.ask("PUT", nil, [("lifecycle", "")], Self.cleaning).status == 200)
+                try await eventually("the rule was followed", within: .seconds(60), every: .milliseconds(100)) {
+                    try await end.unfinished() == 0
+                }
+                // Else it would get the next one too.
+                try #require(try await end.ask("DELETE", nil, [("lifecycle", "")]).status == 204)
+            }
+            let logbook = isMeanwhile ? Logbook() : try await begun(parcel, end.destination)
+            if !isMeanwhile { try await clean() }
+            let notes = isMeanwhile ? Intrusion(logbook, clean) : nil
+            do { _ = try await attempt(parcel, end.destination, logbook, notes) } catch let error as UploadError {
+                guard case .again = error.remedy else { throw error }
+                _ = try await attempt(parcel, end.destination, logbook)
+            }
+            let isWhole = try await end.content("front/clip.mp4") == parcel.content
+            #expect(isWhole)
+            #expect(try await end.keys() == ["front/clip.mp4"])
+            #expect(try await end.unfinished() == 0)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What may happen at a server to an upload that is on its way.
+@Suite("s3, uploads that their servers lose", .timeLimit(.minutes(Patience.minutes(5))))
+struct S3MishapTests {
+    private static let part = Int(S3End.part)
+
+    /// Attempts until it is there, each by a process that was started anew; what was left behind is removed, as the daemon would.
+    private func bring(
+        _ parcel: Parcel, to end: S3End, _ logbook: Logbook, notes: (any UploadNotes)? = nil
+    ) async throws {
+        for attempt in 1... {
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            logbook.beginAttempt()
+            do {
+                _ = try await end.destination(["parallel": .whole(1)]).upload(order, notes: notes ?? logbook)
+                break
+            } catch let error as UploadError where error.remedy != .giveUp && attempt < 6 { continue }
+        }
+        for checkpoint in logbook.left { #expect(try await end.destination.discard(checkpoint)) }
+    }
+
+    private func holds(_ parcel: Parcel, _ end: S3End) async throws {
+        let isWhole = try await end.content("front/clip.mp4") == parcel.content
+        #expect(isWhole)
+        #expect(try await end.keys() == ["front/clip.mp4"])
+        #expect(try await end.unfinished() == 0)
+    }
+
+    /// An upload of two parts and a bit, of which the first is taken.
+    private func begun(at end: S3End) async throws -> (Parcel, Logbook) {
+        let parcel = try Parcel(2 * Self.part + 1)
+        let logbook = Logbook()
+        try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+        return (parcel, logbook)
+    }
+
+    @Test(
+        "a part that is another by now is sent again, and what is made in the end is the file",
+        arguments: S3Maker.here.filter(\.replacesParts))
+    func otherPart(_ maker: S3Maker) async throws {
+        try await S3End.open(maker, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = try await begun(at: end)
+            let upload = try #require(logbook.last?["upload"])
+            let query = [(name: "partNumber", value: "1"), (name: "uploadId", value: upload)]
+            let answer = try await end.ask("PUT", "front/clip.mp4", query, noise(Self.part, seed: 9))
+            try #require(answer.status == 200, "\(String(decoding: answer.body, as: UTF8.self))")
+            try await bring(parcel, to: end, logbook)
+            try await holds(parcel, end)
+        }
+    }
+
+    @Test("a part whose file the server has lost is sent again", arguments: S3Maker.here.filter(\.keepsPartsAsFiles))
+    func lostPart(_ maker: S3Maker) async throws {
+        try await S3End.open(maker, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = try await begun(at: end)
+            #expect(try end.loseParts() == 1)
+            try await bring(parcel, to: end, logbook)
+            try await holds(parcel, end)
+        }
+    }
+
+    @Test("one that was ended there between two attempts begins anew, and is there once", arguments: S3Maker.here)
+    func ended(_ maker: S3Maker) async throws {
+        try await S3End.open(maker, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = try await begun(at: end)
+            try await end.abort(logbook)
+            try await bring(parcel, to: end, logbook)
+            try await holds(parcel, end)
+        }
+    }
+
+    @Test("one that is ended there while its parts go begins anew, and is there once", arguments: S3Maker.here)
+    func endedMeanwhile(_ maker: S3Maker) async throws {
+        try await S3End.open(maker) { end in
+            let parcel = try Parcel(2 * Self.part + 1)
+            let logbook = Logbook()
+            let notes = Intrusion(logbook) { try await end.abort(logbook) }
+            try await bring(parcel, to: end, logbook, notes: notes)
+            #expect(notes.hasHappened)
+            try await holds(parcel, end)
+        }
+    }
+
+    @Test("what is unfinished is listed and can be removed, by whomever begun", arguments: S3Maker.here)
+    func orphans(_ maker: S3Maker) async throws {
+        try await S3End.open(maker, ["parallel": .whole(1)]) { end in
+            let before = SystemClocks().wall()
+            let (parcel, logbook) = try await begun(at: end)
+            let odd: FilePath = "by others/a b+é.mp4"
+            try #require(try await end.ask("POST", odd, [("uploads", "")]).status == 200)
+            let found = try #require(try await end.destination().unfinished())
+            guard maker.hasUploadList else {
+                #expect(found.isEmpty)
+                return
+            }
+            #expect(Set(found.map(\.name)) == ["front/clip.mp4", odd.display])
+            #expect(found.contains { $0.id == logbook.last?["upload"] })
+            for upload in found where maker.tellsTimes {
+                // Its clock is ours; some tell seconds alone.
+                let begunAt = try #require(upload.begunAt)
+                #expect(abs(begunAt.milliseconds - before.milliseconds) < 120_000, "\(upload)")
+            }
+            let other = try #require(found.first { $0.name == odd.display })
+            #expect(try await end.destination.discard(other.checkpoint))
+            #expect(try await end.destination().unfinished()?.map(\.name) == ["front/clip.mp4"])
+            try await bring(parcel, to: end, logbook)
+            #expect(logbook.sent.allSatisfy { $0 >= Self.part }, "the other was left alone")
+            try await holds(parcel, end)
+        }
+    }
+}
+
+/// Takes notes like a ``Logbook``, and lets something happen when the first part is written down.
+final class Intrusion: UploadNotes {
+    private let logbook: Logbook
+    private let happening: @Sendable () async throws -> Void
+    private let state = Mutex(false)
+    var hasHappened: Bool { state.withLock { $0 } }
+
+    init(_ logbook: Logbook, _ happening: @escaping @Sendable () async throws -> Void) {
+        self.logbook = logbook
+        self.happening = happening
+    }
+
+    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+        try await logbook.took(parts, lost: lost, acked: acked)
+        let isFirst = state.withLock { state in
+            defer { state = true }
+            return !state
+        }
+        if isFirst { try await happening() }
+    }
+
+    func record(_ checkpoint: Checkpoint) async throws { try await logbook.record(checkpoint) }
+    func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
+        try await logbook.accepted(offset, checkpoint)
+    }
+    func parts() async throws -> [TakenPart] { try await logbook.parts() }
+    func companions() async throws -> [Companion] { try await logbook.companions() }
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        try await logbook.renewed(checkpoint, leaving: old)
+    }
+    func sending(_ offset: Int64) { logbook.sending(offset) }
+    func spent(_ bytes: Int64) { logbook.spent(bytes) }
+    func entered(_ phase: UploadPhase) { logbook.entered(phase) }
+}
