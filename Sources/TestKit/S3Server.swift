@@ -24,6 +24,10 @@ package enum S3Maker: String, CaseIterable, Sendable {
     /// Looks at `If-None-Match` of the single request.
     package var hasConditions: Bool { self == .moto || self == .localbucket || self == .ceph }
     package var hasUploadList: Bool { self != .localbucket }
+    /// rclone begins a thousand and no more.
+    package var listsManyUploads: Bool { hasUploadList && self != .rclone }
+    /// Parts of a few bytes are whole ones too; Ceph is told so.
+    package var takesSmallParts: Bool { self == .rclone || self == .nanio || self == .ceph }
     /// moto's uploads all began in 2010.
     package var tellsTimes: Bool { self != .moto }
     /// rclone passes each part on, and takes no other in its place.

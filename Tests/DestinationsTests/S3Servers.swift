@@ -38,7 +38,7 @@ final class S3End: OtherEnd {
         var more = more
         if isVirtual { more["addressing"] = .text("virtual") }
         if isVirtual { more["endpoint"] = .text(Self.named(server, maker)) }
-        let values = Self.values(server, maker, more)
+        let values = Self.values(server.url, bucket: server.bucket, preset: maker.preset, more)
         let tools = DestinationTools(
             transport: transport, secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in })
         if let chunk {
@@ -76,10 +76,10 @@ final class S3End: OtherEnd {
     }
 
     static func values(
-        _ server: S3Server, _ maker: S3Maker, _ more: [String: SettingValue] = [:]
+        _ url: String, bucket: String = "bucket", preset: String = "other", _ more: [String: SettingValue] = [:]
     ) -> [String: SettingValue] {
         [
-            "endpoint": .text(server.url), "bucket": .text(server.bucket), "preset": .text(maker.preset),
+            "endpoint": .text(url), "bucket": .text(bucket), "preset": .text(preset),
             "access_key": .secret(.literal(S3Server.id)), "secret_key": .secret(.literal(S3Server.secretKey)),
             "part_size": .bytes(part), "single_up_to": .bytes(1 << 20),
         ].merging(more) { $1 }
@@ -89,7 +89,7 @@ final class S3End: OtherEnd {
     func destination(
         _ more: [String: SettingValue?] = [:], clocks: any Clocks = SystemClocks()
     ) throws -> any Destination {
-        var values = Self.values(server, maker, [:])
+        var values = Self.values(url, bucket: bucket, preset: maker.preset)
         for (key, value) in more { values[key] = value }
         return try S3(
             values,

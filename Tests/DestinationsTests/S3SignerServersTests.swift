@@ -30,7 +30,7 @@ struct S3SignerServersTests {
     private func destination(
         _ end: S3End, _ signer: PageSigner, _ way: Way, _ more: [String: SettingValue] = [:]
     ) throws -> any Destination {
-        var values = S3End.values(end.server, end.maker)
+        var values = S3End.values(end.url)
         for key in ["access_key", "secret_key"] { values[key] = nil }
         switch way {
         case .command: values["presign.command"] = .texts(signer.command)

@@ -77,7 +77,8 @@ actor S3Presigner: S3Signing {
             // "Request has expired" is what all of them say of an address that has ended. What is refused for another reason would be
             // refused again, with all its bytes.
             let hasEnded =
-                verdict.words.lowercased().contains("expired") || verdict.isOfKey && verdict.code != "AccessDenied"
+                verdict.words.lowercased().contains("expired")
+                || verdict.isOfKey && verdict.code != nil && verdict.code != "AccessDenied"
             guard wasEarly || hasEnded else { return nil }
             await self.forget()
             return .key
