@@ -161,7 +161,7 @@ struct S3FaultTests {
         scene.emulator.change { $0.requests = [] }
         try await scene.bring(parcel, logbook)
         #expect(scene.holds(parcel))
-        #expect(scene.emulator.requests == ["parts", "parts", "parts", "part 4", "complete", "head"])
+        #expect(scene.emulator.requests == ["head", "parts", "parts", "parts", "part 4", "complete", "head"])
     }
 
     @Test("a key that ends on the way is read again, and no part is lost")
@@ -295,6 +295,53 @@ struct S3FaultTests {
         try parcel.restage(parcel.content)
         try await scene.bring(parcel, logbook)
         #expect(scene.holds(parcel))
+    }
+
+    @Test(
+        "what has its key meanwhile is not written over, where the service itself would not mind",
+        arguments: [900, size])
+    func keyTaken(_ size: Int) async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.hasConditions = false }
+        let first = try Parcel(size, id: "first", seed: 1), second = try Parcel(size, id: "second", seed: 2)
+        let logbook = Logbook()
+        // Written down as begun, and nothing has left.
+        #expect(try await first.sendStopped(to: scene, logbook) { $0.checkpoints.last?["begun"] != nil })
+        try await scene.bring(second)
+        try await scene.bring(first, logbook)
+        #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == second.content)
+        #expect(scene.emulator.objects["front/clip (2).mp4"]?.bytes == first.content)
+        #expect(scene.emulator.objects.count == 2 && scene.emulator.uploads.isEmpty)
+    }
+
+    @Test("of uploads to one key that run together each is kept", arguments: [900, size])
+    func sameKey(_ size: Int) async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.hasConditions = false }
+        let parcels = try (0..<4).map { try Parcel(size, id: "\($0)", seed: UInt64($0)) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for parcel in parcels {
+                group.addTask {
+                    let logbook = Logbook()
+                    while true {
+                        do {
+                            _ = try await parcel.send(to: scene, logbook)
+                            return
+                        } catch let error as UploadError {
+                            // Nobody waits for the time that it names.
+                            guard case .pending = error.remedy else { throw error }
+                            await Task.yield()
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let arrived = Set(scene.emulator.objects.values.map(\.bytes))
+        #expect(arrived == Set(parcels.map(\.content)))
+        #expect(scene.emulator.objects.count == 4 && scene.emulator.uploads.isEmpty)
     }
 
     @Test("each object says what a person wants said of it")

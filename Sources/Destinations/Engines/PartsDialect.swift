@@ -50,6 +50,11 @@ protocol PartsDialect: Sendable {
     /// Every part is acknowledged: makes a file of them. May be called again when its answer was lost.
     func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion
 
+    /// Looks whether what was begun may be gone on with.
+    ///
+    /// - Parameter isPerhapsThere: Only the answer that the file is there may have been lost.
+    func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption
+
     /// Looks for the whole file, after an answer was lost that may have said that it is there.
     ///
     /// - Returns: `nil` when it is not there, or nobody can tell.
@@ -69,6 +74,11 @@ protocol PartsDialect: Sendable {
 
 extension PartsDialect {
     func isSame(_ mine: String, _ theirs: String) -> Bool { mine == theirs }
+
+    func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption {
+        if isPerhapsThere, let object = try await found(piece) { return .finished(object) }
+        return .goesOn
+    }
 }
 
 /// What a request is about.
@@ -78,6 +88,14 @@ struct PartsPiece: Sendable {
     let checkpoint: Checkpoint
     /// The first part to be sent since an upload was taken up again of which the remote has some.
     var resumes = false
+}
+
+/// What becomes of an upload that was begun.
+enum PartsResumption: Sendable {
+    case goesOn
+    case finished(RemoteObject)
+    /// It has to begin anew, for this reason.
+    case lost(String)
 }
 
 /// How a remote can be asked which parts it holds.

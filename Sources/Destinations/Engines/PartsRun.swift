@@ -99,8 +99,14 @@ final class PartsRun {
         acked = taken.values.reduce(0) { $0 + $1.size }
         isResuming = !taken.isEmpty
         // Only the answer may have been lost.
-        let isPerhapsThere = checkpoint["completing"] != nil || plan.count == 1 && checkpoint["final_sent"] != nil
-        if isPerhapsThere, let object = try await dialect.found(piece(plan)) { throw Exit.finished(object) }
+        let isPerhapsThere =
+            checkpoint["completing"] != nil
+            || plan.count == 1 && !dialect.completesByRequest && checkpoint["final_sent"] != nil
+        switch try await dialect.resumption(piece(plan), isPerhapsThere: isPerhapsThere) {
+        case .goesOn: break
+        case .finished(let object): throw Exit.finished(object)
+        case .lost(let reason): throw try await renewed(reason)
+        }
         if !dialect.repeatsSafely, let sending = checkpoint["sending"].flatMap({ Int($0) }), taken[sending] == nil,
             checkpoint["done"] == nil
         {

@@ -47,6 +47,7 @@ struct S3: Destination {
     }
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+        defer { api.letGo(of: [order.id]) }
         // One that was begun goes on as it was begun.
         let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }
         let isSingle = begun.map { $0["upload"] == nil } ?? (order.file.size <= api.settings.singleUpTo)
@@ -60,7 +61,8 @@ struct S3: Destination {
     }
 
     func upload(together orders: [UploadOrder], notes: any BundleNotes) async throws -> [String: RemoteObject] {
-        try await engine(isSingle: true).upload(together: orders, notes)
+        defer { api.letGo(of: Set(orders.map(\.id))) }
+        return try await engine(isSingle: true).upload(together: orders, notes)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
@@ -72,7 +74,7 @@ struct S3: Destination {
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
         try await asked {
             let dialect = S3Dialect(api: api, isSingle: order.file.size <= api.settings.singleUpTo)
-            return switch try await dialect.name(for: order, try dialect.plan(order)) {
+            return switch try await dialect.name(for: order, try dialect.plan(order), isTaking: false) {
             case .held(let object): .held(object)
             case .free: .absent
             }

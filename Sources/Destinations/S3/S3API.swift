@@ -32,6 +32,8 @@ struct S3API: Sendable {
     private final class Learned: Sendable {
         /// It gives no list of parts.
         let hasNoList = Atomic(false)
+        /// Keys that uploads of this program are on their way to, with the upload's id.
+        let names = Mutex<[FilePath: String]>([:])
     }
 
     init(asking: Asking, settings: S3Settings, signer: any S3Signing) {
@@ -39,6 +41,19 @@ struct S3API: Sendable {
         self.settings = settings
         self.signer = signer
     }
+
+    /// Two uploads that found the same key free would write over each other.
+    ///
+    /// - Returns: `false` when another upload is on its way there.
+    func reserve(_ key: FilePath, for id: String) -> Bool {
+        learned.names.withLock { names in
+            if let other = names[key], other != id { return false }
+            names[key] = id
+            return true
+        }
+    }
+
+    func letGo(of ids: Set<String>) { learned.names.withLock { $0 = $0.filter { !ids.contains($0.value) } } }
 
     var hasNoList: Bool {
         get { learned.hasNoList.load(ordering: .relaxed) }

@@ -18,7 +18,7 @@ struct S3Dialect: PartsDialect {
     /// The whole file goes in one request.
     let isSingle: Bool
 
-    private var settings: S3Settings { api.settings }
+    var settings: S3Settings { api.settings }
 
     var opensByRequest: Bool { !isSingle }
     var completesByRequest: Bool { !isSingle }
@@ -68,6 +68,7 @@ struct S3Dialect: PartsDialect {
         let key: FilePath
         if isSingle, isGuarded, restarts == 0 {
             key = try self.key(order, 1)
+            try reserve(key, order)
         } else {
             switch try await name(for: order, plan) {
             case .free(let name): key = name
@@ -142,45 +143,7 @@ struct S3Dialect: PartsDialect {
 
     static let digestHeader = "x-amz-meta-sluice-sha256"
 
-    // MARK: Names
-
-    enum Name {
-        case free(FilePath)
-        /// The same content is there.
-        case held(RemoteObject)
-    }
-
-    /// The key of an order: at most 1024 bytes of UTF-8.
-    private func key(_ order: UploadOrder, _ number: Int) throws(UploadError) -> FilePath {
-        let name = order.name.text == nil ? FilePath(order.name.display) : order.name
-        // A key may be longer than the name of a file, which a number needs room in.
-        let key = number == 1 && name.bytes.count <= 1024 ? name : name.numbered(number)
-        guard key.bytes.count <= 1024 else {
-            throw refusal("name_too_long", "its key has \(key.bytes.count) bytes, and 1024 are the most")
-        }
-        return key
-    }
-
-    func name(for order: UploadOrder, _ plan: PartPlan) async throws -> Name {
-        for number in 1..<Self.mostNames {
-            let key = try key(order, number)
-            guard let there = try await api.look(at: key) else { return .free(key) }
-            if try await isSame(there, order.file, plan) {
-                return .held(RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: "held"))
-            }
-            switch settings.taken {
-            case .suffix: continue
-            case .replace: return .free(key)
-            case .fail:
-                throw refusal(
-                    "name_taken",
-                    "\(api.address(of: key)) is there already with another content, and `taken: fail` is set")
-            }
-        }
-        throw refusal("name_taken", "\(order.name.display) and 10,000 numbers after it are taken")
-    }
-
-    private func key(_ checkpoint: Checkpoint) -> FilePath {
+    func key(_ checkpoint: Checkpoint) -> FilePath {
         checkpoint["key"].flatMap { FilePath(display: $0) } ?? ""
     }
 
@@ -353,7 +316,7 @@ struct S3Dialect: PartsDialect {
         return object(piece, "held")
     }
 
-    private func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
+    func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
         let key = key(piece.checkpoint)
         return RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: verifiedBy)
     }
@@ -367,7 +330,7 @@ struct S3Dialect: PartsDialect {
 
     private func answer(_ request: S3Request) async throws -> Response { try await api.answer(request) }
 
-    private func refusal(_ code: String, _ message: String) -> UploadError {
+    func refusal(_ code: String, _ message: String) -> UploadError {
         UploadError(failure(.permanent, code, message, retryable: false), remedy: .giveUp)
     }
 

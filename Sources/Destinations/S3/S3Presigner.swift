@@ -79,7 +79,8 @@ actor S3Presigner: S3Signing {
             let hasEnded =
                 verdict.words.lowercased().contains("expired")
                 || verdict.isOfKey && verdict.code != nil && verdict.code != "AccessDenied"
-            guard wasEarly || hasEnded else { return nil }
+            // To a question without an answer's words it costs nothing to be asked again.
+            guard wasEarly || hasEnded || request.method == "HEAD" && verdict.isMute else { return nil }
             await self.forget()
             return .key
         }

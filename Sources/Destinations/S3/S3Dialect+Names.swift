@@ -1,0 +1,68 @@
+internal import Core
+
+// Under which key a file goes, and that nothing there is written over.
+
+extension S3Dialect {
+    enum Name {
+        case free(FilePath)
+        /// The same content is there.
+        case held(RemoteObject)
+    }
+
+    /// The key of an order: at most 1024 bytes of UTF-8.
+    func key(_ order: UploadOrder, _ number: Int) throws(UploadError) -> FilePath {
+        let name = order.name.text == nil ? FilePath(order.name.display) : order.name
+        // A key may be longer than the name of a file, which a number needs room in.
+        let key = number == 1 && name.bytes.count <= 1024 ? name : name.numbered(number)
+        guard key.bytes.count <= 1024 else {
+            throw refusal("name_too_long", "its key has \(key.bytes.count) bytes, and 1024 are the most")
+        }
+        return key
+    }
+
+    /// - Parameter isTaking: Whoever asks goes there.
+    func name(for order: UploadOrder, _ plan: PartPlan, isTaking: Bool = true) async throws -> Name {
+        for number in 1..<Self.mostNames {
+            let key = try key(order, number)
+            if isTaking { try reserve(key, order) }
+            guard let there = try await api.look(at: key) else { return .free(key) }
+            if try await isSame(there, order.file, plan) {
+                return .held(RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: "held"))
+            }
+            switch settings.taken {
+            case .suffix: continue
+            case .replace: return .free(key)
+            case .fail:
+                throw refusal(
+                    "name_taken",
+                    "\(api.address(of: key)) is there already with another content, and `taken: fail` is set")
+            }
+        }
+        throw refusal("name_taken", "\(order.name.display) and 10,000 numbers after it are taken")
+    }
+
+    func reserve(_ key: FilePath, _ order: UploadOrder) throws(UploadError) {
+        guard settings.taken != .replace, !api.reserve(key, for: order.id) else { return }
+        throw UploadError(
+            failure(
+                .transient, "name_in_use",
+                "\(api.address(of: key)) is where another upload is on its way to; this one waits for its end",
+                retryable: true), remedy: .pending(after: .seconds(2)))
+    }
+
+    /// What has its key meanwhile was not there when it was begun: it is not written over.
+    func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption {
+        let key = key(piece.checkpoint)
+        try reserve(key, piece.order)
+        let isGuarded = isSingle ? settings.preset.conditions != .none : settings.preset.conditions == .all
+        guard isPerhapsThere || !isGuarded && settings.taken != .replace else { return .goesOn }
+        guard let there = try await api.look(at: key) else { return .goesOn }
+        if try await isSame(there, piece.order.file, piece.plan) {
+            // Of parts that nobody has asked to be put together it is not made: they are removed.
+            return isSingle || isPerhapsThere
+                ? .finished(object(piece, "held")) : .lost("\(api.address(of: key)) is there meanwhile")
+        }
+        return settings.taken == .replace || isGuarded
+            ? .goesOn : .lost("\(api.address(of: key)) is another file's meanwhile")
+    }
+}
