@@ -73,9 +73,7 @@ private final class BundleRunNotes: BundleNotes {
     }
 
     func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R {
-        guard var lane = Lane.current else { return try await body() }
-        lane.account = accounts[id]
-        return try await Lane.$current.withValue(lane) { try await body() }
+        try await Lane.paying(for: id, body)
     }
 
     func sending(_ id: String, _ offset: Int64) { house.live.sent(id, offset) }

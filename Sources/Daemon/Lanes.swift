@@ -23,6 +23,13 @@ struct Lane: Sendable {
     var meter: Meter?
 
     @TaskLocal static var current: Lane?
+
+    /// What one of several uploads makes goes on its own account.
+    static func paying<R>(for id: String, _ body: () async throws -> R) async rethrows -> R {
+        guard var lane = current, let account = lane.accounts[id] else { return try await body() }
+        lane.account = account
+        return try await $current.withValue(lane) { try await body() }
+    }
 }
 
 /// Carries every request of every destination, in the lane of the task that makes it.

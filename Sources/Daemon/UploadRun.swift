@@ -47,7 +47,10 @@ struct UploadRun: Sendable {
             }
             CrashPoint.reached("claimed")
             let parts = try await house.parts(of: claim.asset, for: destination)
-            var remote = try await destination.upload(house.order(claim, sha256, parts), notes: notes)
+            // Also where it was left out of a bundle, whose transfer has no account of its own.
+            var remote = try await Lane.paying(for: upload.id) {
+                try await destination.upload(house.order(claim, sha256, parts), notes: notes)
+            }
             if let source, let verdict = await verdict(on: source, notes, sent: &remote) { return verdict }
             CrashPoint.reached("verified")
             return Verdict(

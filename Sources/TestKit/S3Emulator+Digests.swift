@@ -2,6 +2,8 @@ internal import Core
 internal import Digests
 
 extension S3Emulator {
+    static func md5(_ bytes: [UInt8]) -> String { hexadecimal(Hasher.digest(.md5, of: bytes)) }
+
     /// A service compares what it is told of a body with what came.
     static func mismatch(_ exchange: Exchange, _ body: [UInt8]) -> Reply? {
         if let md5 = exchange.header("content-md5"), md5 != base64(Hasher.digest(.md5, of: body)) {

@@ -21,6 +21,8 @@ package final class S3Emulator: Sendable {
         case doneBut(Int, String)
         /// One byte of what came is another one when it is stored.
         case damage
+        /// The half of what came is stored, and taken for all.
+        case halve
         /// The part is taken, and lost.
         case forget
     }
@@ -62,6 +64,8 @@ package final class S3Emulator: Sendable {
         /// A list has so many parts at most.
         package var page = 1000
         package var hasConditions = true
+        /// ETags of objects that came in one request are their MD5s.
+        package var tagsAreMD5 = false
         /// What it says no to besides: a status, a code, and words.
         package var judge: (@Sendable (Exchange) -> (Int, String, String)?)?
         var begun = 0
@@ -364,8 +368,11 @@ package final class S3Emulator: Sendable {
             return Self.error(412, "PreconditionFailed")
         }
         if let mismatch = Self.mismatch(exchange, body) { return mismatch }
-        state.objects[question.key] = Object(
-            bytes: body, headers: Self.headers(exchange), etag: "\"put-\(state.requests.count)\"")
+        var bytes = body
+        if case .damage? = fault, !bytes.isEmpty { bytes[0] ^= 1 }
+        if case .halve? = fault { bytes.removeLast(bytes.count / 2) }
+        let tag = state.tagsAreMD5 ? Self.md5(bytes) : "put-\(state.requests.count)"
+        state.objects[question.key] = Object(bytes: bytes, headers: Self.headers(exchange), etag: "\"\(tag)\"")
         return Reply(status: 200, headers: [("ETag", state.objects[question.key]?.etag ?? "")])
     }
 

@@ -270,7 +270,7 @@ struct S3FaultTests {
         let scene = try Scene()
         defer { scene.emulator.stop() }
         scene.emulator.script(.create, .error(status, code), .error(status, code))
-        let error = try await Parcel(Self.size).failureKept(to: scene)
+        let error = try await Parcel(Self.size).failure(to: scene)
         #expect(error.remedy == remedy)
         #expect(error.failure.code == code)
         #expect(error.failure.message.contains("\(code): no"))
@@ -310,9 +310,35 @@ struct S3FaultTests {
         #expect(try await first.sendStopped(to: scene, logbook) { $0.checkpoints.last?["begun"] != nil })
         try await scene.bring(second)
         try await scene.bring(first, logbook)
-        #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == second.content)
-        #expect(scene.emulator.objects["front/clip (2).mp4"]?.bytes == first.content)
-        #expect(scene.emulator.objects.count == 2 && scene.emulator.uploads.isEmpty)
+        let objects = scene.emulator.objects.mapValues(\.bytes)
+        #expect(objects == ["front/clip.mp4": second.content, "front/clip (2).mp4": first.content])
+        #expect(scene.emulator.uploads.isEmpty)
+    }
+
+    @Test("an object whose ETag is of other bytes is not ours, whatever we have said of it", arguments: [true, false])
+    func contradicted(_ isCounted: Bool) async throws {
+        let scene = try Scene(["preset": .text("minio")])
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.tagsAreMD5 = true }
+        scene.emulator.script(.put, .damage)
+        let parcel = try Parcel(900, isCounted: isCounted)
+        let object = try await scene.bring(parcel)
+        #expect(scene.emulator.objects[object.id ?? ""]?.bytes == parcel.content)
+    }
+
+    @Test(
+        "what nobody compares is asked for its size, and an ETag that was an MD5 once is one for good",
+        arguments: [true, false])
+    func halved(_ tagsAreMD5: Bool) async throws {
+        let scene = try Scene(["single_up_to": .bytes(10_000)])
+        defer { scene.emulator.stop() }
+        scene.emulator.change { $0.tagsAreMD5 = tagsAreMD5 }
+        let first = try await scene.bring(Parcel(900, id: "1", name: "first.mp4"))
+        #expect(first.verifiedBy == (tagsAreMD5 ? "etag" : "size"))
+        scene.emulator.script(.put, tagsAreMD5 ? .damage : .halve)
+        let second = try Parcel(901, id: "2", name: "second.mp4", seed: 2)
+        let object = try await scene.bring(second)
+        #expect(scene.emulator.objects[object.id ?? ""]?.bytes == second.content)
     }
 
     @Test("of uploads to one key that run together each is kept", arguments: [900, size])
@@ -364,12 +390,5 @@ struct S3FaultTests {
             #expect(headers["x-amz-tagging"] == "keep=a%20year%20%26%20more")
             #expect(headers["x-amz-meta-sluice-sha256"]?.count == 64 && headers["x-amz-meta-mtime"] == "1700000000")
         }
-    }
-}
-
-extension Parcel {
-    /// The error of one attempt, with the file kept until then.
-    fileprivate func failureKept(to end: any OtherEnd) async throws -> UploadError {
-        try await failure(to: end, Logbook())
     }
 }

@@ -26,7 +26,7 @@ struct S3FuzzTests {
         var request = S3Request(method: "PUT", key: "front/clip.mp4", what: "part 3")
         request.query = [("partNumber", "3"), ("uploadId", "2~a/b")]
         let wanted = S3Wanted(request)
-        let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example:9000"), others: [])
+        let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example:9000"), others: [], bucket: "bucket")
         let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 400)
         try Fuzz("signed addresses", rounds: 2000).each(mutator) { round in
             let text = String(decoding: round.input, as: UTF8.self)
@@ -60,7 +60,7 @@ struct S3FuzzTests {
             "\\r\\n", "expires", "headers", "error",
         ]
         let wanted = S3Wanted(S3Request(method: "HEAD", key: "front/clip.mp4", what: "a question"))
-        let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example:9000"), others: [])
+        let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example:9000"), others: [], bucket: "bucket")
         try Fuzz("answers of a signer", rounds: 1000).each(
             Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 600)
         ) {

@@ -174,7 +174,8 @@ struct S3SignerTests {
     @Test("addresses lead to the endpoint, below it, or where the person says; never from https to http")
     func places() {
         func objection(_ endpoint: String, _ others: [String], _ url: String) -> String? {
-            S3SignedHosts(endpoint: WebAddress(endpoint), others: others).objection(to: WebAddress(url))
+            S3SignedHosts(endpoint: WebAddress(endpoint), others: others, bucket: "bucket").objection(
+                to: WebAddress(url))
         }
         let aws = "https://s3.eu-central-1.amazonaws.com"
         #expect(objection(aws, [], "https://s3.eu-central-1.amazonaws.com/b/k") == nil)

@@ -77,6 +77,18 @@ struct TogetherTests {
         }
     }
 
+    @Test("names that are one at the other end, and two here, take nothing from each other", arguments: Remote.all)
+    func oneName(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let names = [FilePath(bytes: [0xFF, 0xFE]), FilePath("\\xff\\xfe"), FilePath("plain")]
+            let parcels = try parcels(names.filter(end.keeps))
+            let notes = Notebook()
+            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
+            try await sendRest(parcels, but: done, to: end, notes)
+            #expect(try await Set(end.objects.values) == Set(parcels.map(\.content)))
+        }
+    }
+
     @Test("what was cancelled before it began leaves nothing", arguments: Remote.all)
     func notHeld(_ remote: Remote) async throws {
         try await remote.open { end in

@@ -14,8 +14,15 @@ extension PartsEngine {
                 try Task.checkCancellation()
                 guard let plan = plan(order) else { continue }
                 var checkpoint = PartsRun.cut(plan, order)
-                let held = try await notes.paying(for: order.id) {
-                    try await dialect.begin(order, plan, &checkpoint, restarts: 0)
+                let held: RemoteObject?
+                do {
+                    held = try await notes.paying(for: order.id) {
+                        try await dialect.begin(order, plan, &checkpoint, restarts: 0)
+                    }
+                } catch let error as UploadError {
+                    // It waits for another upload, perhaps for one of these.
+                    if case .pending = error.remedy { continue }
+                    throw error
                 }
                 if let held {
                     verified[order.id] = held

@@ -32,6 +32,8 @@ struct S3API: Sendable {
     private final class Learned: Sendable {
         /// It gives no list of parts.
         let hasNoList = Atomic(false)
+        /// An ETag was the MD5 of what was sent: then all of them are.
+        let tagsAreMD5 = Atomic(false)
         /// Keys that uploads of this program are on their way to, with the upload's id.
         let names = Mutex<[FilePath: String]>([:])
     }
@@ -40,6 +42,12 @@ struct S3API: Sendable {
         self.asking = asking
         self.settings = settings
         self.signer = signer
+    }
+
+    /// Whether an ETag of 32 digits is the MD5 of what the service got.
+    var tagsAreMD5: Bool {
+        get { settings.preset.tagsAreMD5 || learned.tagsAreMD5.load(ordering: .relaxed) }
+        nonmutating set { learned.tagsAreMD5.store(newValue, ordering: .relaxed) }
     }
 
     /// Two uploads that found the same key free would write over each other.

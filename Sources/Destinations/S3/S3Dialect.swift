@@ -213,11 +213,23 @@ struct S3Dialect: PartsDialect {
             guard let etag = response.headers["ETag"], !etag.isEmpty else {
                 return ends(.failed(strange("\(api.asking.host(response.url)) took \(request.what) without an ETag")))
             }
-            if let problem = proof.differs(from: etag, isMD5: settings.preset.tagsAreMD5) {
+            let isTold = proof.isTold(by: etag)
+            if isTold { api.tagsAreMD5 = true }
+            if let problem = proof.differs(from: etag, isMD5: api.tagsAreMD5) {
                 return ends(.damaged(strange(problem)))
             }
+            var verifiedBy = proof.checksum == nil ? "etag" : proof.kind.rawValue
+            if isSingle, !isTold, proof.checksum == nil, !proof.isCompared(by: settings.preset) {
+                // Nobody has compared what is there with what was sent: that it is all there is the least.
+                let size = try await api.look(at: key(piece.checkpoint))?.size
+                guard size == part.length else {
+                    let found = size.map { "has \($0) bytes" } ?? "is not there"
+                    return ends(.damaged(strange("the object \(found), and \(part.length) were sent")))
+                }
+                verifiedBy = "size"
+            }
             let tag = S3Tag(etag: etag, checksum: proof.checksum)
-            let finished = isSingle ? object(piece, proof.checksum == nil ? "etag" : proof.kind.rawValue) : nil
+            let finished = isSingle ? object(piece, verifiedBy) : nil
             var end = ends(
                 .taken(TakenPart(index: part.index, size: part.length, tag: tag.text), finished: finished, changes: [:])
             )

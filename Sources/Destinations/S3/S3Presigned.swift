@@ -102,8 +102,18 @@ struct S3Given: Sendable {
         guard let path = PercentCoding.text(decoding: address.path),
             let query = PercentCoding.query(decoding: address.query ?? "")
         else { throw .wrong("gives an address that is badly coded") }
-        if let key = wanted.request.key, !path.hasSuffix("/\(key.text ?? key.display)") {
-            throw .wrong("gives the address of another object than `\(key.display)`")
+        let key = wanted.request.key.map { "/\($0.text ?? $0.display)" } ?? ""
+        let isOfHost = address.host.hasPrefix("\(hosts.bucket).") || hosts.isOther(address)
+        guard
+            path == "/\(hosts.bucket)\(key)" || key.isEmpty && path == "/\(hosts.bucket)/"
+                || isOfHost && (path == key || key.isEmpty && path == "/")
+        else {
+            throw .wrong(
+                "gives the address of another object than `\((wanted.request.key ?? "").display)` in \(hosts.bucket)")
+        }
+        let allowed = Set(wanted.request.query.map(\.name) + ["AWSAccessKeyId", "Signature", "Expires", "x-id"])
+        if let more = query.keys.first(where: { !allowed.contains($0) && !$0.lowercased().hasPrefix("x-amz-") }) {
+            throw .wrong("gives an address with `\(FilePath(more).display)`, which nobody asked for")
         }
         for (name, value) in wanted.request.query where (query[name] ?? "") != value || query[name] == nil {
             throw .wrong("gives an address without `\(name)`, or with another one")
@@ -142,6 +152,12 @@ struct S3SignedHosts: Sendable {
     let endpoint: WebAddress
     /// `host`, or `host:port`.
     let others: [String]
+    let bucket: String
+
+    /// Among ``others``: which bucket that is is its owner's knowledge.
+    func isOther(_ address: WebAddress) -> Bool {
+        others.contains { address.host == WebAddress("\(address.scheme ?? "https")://\($0)").host }
+    }
 
     /// - Returns: What is wrong, in words that follow the signer's place.
     func objection(to address: WebAddress) -> String? {

@@ -50,7 +50,8 @@ actor S3Presigner: S3Signing {
         self.asking = asking
         self.settings = settings
         self.hosts = S3SignedHosts(
-            endpoint: WebAddress(settings.endpoint.replacing("{region}", with: settings.region)), others: hosts)
+            endpoint: WebAddress(settings.endpoint.replacing("{region}", with: settings.region)), others: hosts,
+            bucket: settings.bucket)
         switch signer {
         case .service(let url, let headers, let caFile):
             service = Asking(
@@ -184,7 +185,10 @@ actor S3Presigner: S3Signing {
                 case 500..., 408: .holdDestination(after: after)
                 default: .misconfigured
                 }
-            throw service.refused("the question for a signed address", response, remedy)
+            var refused = service.refused("the question for a signed address", response, remedy)
+            // It may have said addresses all the same, whose secrets nobody knows yet.
+            refused.failure.message = redacted(refused.failure.message)
+            throw refused
         }
         throw problem("does not answer", .holdDestination(after: nil))
     }

@@ -39,8 +39,16 @@ extension S3Dialect {
 
         /// Whether the service has compared the bytes with what was staged.
         func isKept(by preset: S3Preset, _ etag: String) -> Bool {
-            let isSame = md5.map { hexadecimal($0) == etag.filter { $0 != "\"" }.lowercased() } ?? false
-            return isOfStaging && (preset.comparesDigests && !(headers.isEmpty && payload == nil) || isSame)
+            isOfStaging && (isCompared(by: preset) || isTold(by: etag))
+        }
+
+        func isCompared(by preset: S3Preset) -> Bool {
+            preset.comparesDigests && !(headers.isEmpty && payload == nil)
+        }
+
+        /// The ETag is the MD5 of what was sent.
+        func isTold(by etag: String) -> Bool {
+            md5.map { hexadecimal($0) == etag.filter { $0 != "\"" }.lowercased() } ?? false
         }
 
         /// - Returns: What is wrong; `nil` when nothing is.
@@ -99,11 +107,41 @@ extension S3Dialect {
         return proof
     }
 
+    /// Whether the ETag is the MD5 of other bytes than those that were staged.
+    private func contradicts(_ object: S3API.Object, _ file: StagedFile) async throws -> Bool {
+        let digits = (object.etag ?? "").filter { $0 != "\"" }.lowercased()
+        guard api.tagsAreMD5, digits.utf8.count == 32, !digits.contains("-") else { return false }
+        if let known = file.parts.digest(.init(partSize: max(1, file.size), kind: .md5), of: 0) {
+            return hexadecimal(known) != digits
+        }
+        let (sha256, md5): ([UInt8], [UInt8])
+        do {
+            (sha256, md5) = try await blocking {
+                let (sha256, md5) = (Hasher(.sha256), Hasher(.md5))
+                try readPieces(of: file.path, 0..<file.size) { bytes in
+                    sha256.update(bytes)
+                    md5.update(bytes)
+                }
+                return (sha256.finish(), md5.finish())
+            }
+        } catch {
+            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+        }
+        guard sha256 == file.sha256 else {
+            throw file.changed("does not have the content any more that was staged", failure)
+        }
+        return hexadecimal(md5) != digits
+    }
+
     /// Whether an object is this file: by the digest that we give each object, else by its ETag, which is the MD5 of the content
     /// or, where it came in parts, of the parts' MD5s.
     func isSame(_ object: S3API.Object, _ file: StagedFile, _ plan: PartPlan) async throws -> Bool {
         guard object.size == file.size else { return false }
-        if let sha256 = object.sha256 { return sha256 == hexadecimal(file.sha256) }
+        if let sha256 = object.sha256 {
+            // What we say of an object is what was to be sent; the service may say what it got.
+            guard sha256 == hexadecimal(file.sha256) else { return false }
+            return try await !contradicts(object, file)
+        }
         let tag = (object.etag ?? "").lowercased().filter { $0 != "\"" }
         let ends = tag.split(separator: "-", omittingEmptySubsequences: false)
         guard ends.first?.utf8.count == 32, ends.count == 1 || ends.count == 2 && ends[1] == "\(plan.count)" else {
