@@ -42,6 +42,8 @@ extension PartsEngine {
                 let sending = await notes.paying(for: id) {
                     await dialect.send(piece.plan[0], piece) { notes.sending(id, $0) }
                 }
+                // Its name is another file's: that is its own matter.
+                if case .startOver = sending.answer { continue }
                 // What went wrong would go wrong for the next one too.
                 guard case .taken(_, let finished?, _) = sending.answer else { break }
                 CrashPoint.reached("part-answered")
