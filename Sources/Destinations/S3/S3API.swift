@@ -32,8 +32,9 @@ struct S3API: Sendable {
     private final class Learned: Sendable {
         /// It gives no list of parts.
         let hasNoList = Atomic(false)
-        /// An ETag was the MD5 of what was sent: then all of them are.
-        let tagsAreMD5 = Atomic(false)
+        /// An ETag was the MD5 of what was sent: then all of its kind are, of whole files or of parts.
+        let wholeTagsAreMD5 = Atomic(false)
+        let partTagsAreMD5 = Atomic(false)
         /// Keys that uploads of this program are on their way to, with the upload's id.
         let names = Mutex<[FilePath: String]>([:])
     }
@@ -45,9 +46,18 @@ struct S3API: Sendable {
     }
 
     /// Whether an ETag of 32 digits is the MD5 of what the service got.
-    var tagsAreMD5: Bool {
-        get { settings.preset.tagsAreMD5 || learned.tagsAreMD5.load(ordering: .relaxed) }
-        nonmutating set { learned.tagsAreMD5.store(newValue, ordering: .relaxed) }
+    func tagsAreMD5(ofWhole isWhole: Bool) -> Bool {
+        settings.preset.tagsAreMD5
+            || (isWhole
+                ? learned.wholeTagsAreMD5.load(ordering: .relaxed) : learned.partTagsAreMD5.load(ordering: .relaxed))
+    }
+
+    func tagWasMD5(ofWhole isWhole: Bool) {
+        if isWhole {
+            learned.wholeTagsAreMD5.store(true, ordering: .relaxed)
+        } else {
+            learned.partTagsAreMD5.store(true, ordering: .relaxed)
+        }
     }
 
     /// Two uploads that found the same key free would write over each other.

@@ -47,7 +47,7 @@ extension S3Dialect {
             failure(
                 .transient, "name_in_use",
                 "\(api.address(of: key)) is where another upload is on its way to; this one waits for its end",
-                retryable: true), remedy: .pending(after: .seconds(2)))
+                retryable: true), remedy: .pending(after: .seconds(30)))
     }
 
     /// What has its key meanwhile was not there when it was begun: it is not written over.

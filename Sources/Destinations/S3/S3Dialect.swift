@@ -193,7 +193,10 @@ struct S3Dialect: PartsDialect {
                 let isUnheard = error.error.leavesNothingBehind
                 return PartSending(.failed(error.error), bytesSent: error.bytesSent, isRefused: isUnheard)
             }
-            return try await judge(response, request, part, piece, proof)
+            // The part has left, and may be there, whatever a further question meets.
+            do { return try await judge(response, request, part, piece, proof) } catch {
+                return PartSending(.failed(error), bytesSent: part.length)
+            }
         } catch {
             return PartSending(.failed(error), bytesSent: 0, isRefused: true)
         }
@@ -214,8 +217,8 @@ struct S3Dialect: PartsDialect {
                 return ends(.failed(strange("\(api.asking.host(response.url)) took \(request.what) without an ETag")))
             }
             let isTold = proof.isTold(by: etag)
-            if isTold { api.tagsAreMD5 = true }
-            if let problem = proof.differs(from: etag, isMD5: api.tagsAreMD5) {
+            if isTold { api.tagWasMD5(ofWhole: isSingle) }
+            if let problem = proof.differs(from: etag, isMD5: api.tagsAreMD5(ofWhole: isSingle)) {
                 return ends(.damaged(strange(problem)))
             }
             var verifiedBy = proof.checksum == nil ? "etag" : proof.kind.rawValue
