@@ -294,7 +294,7 @@ extension Dispatcher {
                     "reason": failure.message,
                 ])
             for bell in [house.removalBell, house.stagerBell] { bell.ring() }
-        case .held(let failure, _):
+        case .held(let failure, _, _):
             house.log.debug("held", ["id": upload.id, "reason": failure.message])
         case .yielded:
             house.log.debug("stopped", ["id": upload.id])

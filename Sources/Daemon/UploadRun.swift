@@ -112,7 +112,9 @@ struct UploadRun: Sendable {
             }
         case .pending(let after):
             return Verdict(
-                outcome: .held(failure, until: house.clocks.monotonic().advanced(by: after)), wasAnswered: true)
+                outcome: .held(
+                    failure, until: house.clocks.monotonic().advanced(by: after), knowing: notes.known),
+                wasAnswered: true)
         case .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The dispatcher fills in when it may go again, since that is the destination's matter.
             verdict.outcome = .held(failure, until: house.clocks.monotonic())
@@ -154,7 +156,7 @@ extension House {
 final class RunNotes: UploadNotes {
     private let house: House
     private let id: String
-    private let state: Mutex<(acked: Int64, wasAnswered: Bool)>
+    private let state: Mutex<(acked: Int64, wasAnswered: Bool, known: [Companion]?)>
     /// Who pays for what it sends.
     private let account: Account?
     /// Of a source that is uploaded in place.
@@ -165,11 +167,13 @@ final class RunNotes: UploadNotes {
         self.source = source
         self.house = house
         self.id = id
-        state = Mutex((acked, false))
+        state = Mutex((acked, false, nil))
         account = Lane.current?.accounts[id]
     }
 
     var wasAnswered: Bool { state.withLock { $0.wasAnswered } }
+    /// The files that travel with it, as they were when it asked for them last.
+    var known: [Companion]? { state.withLock { $0.known } }
 
     func record(_ checkpoint: Checkpoint) async throws {
         CrashPoint.reached("opening")
@@ -187,7 +191,11 @@ final class RunNotes: UploadNotes {
     }
 
     func parts() async throws -> [TakenPart] { try await house.store.parts(of: id) }
-    func companions() async throws -> [Companion] { try await house.store.companions(of: id) }
+    func companions() async throws -> [Companion] {
+        let found = try await house.store.companions(of: id)
+        state.withLock { $0.known = found }
+        return found
+    }
 
     func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
         note(acked: acked)

@@ -257,7 +257,10 @@ package enum AttemptOutcome: Sendable, Hashable {
     /// No verdict: a hold, a stop. Uses no attempt.
     case yielded
     /// The destination was at fault. Uses no attempt; others are tried before this one.
-    case held(Failure, until: MonotonicTime)
+    ///
+    /// - Parameter knowing: Where it asked for them, the files that travel with it as it found them: when another one of
+    ///   them is over by now, it does not wait.
+    case held(Failure, until: MonotonicTime, knowing: [Companion]? = nil)
     /// This upload waits until then and tries again. Uses an attempt.
     case again(Failure, until: MonotonicTime)
     case refused(Failure)

@@ -218,10 +218,13 @@ extension Store {
         switch ending.outcome {
         case .yielded:
             try move(upload, by: .yielded)
-        case .held(let failure, let until):
+        case .held(let failure, let until, let known):
             try note(failure, upload)
+            // Whoever was over while it was on its way could not end a wait that was not there yet.
+            let hasNews = try known.map { try Self.over($0) != Self.over(companions(of: id)) } ?? false
             try connection.run(
-                "UPDATE upload SET backoff_until = ?2 WHERE id = ?1", [.text(id), .integer(until.nanoseconds)])
+                "UPDATE upload SET backoff_until = ?2 WHERE id = ?1",
+                [.text(id), .integer(hasNews ? 0 : until.nanoseconds)])
             try move(upload, by: .yielded)
         case .again(let failure, let until):
             try note(failure, upload)
@@ -256,6 +259,8 @@ extension Store {
         }
         return try self.upload(id)?.state
     }
+
+    private static func over(_ companions: [Companion]) -> [Companion] { companions.filter(\.state.isTerminal) }
 
     /// It was cancelled when the remote had it whole: whoever removes what is there has to know.
     private func noteFinished(_ upload: UploadRecord) throws {

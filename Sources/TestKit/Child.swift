@@ -68,8 +68,14 @@ package final class Child: Sendable {
     package var cost: Cost? { ended == nil ? nil : spent.withLock { $0 } }
 
     /// Waits until it ends by itself.
+    ///
+    /// - Throws: ``Overdue`` with what it complained of last, so that the report of a failure says where it stands.
     package func end(within limit: Duration) async throws -> Ending {
-        try await eventually("process \(pid) ends", within: limit) { self.ended }
+        do {
+            return try await eventually("process \(pid) ends", within: limit) { self.ended }
+        } catch let overdue as Overdue {
+            throw Overdue(what: "\(overdue.what), which said: …\(try complained().suffix(3000))", limit: overdue.limit)
+        }
     }
 
     /// What it printed so far.

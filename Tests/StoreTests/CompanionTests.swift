@@ -47,6 +47,22 @@ struct CompanionTests {
         #expect(try await scene.store.claim("nas", passingOver: []) == nil)
     }
 
+    @Test("do not wait for one that was over before their wait was written down", arguments: [true, false])
+    func overtaken(_ isGood: Bool) async throws {
+        let (scene, video, image, _) = try await scene()
+        let failure = Failure(.transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+        for _ in 0..<3 { _ = try await scene.store.claim("nas", passingOver: []) }
+        let known = try await scene.store.companions(of: image)
+        try await scene.store.finish(video, isGood ? .verified(Self.there) : .refused(failure))
+        let later = scene.clocks.monotonic().advanced(by: .seconds(300))
+        try await scene.store.finish(image, .held(failure, until: later, knowing: known))
+        #expect(try await scene.store.claim("nas", passingOver: [])?.upload.id == image)
+        // It knows now, so that this is a wait.
+        let now = try await scene.store.companions(of: image)
+        try await scene.store.finish(image, .held(failure, until: later, knowing: now))
+        #expect(try await scene.store.claim("nas", passingOver: []) == nil)
+    }
+
     @Test("know of one that has left the lists what it was")
     func removed() async throws {
         let (scene, video, image, _) = try await scene()
