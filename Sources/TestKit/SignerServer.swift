@@ -41,6 +41,8 @@ package final class SignerServer: Sendable {
         case address(@Sendable (String) -> String)
         case refuse(String, isFinal: Bool)
         case headers([String: String])
+        /// What it says of the address's end.
+        case life(Int)
     }
 
     package struct State: Sendable {
@@ -128,6 +130,7 @@ package final class SignerServer: Sendable {
         let path = wanted.key.map { "/" + PercentCoding.encode($0.utf8, keeping: "/") } ?? ""
         var url = "\(question.endpoint)/\(question.bucket)\(path)?\(query.joined(separator: "&"))"
         if case .address(let change)? = fault { url = change(url) }
+        if case .life(let life)? = fault { return Answer.Signed(url: url, headers: headers, expires: life) }
         return Answer.Signed(url: url, headers: headers, expires: state.life)
     }
 

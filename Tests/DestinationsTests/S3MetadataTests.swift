@@ -185,6 +185,7 @@ struct S3MetadataTests {
         Trouble(kind: .token, fault: .silent, remedy: .holdDestination(after: nil), words: "no instance metadata at"),
         Trouble(kind: .roles, fault: .answer(404), remedy: .authenticate, words: "has no role: give it one"),
         Trouble(kind: .roles, fault: .answer(200, "\n"), remedy: .authenticate, words: "has no role: give it one"),
+        Trouble(kind: .roles, fault: .answer(200, "../up?x"), remedy: .misconfigured, words: "is no name of one"),
         Trouble(kind: .roles, fault: .answer(503), remedy: .holdDestination(after: nil), words: "it answers 503"),
         Trouble(kind: .roles, fault: .silent, remedy: .holdDestination(after: nil), words: "no instance metadata at"),
         Trouble(kind: .key, fault: .answer(404), remedy: .authenticate, words: "has no role `uploads`"),
@@ -195,7 +196,17 @@ struct S3MetadataTests {
         Trouble(
             kind: .key, fault: .answer(200, #"{"Code":"Success","AccessKeyId":"A"}"#), remedy: .authenticate,
             words: "no access key with its secret"),
-        Trouble(kind: .key, fault: .answer(200, "<html>"), remedy: .authenticate, words: "no section"),
+        Trouble(kind: .key, fault: .answer(200, "<html>"), remedy: .authenticate, words: "is no JSON"),
+        Trouble(
+            kind: .key,
+            fault: .answer(200, #"{"AccessKeyId":"A","SecretAccessKey":"B","Expiration":"tomorrow"}"#),
+            remedy: .authenticate, words: "an `Expiration` that is no time"),
+        Trouble(
+            kind: .key, fault: .answer(200, #"{"AccessKeyId":"A","SecretAccessKey":"B","Expiration":7}"#),
+            remedy: .authenticate, words: "an `Expiration` that is no time"),
+        Trouble(
+            kind: .key, fault: .answer(200, #"{"AccessKeyId":"A\nB","SecretAccessKey":"B"}"#),
+            remedy: .authenticate, words: "an access key with a space"),
         Trouble(kind: .key, fault: .answer(200, #"{"Code":"session-1"}"#), remedy: .authenticate, words: "`***`"),
     ]
 

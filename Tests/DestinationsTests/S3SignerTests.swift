@@ -38,6 +38,8 @@ struct S3SignerTests {
         Trouble(
             "no address", .answer(200, #"{"signed":[{"uri":"x"}]}"#), .misconfigured, "gives no address for `head`"),
         Trouble("an odd life", .answer(200, #"{"signed":[{"url":1}]}"#), .misconfigured, "gives no address for `head`"),
+        Trouble("no life", .life(0), .misconfigured, "has ended already"),
+        Trouble("a negative life", .life(-5), .misconfigured, "has ended already"),
         Trouble(
             "another scheme", .address { _ in "ftp://a/bucket/front/clip.mp4" }, .misconfigured, "something else than"),
         Trouble("a line end", .address { $0 + "\r\n" }, .misconfigured, "something else than an http"),

@@ -63,7 +63,22 @@ actor S3Keys: S3KeySource {
         if let document = values["document"], case .document(let source, let profile) = source {
             return try S3KeyDocument.read(document, profile: profile, from: source.shown)
         }
-        return (S3Key(id: values["id"] ?? "", secret: values["secret"] ?? "", token: values["token"]), nil)
+        let key = S3Key(id: values["id"] ?? "", secret: values["secret"] ?? "", token: values["token"])
+        guard case .words(let id, _, let token) = source else { return (key, nil) }
+        return (try key.fitting(id: id.shown, token: token?.shown ?? ""), nil)
+    }
+}
+
+extension S3Key {
+    /// Itself, when it can stand in a header.
+    ///
+    /// - Parameters: Where its id and its token are from, for a person.
+    fileprivate func fitting(id: String, token: String) throws(S3Keys.Unusable) -> S3Key {
+        for (text, words, place) in [(self.id, "an access key", id), (self.token ?? "", "a token", token)]
+        where !text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
+            throw .init(description: "\(place) has \(words) with a space, a control character or one outside ASCII")
+        }
+        return self
     }
 }
 
@@ -79,7 +94,12 @@ enum S3KeyDocument {
             !secret.isEmpty
         else { throw .init(description: "\(place) has no access key with its secret") }
         let token = values["aws_session_token"].flatMap { $0.isEmpty ? nil : $0 }
-        return (S3Key(id: id, secret: secret, token: token), values["expiration"].flatMap { WallTime(rfc3339: $0) })
+        let end = values["expiration"].flatMap { WallTime(rfc3339: $0) }
+        // Of a credentials file it is no part: what some tools write there under that name is theirs.
+        if isJSON, values["expiration"] != nil, end == nil {
+            throw .init(description: "\(place) has an `Expiration` that is no time of RFC 3339")
+        }
+        return (try S3Key(id: id, secret: secret, token: token).fitting(id: place, token: place), end)
     }
 
     /// What `credential_process` prints, version 1; also with the spelling of instance metadata.
@@ -92,7 +112,9 @@ enum S3KeyDocument {
             "SessionToken": "aws_session_token", "Token": "aws_session_token", "Expiration": "expiration",
         ]
         var found: [String: String] = [:]
-        for (name, value) in fields { if let own = names[name] { found[own] = value.string } }
+        for (name, value) in fields where value != .null {
+            if let own = names[name] { found[own] = value.string ?? "" }
+        }
         return found
     }
 

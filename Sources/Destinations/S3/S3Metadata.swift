@@ -89,6 +89,10 @@ actor S3Metadata: S3KeySource {
             try mustBeGood(answer, base)
             role = String(decoding: answer.body, as: UTF8.self).split(whereSeparator: \.isWhitespace).first
                 .map(String.init)
+            // AWS IAM API reference, RoleName.
+            if role?.utf8.allSatisfy(Self.isOfRoles) == false {
+                throw problem(base, "what it says of the instance's role is no name of one", .misconfigured)
+            }
         }
         guard let role else {
             throw problem(base, "the instance has no role: give it one that may write to the bucket", .authenticate)
@@ -98,6 +102,15 @@ actor S3Metadata: S3KeySource {
             throw problem(base, "the instance has no role `\(FilePath(role).display)`", .authenticate)
         }
         return try key(answer, base)
+    }
+
+    private static func isOfRoles(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "+=,.@_-".utf8.contains(byte)
+        }
     }
 
     /// An answer of the instance, whatever it says. A session that it does not know any more is begun anew, once.
@@ -203,12 +216,16 @@ actor S3Metadata: S3KeySource {
     /// The key in an answer. `Code` stands in those of instances, and is `Success`.
     private func key(_ answer: Response, _ base: String) throws -> (key: S3Key, end: WallTime?) {
         try mustBeGood(answer, base)
-        let document = String(decoding: answer.body, as: UTF8.self)
-        if let code = JSONValue.read(answer.body)?["Code"]?.text, code != "Success" {
+        guard let json = JSONValue.read(answer.body) else {
+            throw problem(base, "its answer is no JSON", .authenticate)
+        }
+        if let code = json["Code"]?.text, code != "Success" {
             throw problem(
                 base, "it gives no key, but `\(FilePath(asking.withoutSecrets(code)).display)`", .authenticate)
         }
-        do { return try S3KeyDocument.read(document, profile: "", from: "its answer") } catch {
+        do {
+            return try S3KeyDocument.read(String(decoding: answer.body, as: UTF8.self), profile: "", from: "its answer")
+        } catch {
             throw problem(base, "\(error)", .authenticate)
         }
     }

@@ -129,7 +129,9 @@ struct S3Given: Sendable {
             }
         }
         switch json["expires"] {
-        case .whole(let seconds): life = .seconds(min(max(0, seconds), 7 * 86_400))
+        case .whole(let seconds):
+            guard seconds > 0 else { throw .wrong("says that its address has ended already (`expires` of \(seconds))") }
+            life = .seconds(min(seconds, 7 * 86_400))
         case .text(let text):
             guard let end = WallTime(rfc3339: text) else {
                 throw .wrong("says `expires` neither as a time of RFC 3339 nor in seconds")
