@@ -26,12 +26,21 @@ if words.first == "claims", words.count == 2 {
 }
 // For a look by hand: the servers of the tests, until the process is ended.
 if words.first == "serve", words.count == 2 {
-    guard words[1] == "vimeo" else { throw WrongResult("usage: Benchmarks serve vimeo") }
-    let server = try VimeoServer()
-    // Past the buffer, which nobody would see while it waits.
-    let line = "listening on \(server.url), token vimeo-token-1\n"
-    _ = line.withCString { write(1, $0, line.utf8.count) }
-    while true { pause() }
+    func serve(_ url: String, _ key: String) -> Never {
+        // Past the buffer, which nobody would see while it waits.
+        let line = "listening on \(url), \(key)\n"
+        _ = line.withCString { write(1, $0, line.utf8.count) }
+        while true { pause() }
+    }
+    switch words[1] {
+    case "vimeo":
+        let server = try VimeoServer()
+        withExtendedLifetime(server) { serve(server.url, "token vimeo-token-1") }
+    case "ceph":
+        let gateway = try await Ceph.gateway.value
+        serve(gateway.url, "access key \(S3Server.id), secret key \(S3Server.secretKey)")
+    default: throw WrongResult("usage: Benchmarks serve vimeo|ceph")
+    }
 }
 func isWanted(_ name: String) -> Bool { words.isEmpty || words.contains { name.contains($0) } }
 

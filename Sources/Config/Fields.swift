@@ -29,7 +29,7 @@ struct Fields {
         self.start = node?.start ?? start
         self.findings = findings
         guard let node else { return }
-        for entry in findings.entries(of: node, path: path) {
+        for entry in findings.entries(of: node, path: path, likely: section.keys.first) {
             if section.keys.contains(entry.key) {
                 entries[entry.key] = entry
             } else {
@@ -104,9 +104,12 @@ struct Fields {
 
 extension Findings {
     /// The entries of a mapping; reports what is no mapping, and keys that stand in it twice.
-    func entries(of node: Node, path: String) -> [Node.Entry] {
+    ///
+    /// - Parameter likely: A key that may stand there, for whoever wrote something else.
+    func entries(of node: Node, path: String, likely: String? = nil) -> [Node.Entry] {
         guard case .mapping(let entries) = node.content else {
-            error("takes a mapping, like `key: value`, not \(node.kindName)", at: node.start, key: path)
+            let example = likely.map { "{\($0): …}" } ?? "key: value"
+            error("takes a mapping, like `\(example)`, not \(node.kindName)", at: node.start, key: path)
             return []
         }
         var first: [String: Place] = [:]

@@ -200,6 +200,8 @@ extension Agent {
     private func sourceState(_ row: UploadRow) -> String {
         let note = row.asset.sourceNote.map { ": \($0)" } ?? ""
         return switch row.asset.sourceState {
+        // A copy that was let go of while its source stood there: nobody comes for that any more.
+        case .untouched where row.asset.state == .dropped && row.upload.ending == .cancelled: "kept" + note
         case .untouched, .releasing: "pending" + note
         case .released: "done" + note
         case .kept: "kept" + note

@@ -8,7 +8,7 @@ extension MistakeTests {
         Mistake("state:", "7: state: has no value; it takes an absolute path"),
         Mistake("state: ~", "8: state: has no value; it takes an absolute path"),
         Mistake("state: \"/a\\nb\"", "8: state: has a line break or another control character in it"),
-        Mistake("staging: 5", "10: staging: takes a mapping, like `key: value`, not a single value"),
+        Mistake("staging: 5", "10: staging: takes a mapping, like `{path: …}`, not a single value"),
         Mistake(
             "staging: {max_size: 20}",
             "21: staging.max_size: takes an amount with its unit, like `20 GB` or `8 MiB`, not a bare number: 20 of what?"
@@ -50,7 +50,7 @@ extension MistakeTests {
             "policy: {concurrency: {total: 0}}",
             "31: policy.concurrency.total: takes a whole number from 1 to 64, not `0`"),
         Mistake(
-            "policy: {concurrency: 3}", "23: policy.concurrency: takes a mapping, like `key: value`, not a single value"
+            "policy: {concurrency: 3}", "23: policy.concurrency: takes a mapping, like `{total: …}`, not a single value"
         ),
         Mistake("control: {web: {}}", "11: control.web: `web` is not supported by this version"),
         Mistake(
@@ -145,7 +145,7 @@ extension MistakeTests {
             "hooks: [{command: [/a], retry: {first: 1h}}]",
             "40: hooks[0].retry.first: the longest wait (30m) is shorter than the first (1h)"),
         Mistake("folders: {a: 1}", "10: folders: takes a list of folders, not a mapping"),
-        Mistake("folders: [a]", "11: folders[0]: takes a mapping, like `key: value`, not a single value"),
+        Mistake("folders: [a]", "11: folders[0]: takes a mapping, like `{name: …}`, not a single value"),
         Mistake("folders: [{name: no}]", "11: folders[0].path: `path` is missing"),
         Mistake(
             "folders: [{name: no, path: /a, upload_to: []}]",

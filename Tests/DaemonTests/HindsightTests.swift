@@ -61,6 +61,9 @@ struct HindsightTests {
         try await eventually("nor is what was cancelled") {
             try await scene.agent.status().exceptions?.map(\.scope) == ["folder"]
         }
+        try await eventually("its source is said to stay") {
+            try await scene.agent.show(ids[1]).upload.sourceState == "kept"
+        }
         try await scene.stop()
     }
 }

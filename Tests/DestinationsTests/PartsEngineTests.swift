@@ -57,6 +57,21 @@ struct PartsEngineTests {
         }
     }
 
+    @Test("who waits for a name, or gets no answer about it, has begun nothing: nobody is told of a creation")
+    func unsettled() async throws {
+        let remote = PartsRemote()
+        remote.leavesUnsettled(2)
+        let parcel = try Parcel(Self.part)
+        let logbook = Logbook()
+        for _ in 0..<2 {
+            await #expect(throws: UploadError.self) { _ = try await send(parcel, to: remote, logbook) }
+            #expect(logbook.last == nil)
+        }
+        let object = try await send(parcel, to: remote, logbook)
+        #expect(object.warnings.isEmpty, "\(object.warnings)")
+        #expect(remote.begun == 1 && remote.objects == [parcel.content])
+    }
+
     @Test("the remote's list counts: what it lost is sent again, what it has is not, another tag is another part")
     func listIsTruth() async throws {
         let remote = PartsRemote()
@@ -163,6 +178,7 @@ private final class PartsRemote: PartsDialect {
         var lost: Int?
         var drops: Int?
         var tags: [String] = []
+        var unsettled = 0
     }
 
     private let state = Mutex(State())
@@ -183,6 +199,7 @@ private final class PartsRemote: PartsDialect {
     var completedWith: [String] { state.withLock { $0.tags } }
 
     func loses(_ request: Int) { state.withLock { $0.lost = request } }
+    func leavesUnsettled(_ times: Int) { state.withLock { $0.unsettled = times } }
     func dropsBeforeCompletion(_ part: Int) { state.withLock { $0.drops = part } }
     func forget() { state.withLock { $0.open = [:] } }
     func change(_ body: (inout [Int: Stored]) -> Void) {
@@ -208,9 +225,18 @@ private final class PartsRemote: PartsDialect {
         return plan
     }
 
-    func begin(
+    func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
     ) async throws -> RemoteObject? {
+        let isLost = state.withLock { state in
+            state.unsettled -= 1
+            return state.unsettled >= 0
+        }
+        if isLost { throw noAnswer }
+        return nil
+    }
+
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
         let (id, isLost) = state.withLock { state -> (String, Bool) in
             state.begun += 1
             let id = "upload \(state.begun)"
@@ -221,7 +247,6 @@ private final class PartsRemote: PartsDialect {
         }
         if isLost { throw noAnswer }
         checkpoint["id"] = id
-        return nil
     }
 
     func isOurs(_ checkpoint: Checkpoint) -> Bool { true }

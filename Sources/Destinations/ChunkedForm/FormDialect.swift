@@ -53,7 +53,7 @@ struct FormDialect: PartsDialect {
 
     // MARK: What the engine asks
 
-    func begin(
+    func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
     ) async throws -> RemoteObject? {
         checkpoint["server"] = WebAddress(url).origin
@@ -63,7 +63,11 @@ struct FormDialect: PartsDialect {
             checkpoint["name"] = order.name.display
             checkpoint["mime"] = order.mediaType
         }
-        guard let open = settings.open else { return nil }
+        return nil
+    }
+
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
+        guard let open = settings.open else { return }
         let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
         let (request, reading) = try await request(open.message, piece, nil, open.part)
         let answer = try await answer(request, .open, wantsJSON: true)
@@ -78,7 +82,6 @@ struct FormDialect: PartsDialect {
                 remedy: .again(after: nil))
         }
         checkpoint["token"] = token
-        return nil
     }
 
     /// Made once for an upload, and another one each time it begins anew: nothing of before can be mixed in.

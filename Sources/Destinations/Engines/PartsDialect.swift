@@ -25,14 +25,19 @@ protocol PartsDialect: Sendable {
     /// - Throws: ``UploadError`` for a file that cannot be sent like this.
     func plan(_ order: UploadOrder) throws -> PartPlan
 
-    /// Asks for a place for the file, without a byte of it, and sets what later requests need.
+    /// Settles what the file is to be called there. By questions alone: whatever becomes of them, nothing is left at the remote.
     ///
     /// - Parameter restarts: So many times it was begun before: another name is to be chosen each time.
     /// - Returns: What the remote holds already, so that nothing is to be sent; else `nil`.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func begin(
+    func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
     ) async throws -> RemoteObject?
+
+    /// Asks for a place for the file, without a byte of it, and sets what later requests need.
+    ///
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws
 
     /// Whether the checkpoint was made with the server that is configured now.
     func isOurs(_ checkpoint: Checkpoint) -> Bool
@@ -73,6 +78,10 @@ protocol PartsDialect: Sendable {
 }
 
 extension PartsDialect {
+    func settle(
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+    ) async throws -> RemoteObject? { nil }
+
     func isSame(_ mine: String, _ theirs: String) -> Bool { mine == theirs }
 
     func resumption(_ piece: PartsPiece, isPerhapsThere: Bool) async throws -> PartsResumption {

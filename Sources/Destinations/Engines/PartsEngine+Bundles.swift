@@ -17,7 +17,9 @@ extension PartsEngine {
                 let held: RemoteObject?
                 do {
                     held = try await notes.paying(for: order.id) {
-                        try await dialect.begin(order, plan, &checkpoint, restarts: 0)
+                        let held = try await dialect.settle(order, plan, &checkpoint, restarts: 0)
+                        if held == nil { try await dialect.begin(order, plan, &checkpoint) }
+                        return held
                     }
                 } catch let error as UploadError {
                     // It waits for another upload, perhaps for one of these.

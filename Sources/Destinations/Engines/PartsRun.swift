@@ -134,17 +134,16 @@ final class PartsRun {
     private func create() async throws -> PartPlan {
         let plan = try dialect.plan(order)
         for (field, value) in Self.cut(plan, order).fields { checkpoint[field] = value }
+        let restarts = checkpoint.number("restarts")
+        if let object = try await dialect.settle(order, plan, &checkpoint, restarts: restarts) {
+            throw Exit.finished(object)
+        }
         if dialect.opensByRequest {
             if checkpoint["creating"] != nil { checkpoint.count("orphans") }
             checkpoint["creating"] = "1"
             try await notes.record(checkpoint)
         }
-        do {
-            let restarts = checkpoint.number("restarts")
-            if let object = try await dialect.begin(order, plan, &checkpoint, restarts: restarts) {
-                throw Exit.finished(object)
-            }
-        } catch let error as UploadError {
+        do { try await dialect.begin(order, plan, &checkpoint) } catch let error as UploadError {
             if error.leavesNothingBehind, dialect.opensByRequest {
                 checkpoint["creating"] = nil
                 try await notes.record(checkpoint)

@@ -9,6 +9,27 @@ extension S3Dialect {
         case held(RemoteObject)
     }
 
+    func settle(
+        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
+    ) async throws -> RemoteObject? {
+        // A name that the service itself guards needs no question before one small request.
+        let isGuarded = settings.preset.conditions != .none && settings.taken != .replace
+        let key: FilePath
+        if isSingle, isGuarded, restarts == 0 {
+            key = try self.key(order, 1)
+            try reserve(key, order)
+        } else {
+            switch try await name(for: order, plan) {
+            case .free(let name): key = name
+            case .held(let object): return object
+            }
+        }
+        checkpoint["server"] = api.server
+        checkpoint["key"] = key.display
+        checkpoint["checksum"] = settings.checksum.rawValue
+        return nil
+    }
+
     /// The key of an order: at most 1024 bytes of UTF-8.
     func key(_ order: UploadOrder, _ number: Int) throws(UploadError) -> FilePath {
         let name = order.name.text == nil ? FilePath(order.name.display) : order.name

@@ -60,32 +60,15 @@ struct S3Dialect: PartsDialect {
     private static let lastWords: Duration = .milliseconds(800)
     static let mostNames = 10_000
 
-    func begin(
-        _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
-    ) async throws -> RemoteObject? {
-        // A name that the service itself guards needs no question before one small request.
-        let isGuarded = settings.preset.conditions != .none && settings.taken != .replace
-        let key: FilePath
-        if isSingle, isGuarded, restarts == 0 {
-            key = try self.key(order, 1)
-            try reserve(key, order)
-        } else {
-            switch try await name(for: order, plan) {
-            case .free(let name): key = name
-            case .held(let object): return object
-            }
-        }
-        checkpoint["server"] = api.server
-        checkpoint["key"] = key.display
-        checkpoint["checksum"] = settings.checksum.rawValue
-        if isSingle { return nil }
+    func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
+        if isSingle { return }
+        let key = key(checkpoint)
         if checkpoint.number("orphans") > 0, let left = try await unanswered(key, order) {
             checkpoint["upload"] = left
             checkpoint["orphans"] = nil
-            return nil
+            return
         }
         checkpoint["upload"] = try await outlasting(Self.lastWords) { try await create(key, order) }
-        return nil
     }
 
     private func create(_ key: FilePath, _ order: UploadOrder) async throws -> String {
