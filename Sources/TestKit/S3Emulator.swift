@@ -27,29 +27,6 @@ package final class S3Emulator: Sendable {
         case forget
     }
 
-    package struct Object: Sendable {
-        package var bytes: [UInt8]
-        package var headers: [String: String] = [:]
-        package var etag = ""
-    }
-
-    package struct Part: Sendable {
-        package var bytes: [UInt8]
-        package var etag: String
-        package var checksum: String?
-    }
-
-    package struct Upload: Sendable {
-        package var key: String
-        package var headers: [String: String]
-        package var parts: [Int: Part] = [:]
-
-        package init(key: String, headers: [String: String] = [:]) {
-            self.key = key
-            self.headers = headers
-        }
-    }
-
     package struct State: Sendable {
         package var objects: [String: Object] = [:]
         package var uploads: [String: Upload] = [:]
