@@ -51,6 +51,9 @@ package final class S3Emulator: Sendable {
         package var wholeTags = Tags.words
         /// Of parts, and of objects that are made of them.
         package var partTags = Tags.words
+        /// What the bucket encrypts everything with.
+        package var encryption: String?
+        var encrypted: [(String, String)] { encryption.map { [("x-amz-server-side-encryption", $0)] } ?? [] }
         /// What it says no to besides: a status, a code, and words.
         package var judge: (@Sendable (Exchange) -> (Int, String, String)?)?
         var begun = 0
@@ -292,7 +295,7 @@ package final class S3Emulator: Sendable {
         if case .forget? = fault { return Reply(status: 200, headers: [("ETag", etag)]) }
         let checksum = exchange.header("x-amz-checksum-crc64nvme")
         state.uploads[id]?.parts[number] = Part(bytes: bytes, etag: etag, checksum: checksum)
-        return Reply(status: 200, headers: [("ETag", etag)])
+        return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted)
     }
 
     private static func parts(_ question: Question, _ state: State) -> Reply {
@@ -361,14 +364,14 @@ package final class S3Emulator: Sendable {
         if case .halve? = fault { bytes.removeLast(bytes.count / 2) }
         let etag = state.wholeTags.tag(of: bytes, "put-\(state.requests.count)")
         state.objects[question.key] = Object(bytes: bytes, headers: Self.headers(exchange), etag: etag)
-        return Reply(status: 200, headers: [("ETag", etag)])
+        return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted)
     }
 
     private static func head(_ question: Question, _ state: State) -> Reply {
         guard let object = state.objects[question.key] else { return Reply(status: 404) }
         return Reply(
             status: 200,
-            headers: object.headers.map { ($0.key, $0.value) } + [
+            headers: object.headers.map { ($0.key, $0.value) } + state.encrypted + [
                 ("ETag", object.etag), ("Content-Length", "\(object.bytes.count)"),
             ])
     }

@@ -58,6 +58,30 @@ struct S3TagTests {
         #expect(sent.count == (kind == .wholes ? 2 : 4), "\(sent)")
     }
 
+    /// A key that is the service's own changes nothing.
+    private static let encryptions = ["aws:kms", "aws:kms:dsse", "AES256"]
+
+    @Test(
+        "what is encrypted with a key of its own is not damaged, and ours when its answer is lost",
+        arguments: encryptions, [small, S3Scene.size])
+    func encrypted(_ encryption: String, _ size: Int) async throws {
+        // The tags of this one are MD5s otherwise.
+        let scene = try S3Scene(["preset": .text("minio")])
+        defer { scene.emulator.stop() }
+        let tags: S3Emulator.Tags = encryption == "AES256" ? .md5 : .digits
+        scene.emulator.change { ($0.encryption, $0.wholeTags, $0.partTags) = (encryption, tags, tags) }
+        try await scene.bring(Parcel(size, id: "1", name: "first.mp4", seed: 2), attempts: 1)
+        scene.emulator.script(.put, .loseReply)
+        scene.emulator.script(.complete, .loseReply)
+        let parcel = try Parcel(size, id: "2")
+        let object = try await scene.bring(parcel)
+        #expect(object.id == "front/clip.mp4" && object.verifiedBy == "held", "\(object)")
+        let isWhole = scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content
+        #expect(isWhole && scene.emulator.objects.count == 2 && scene.emulator.uploads.isEmpty)
+        let sent = scene.emulator.requests.filter { $0 == "put" || $0 == "part 1" }
+        #expect(sent.count == 2, "\(scene.emulator.requests)")
+    }
+
     @Test("what was made of parts is ours by the digest that stands on it, whatever its tag is")
     func held() async throws {
         let scene = try S3Scene()
