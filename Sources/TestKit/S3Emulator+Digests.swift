@@ -2,6 +2,23 @@ internal import Core
 internal import Digests
 
 extension S3Emulator {
+    /// What ETags are made of.
+    package enum Tags: Sendable {
+        /// Not of digits alone.
+        case words
+        case md5
+        /// As long as an MD5, and none.
+        case digits
+
+        func tag(of bytes: [UInt8], _ words: String) -> String {
+            switch self {
+            case .words: "\"\(words)\""
+            case .md5: "\"\(S3Emulator.md5(bytes))\""
+            case .digits: "\"\(S3Emulator.md5(Array(words.utf8)))\""
+            }
+        }
+    }
+
     static func md5(_ bytes: [UInt8]) -> String { hexadecimal(Hasher.digest(.md5, of: bytes)) }
 
     /// A service compares what it is told of a body with what came.

@@ -10,6 +10,8 @@ package final class S3Emulator: Sendable {
     }
 
     package enum Fault: Sendable {
+        /// None: one behind it is meant.
+        case pass
         /// It is done, and nobody hears of it.
         case loseReply
         case answer(Int, [(String, String)] = [], String = "")
@@ -21,33 +23,14 @@ package final class S3Emulator: Sendable {
         case doneBut(Int, String)
         /// One byte of what came is another one when it is stored.
         case damage
+        /// The same for a part, which nobody has compared.
+        case rot
         /// The half of what came is stored, and taken for all.
         case halve
         /// The part is taken, and lost.
         case forget
-    }
-
-    package struct Object: Sendable {
-        package var bytes: [UInt8]
-        package var headers: [String: String] = [:]
-        package var etag = ""
-    }
-
-    package struct Part: Sendable {
-        package var bytes: [UInt8]
-        package var etag: String
-        package var checksum: String?
-    }
-
-    package struct Upload: Sendable {
-        package var key: String
-        package var headers: [String: String]
-        package var parts: [Int: Part] = [:]
-
-        package init(key: String, headers: [String: String] = [:]) {
-            self.key = key
-            self.headers = headers
-        }
+        /// Nothing is said until whoever asks goes.
+        case silence
     }
 
     package struct State: Sendable {
@@ -64,8 +47,13 @@ package final class S3Emulator: Sendable {
         /// A list has so many parts at most.
         package var page = 1000
         package var hasConditions = true
-        /// ETags of objects that came in one request are their MD5s.
-        package var tagsAreMD5 = false
+        /// Of objects that came in one request.
+        package var wholeTags = Tags.words
+        /// Of parts, and of objects that are made of them.
+        package var partTags = Tags.words
+        /// What the bucket encrypts everything with.
+        package var encryption: String?
+        var encrypted: [(String, String)] { encryption.map { [("x-amz-server-side-encryption", $0)] } ?? [] }
         /// What it says no to besides: a status, a code, and words.
         package var judge: (@Sendable (Exchange) -> (Int, String, String)?)?
         var begun = 0
@@ -157,6 +145,7 @@ package final class S3Emulator: Sendable {
             _ = exchange.piece(count)
             return exchange.cut()
         }
+        if case .silence? = fault { return exchange.hang() }
         let body = exchange.body()
         switch fault {
         case .answer(let status, let headers, let text)?: return exchange.reply(status, headers, text)
@@ -301,11 +290,12 @@ package final class S3Emulator: Sendable {
         var bytes = body
         if case .damage? = fault, !bytes.isEmpty { bytes[0] ^= 1 }
         if let mismatch = Self.mismatch(exchange, bytes) { return mismatch }
-        let etag = "\"\(number)-\(bytes.count)-\(state.requests.count)\""
+        if case .rot? = fault, !bytes.isEmpty { bytes[0] ^= 1 }
+        let etag = state.partTags.tag(of: bytes, "\(number)-\(bytes.count)-\(state.requests.count)")
         if case .forget? = fault { return Reply(status: 200, headers: [("ETag", etag)]) }
         let checksum = exchange.header("x-amz-checksum-crc64nvme")
         state.uploads[id]?.parts[number] = Part(bytes: bytes, etag: etag, checksum: checksum)
-        return Reply(status: 200, headers: [("ETag", etag)])
+        return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted)
     }
 
     private static func parts(_ question: Question, _ state: State) -> Reply {
@@ -351,7 +341,8 @@ package final class S3Emulator: Sendable {
         }
         state.uploads[id] = nil
         state.objects[question.key] = Object(
-            bytes: bytes, headers: upload.headers, etag: "\"whole-\(state.requests.count)\"")
+            bytes: bytes, headers: upload.headers,
+            etag: (state.partTags == .digits ? Tags.digits : .words).tag(of: [], "whole-\(state.requests.count)"))
         let checksum = exchange.header("x-amz-checksum-crc64nvme").map {
             "<ChecksumCRC64NVME>\($0)</ChecksumCRC64NVME>"
         }
@@ -371,16 +362,16 @@ package final class S3Emulator: Sendable {
         var bytes = body
         if case .damage? = fault, !bytes.isEmpty { bytes[0] ^= 1 }
         if case .halve? = fault { bytes.removeLast(bytes.count / 2) }
-        let tag = state.tagsAreMD5 ? Self.md5(bytes) : "put-\(state.requests.count)"
-        state.objects[question.key] = Object(bytes: bytes, headers: Self.headers(exchange), etag: "\"\(tag)\"")
-        return Reply(status: 200, headers: [("ETag", state.objects[question.key]?.etag ?? "")])
+        let etag = state.wholeTags.tag(of: bytes, "put-\(state.requests.count)")
+        state.objects[question.key] = Object(bytes: bytes, headers: Self.headers(exchange), etag: etag)
+        return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted)
     }
 
     private static func head(_ question: Question, _ state: State) -> Reply {
         guard let object = state.objects[question.key] else { return Reply(status: 404) }
         return Reply(
             status: 200,
-            headers: object.headers.map { ($0.key, $0.value) } + [
+            headers: object.headers.map { ($0.key, $0.value) } + state.encrypted + [
                 ("ETag", object.etag), ("Content-Length", "\(object.bytes.count)"),
             ])
     }

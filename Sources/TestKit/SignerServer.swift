@@ -35,7 +35,7 @@ package final class SignerServer: Sendable {
     }
 
     package enum Fault: Sendable {
-        case answer(Int, String = "")
+        case answer(Int, String = "", headers: [(String, String)] = [])
         case silent
         /// The address is another one.
         case address(@Sendable (String) -> String)
@@ -98,7 +98,7 @@ package final class SignerServer: Sendable {
             (state.faults.isEmpty ? nil : state.faults.removeFirst(), state.token)
         }
         switch fault {
-        case .answer(let status, let text)?: return exchange.reply(status, [], text)
+        case .answer(let status, let text, let headers)?: return exchange.reply(status, headers, text)
         case .silent?: return exchange.hang()
         default: break
         }

@@ -9,6 +9,8 @@ extension S3API {
         var etag: String?
         /// As we said it when we made the object.
         var sha256: String?
+        /// Its ETag is of other bytes than its own; see ``hidesTags(_:)``.
+        var hidesTag = false
     }
 
     struct Part: Sendable {
@@ -57,7 +59,16 @@ extension S3API {
                 asking.failure(.protocol, "unusable_answer", "an object without a length", retryable: true),
                 remedy: .again(after: nil))
         }
-        return Object(size: size, etag: response.headers["ETag"], sha256: response.headers[S3Dialect.digestHeader])
+        return Object(
+            size: size, etag: response.headers["ETag"], sha256: response.headers[S3Dialect.digestHeader],
+            hidesTag: Self.hidesTags(response))
+    }
+
+    /// What is encrypted with a key of KMS or of the client has an ETag of 32 digits that is no MD5 of the content (Amazon S3 API
+    /// reference, "Object": `ETag`).
+    static func hidesTags(_ response: Response) -> Bool {
+        response.headers["x-amz-server-side-encryption"]?.lowercased().hasPrefix("aws:kms") == true
+            || response.headers["x-amz-server-side-encryption-customer-algorithm"] != nil
     }
 
     /// All parts of an upload, page by page. Servers differ in what the marker means: what comes twice counts once.

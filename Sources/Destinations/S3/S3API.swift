@@ -111,6 +111,8 @@ struct S3API: Sendable {
     }
 
     func refusal(_ response: Response, _ what: String) -> UploadError {
+        // Many may have been signed since it was sent, and only the newest are remembered.
+        if isPresigned { asking.conceal(address: response.url) }
         let verdict = verdict(response)
         return asking.refused(
             what, response, verdict.remedy, words: verdict.code == nil ? nil : asking.withoutSecrets(verdict.words),

@@ -103,17 +103,18 @@ struct S3Given: Sendable {
             let query = PercentCoding.query(decoding: address.query ?? "")
         else { throw .wrong("gives an address that is badly coded") }
         let key = wanted.request.key.map { "/\($0.text ?? $0.display)" } ?? ""
-        let isOfHost = address.host.hasPrefix("\(hosts.bucket).") || hosts.isOther(address)
-        guard
-            path == "/\(hosts.bucket)\(key)" || key.isEmpty && path == "/\(hosts.bucket)/"
-                || isOfHost && (path == key || key.isEmpty && path == "/")
-        else {
+        let isOfKey = hosts.starts(at: address).contains { path == $0 + key || key.isEmpty && path == $0 + "/" }
+        guard isOfKey else {
             throw .wrong(
                 "gives the address of another object than `\((wanted.request.key ?? "").display)` in \(hosts.bucket)")
         }
+        // Which of the two counts is decided by whoever reads it.
+        guard query.count == (address.query ?? "").split(separator: "&").count else {
+            throw .wrong("gives an address with a parameter twice")
+        }
         let allowed = Set(wanted.request.query.map(\.name) + ["AWSAccessKeyId", "Signature", "Expires", "x-id"])
         if let more = query.keys.first(where: { !allowed.contains($0) && !$0.lowercased().hasPrefix("x-amz-") }) {
-            throw .wrong("gives an address with `\(FilePath(more).display)`, which nobody asked for")
+            throw .wrong("gives an address with `\(redacted(FilePath(more).display))`, which nobody asked for")
         }
         for (name, value) in wanted.request.query where (query[name] ?? "") != value || query[name] == nil {
             throw .wrong("gives an address without `\(name)`, or with another one")
@@ -156,9 +157,17 @@ struct S3SignedHosts: Sendable {
     let others: [String]
     let bucket: String
 
-    /// Among ``others``: which bucket that is is its owner's knowledge.
-    func isOther(_ address: WebAddress) -> Bool {
-        others.contains { address.host == WebAddress("\(address.scheme ?? "https")://\($0)").host }
+    /// What the path of an address there has in front of the key: the bucket, or nothing where the host names that. Any other host
+    /// below one of these is another bucket's.
+    func starts(at address: WebAddress) -> [String] {
+        let places = others.map { WebAddress("https://\($0)").host }
+        let all = [endpoint.host] + places
+        let name = bucket.lowercased()
+        if all.contains(where: { address.host == "\(name).\($0)" }) { return [""] }
+        guard all.contains(address.host) else { return [] }
+        // Which bucket it is that a person names a host for, or that has one of its own, is for them to say.
+        let isOwn = places.contains(address.host) || address.host.hasPrefix("\(name).")
+        return ["/\(bucket)"] + (isOwn ? [""] : [])
     }
 
     /// - Returns: What is wrong, in words that follow the signer's place.

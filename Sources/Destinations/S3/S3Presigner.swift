@@ -104,12 +104,8 @@ actor S3Presigner: S3Signing {
         asking.clocks.monotonic().advanced(by: Self.margin) < there.end
     }
 
-    /// Whoever has such an address may do what it says.
     private func conceal(_ given: S3Given) {
-        for (name, value) in PercentCoding.query(decoding: WebAddress(given.url).query ?? "") ?? [:]
-        where isSecretName(name) {
-            asking.rememberForNow(value)
-        }
+        asking.conceal(address: given.url)
         for (name, value) in given.headers where isSecretName(name) { asking.rememberForNow(value) }
     }
 
@@ -226,7 +222,8 @@ actor S3Presigner: S3Signing {
     }
 
     private func refused(_ wanted: S3Wanted, _ words: String, _ isFinal: Bool) -> UploadError {
-        let said = FilePath(String(service.withoutSecrets(words).prefix(200))).display
+        // An address in it was sent nowhere, so that nobody knows its secrets.
+        let said = FilePath(String(redacted(service.withoutSecrets(words)).prefix(200))).display
         let need =
             switch wanted.operation {
             case .list: "; `sluice remote` needs it"
@@ -238,5 +235,15 @@ actor S3Presigner: S3Signing {
                 isFinal ? .permanent : .auth, Self.refusal,
                 "\(name) refuses `\(wanted.operation.rawValue)`: \(said)\(need)", retryable: !isFinal),
             remedy: isFinal ? .giveUp : .authenticate)
+    }
+}
+
+extension Asking {
+    /// Whoever has a signed address may do what it says.
+    func conceal(address: String) {
+        for (name, value) in PercentCoding.query(decoding: WebAddress(address).query ?? "") ?? [:]
+        where isSecretName(name) {
+            rememberForNow(value)
+        }
     }
 }

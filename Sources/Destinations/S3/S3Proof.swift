@@ -111,9 +111,8 @@ extension S3Dialect {
     private func contradicts(_ object: S3API.Object, _ file: StagedFile) async throws -> Bool {
         let digits = (object.etag ?? "").filter { $0 != "\"" }.lowercased()
         // What came in parts may have a tag of any kind.
-        guard isSingle, api.tagsAreMD5(ofWhole: true), digits.utf8.count == 32, !digits.contains("-") else {
-            return false
-        }
+        let isMD5 = isSingle && api.tagsAreMD5(ofWhole: true) && !object.hidesTag
+        guard isMD5, digits.utf8.count == 32, !digits.contains("-") else { return false }
         if let known = file.parts.digest(.init(partSize: max(1, file.size), kind: .md5), of: 0) {
             return hexadecimal(known) != digits
         }

@@ -1,0 +1,74 @@
+import Core
+import Credentials
+import Linux
+import TestKit
+import Transport
+
+@testable import Destinations
+
+/// A bucket that does what a test tells it to, and a destination for it.
+final class S3Scene: OtherEnd {
+    /// Bytes of a file of three parts.
+    static let size = (10 << 20) + 1
+
+    let emulator: S3Emulator
+    let destination: any Destination
+    let clocks: ManualClocks
+    private let temporary = TemporaryFolder()
+    var folder: FilePath { temporary.path }
+    let secret: String? = "the-secret-of-the-test"
+    let keyFile: FilePath
+
+    init(_ more: [String: SettingValue] = [:]) throws {
+        emulator = try S3Emulator()
+        clocks = ManualClocks(wall: SystemClocks().wall())
+        keyFile = try temporary.write("keys", Array(Self.document("token-1").utf8))
+        let values: [String: SettingValue] = [
+            "endpoint": .text(emulator.url), "bucket": .text("bucket"), "credentials": .secret(.file(keyFile)),
+            "part_size": .bytes(5 << 20), "single_up_to": .bytes(1000), "parallel": .whole(1),
+        ]
+        destination = try S3(
+            values.merging(more) { $1 },
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
+    }
+
+    static func document(_ token: String) -> String {
+        """
+        # of the test
+        [other]
+        aws_access_key_id = X
+        [default]
+        aws_access_key_id = AKTEST
+        aws_secret_access_key = the-secret-of-the-test
+        aws_session_token = \(token)
+
+        """
+    }
+
+    func goAway() async throws { emulator.stop() }
+    func close() async throws { emulator.stop() }
+
+    /// Attempts until it is complete or refused; what was left behind is removed as the daemon would.
+    @discardableResult
+    func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 6) async throws -> RemoteObject {
+        var last: (any Error)?
+        for _ in 0..<attempts {
+            do {
+                let object = try await parcel.send(to: self, logbook)
+                for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
+                return object
+            } catch let error as UploadError {
+                if error.remedy == .giveUp { throw error }
+                last = error
+            }
+        }
+        throw last ?? Parcel.Unexpected(what: "no attempt")
+    }
+
+    /// Exactly this one, whole, and nothing unfinished.
+    func holds(_ parcel: Parcel, as key: String = "front/clip.mp4") -> Bool {
+        emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
+            && emulator.uploads.isEmpty
+    }
+}

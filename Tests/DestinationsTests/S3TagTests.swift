@@ -1,0 +1,153 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// What ETags say, what is asked where they say nothing, and who waits for a name.
+@Suite("s3, by the tags of what was taken", .timeLimit(.minutes(Patience.minutes(2))))
+struct S3TagTests {
+    private static let small = 900
+
+    /// Which tags are MD5s; those of the other kind are as long, and something else.
+    enum Kind: Sendable, CaseIterable {
+        case wholes, parts
+
+        func set(_ state: inout S3Emulator.State) {
+            state.wholeTags = self == .wholes ? .md5 : .digits
+            state.partTags = self == .wholes ? .digits : .md5
+        }
+        /// Of a file whose tags tell of its bytes, and of one whose tags do not.
+        var sizes: [Int] { self == .wholes ? [small, S3Scene.size] : [S3Scene.size, small] }
+    }
+
+    @Test("those of one kind that are MD5s make nothing of the other kind damaged", arguments: Kind.allCases)
+    func kinds(_ kind: Kind) async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { kind.set(&$0) }
+        var contents: [String: [UInt8]] = [:]
+        for number in 0..<4 {
+            // The kind that tells is heard first.
+            let parcel = try Parcel(
+                kind.sizes[number % 2], id: "\(number)", name: FilePath("\(number).mp4"), seed: UInt64(number))
+            try await scene.bring(parcel, attempts: 1)
+            contents["\(number).mp4"] = parcel.content
+        }
+        let isWhole = scene.emulator.objects.mapValues(\.bytes) == contents
+        #expect(isWhole)
+        for request in ["put", "part 1", "part 2", "part 3"] {
+            #expect(scene.emulator.requests.count { $0 == request } == 2, "\(request): \(scene.emulator.requests)")
+        }
+    }
+
+    @Test("a tag that is the MD5 of other bytes, where they are MD5s, has them sent again", arguments: Kind.allCases)
+    func damaged(_ kind: Kind) async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { kind.set(&$0) }
+        let size = kind.sizes[0]
+        try await scene.bring(Parcel(size, id: "1", name: "first.mp4"))
+        scene.emulator.change { $0.requests = [] }
+        scene.emulator.script(kind == .wholes ? .put : .part, kind == .wholes ? .damage : .rot)
+        let parcel = try Parcel(size, id: "2", name: "second.mp4", seed: 2)
+        try await scene.bring(parcel, attempts: 1)
+        let isWhole = scene.emulator.objects["second.mp4"]?.bytes == parcel.content
+        #expect(isWhole && scene.emulator.objects.count == 2)
+        let sent = scene.emulator.requests.filter { $0.hasPrefix("p") }
+        #expect(sent.count == (kind == .wholes ? 2 : 4), "\(sent)")
+    }
+
+    /// A key that is the service's own changes nothing.
+    private static let encryptions = ["aws:kms", "aws:kms:dsse", "AES256"]
+
+    @Test(
+        "what is encrypted with a key of its own is not damaged, and ours when its answer is lost",
+        arguments: encryptions, [small, S3Scene.size])
+    func encrypted(_ encryption: String, _ size: Int) async throws {
+        // The tags of this one are MD5s otherwise.
+        let scene = try S3Scene(["preset": .text("minio")])
+        defer { scene.emulator.stop() }
+        let tags: S3Emulator.Tags = encryption == "AES256" ? .md5 : .digits
+        scene.emulator.change { ($0.encryption, $0.wholeTags, $0.partTags) = (encryption, tags, tags) }
+        try await scene.bring(Parcel(size, id: "1", name: "first.mp4", seed: 2), attempts: 1)
+        scene.emulator.script(.put, .loseReply)
+        scene.emulator.script(.complete, .loseReply)
+        let parcel = try Parcel(size, id: "2")
+        let object = try await scene.bring(parcel)
+        #expect(object.id == "front/clip.mp4" && object.verifiedBy == "held", "\(object)")
+        let isWhole = scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content
+        #expect(isWhole && scene.emulator.objects.count == 2 && scene.emulator.uploads.isEmpty)
+        let sent = scene.emulator.requests.filter { $0 == "put" || $0 == "part 1" }
+        #expect(sent.count == 2, "\(scene.emulator.requests)")
+    }
+
+    @Test("what was made of parts is ours by the digest that stands on it, whatever its tag is")
+    func held() async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { Kind.wholes.set(&$0) }
+        try await scene.bring(Parcel(Self.small, id: "1", name: "first.mp4"))
+        let parcel = try Parcel(S3Scene.size, id: "2")
+        try await scene.bring(parcel)
+        let again = try await scene.bring(parcel)
+        #expect(again.verifiedBy == "held" && again.id == "front/clip.mp4")
+        #expect(scene.emulator.objects.count == 2 && scene.emulator.uploads.isEmpty)
+    }
+
+    @Test(
+        "a question that fails behind a request that was taken takes nothing back: the next attempt sends no byte",
+        arguments: ["suffix", "replace"])
+    func asked(_ taken: String) async throws {
+        let scene = try S3Scene(["taken": .text(taken)])
+        defer { scene.emulator.stop() }
+        scene.emulator.script(.head, .pass, .error(500, "InternalError"))
+        let (parcel, logbook) = (try Parcel(Self.small), Logbook())
+        let error = try await parcel.failure(to: scene, logbook)
+        #expect(error.remedy == .holdDestination(after: nil), "\(error)")
+        #expect(logbook.last?["final_sent"] == "1", "it is not known that the file may be there")
+        #expect(scene.emulator.requests == ["head", "put", "head"])
+        let object = try await scene.bring(parcel, logbook, attempts: 1)
+        #expect(object.verifiedBy == "held" && scene.holds(parcel))
+        #expect(scene.emulator.requests == ["head", "put", "head", "head"])
+    }
+
+    @Test("its bytes count as sent when the question behind it fails, and it is no refusal", arguments: [200, 412])
+    func counted(_ status: Int) async throws {
+        let scene = try S3Scene(["preset": .text(status == 200 ? "other" : "minio")])
+        defer { scene.emulator.stop() }
+        if status == 412 { scene.emulator.script(.put, .error(412, "PreconditionFailed")) }
+        scene.emulator.script(.head, .error(500, "InternalError"))
+        let (parcel, api) = (try Parcel(Self.small), try #require(scene.destination as? S3).api)
+        let dialect = S3Dialect(api: api, isSingle: true)
+        let plan = try dialect.plan(parcel.order)
+        let checkpoint = Checkpoint(["key": "front/clip.mp4", "checksum": "md5"])
+        let piece = PartsPiece(order: parcel.order, plan: plan, checkpoint: checkpoint)
+        let sending = await dialect.send(plan[0], piece) { _ in }
+        guard case .failed = sending.answer else {
+            Issue.record("it ended otherwise: \(sending)")
+            return
+        }
+        #expect(scene.emulator.requests == ["put", "head"])
+        #expect(sending.bytesSent == Int64(Self.small) && !sending.isRefused)
+    }
+
+    @Test("a file whose name another one is on its way to waits half a minute, and goes when that has ended")
+    func waits() async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.script(.put, .silence)
+        let (first, second) = (try Parcel(Self.small, id: "1"), try Parcel(Self.small, id: "2", seed: 2))
+        let other = Task { try await first.send(to: scene, Logbook()) }
+        try await eventually("the other is on its way") { scene.emulator.requests == ["head", "put"] }
+        let error = try await second.failure(to: scene)
+        #expect(error.remedy == .pending(after: .seconds(30)))
+        #expect(error.failure.code == "name_in_use" && error.failure.retryable)
+        #expect(error.failure.message.contains("/bucket/front/clip.mp4 is where another upload is on its way to"))
+        #expect(scene.emulator.requests == ["head", "put"], "it has asked for nothing")
+        other.cancel()
+        await #expect(throws: CancellationError.self) { try await other.value }
+        try await scene.bring(second, attempts: 1)
+        #expect(scene.holds(second))
+    }
+}

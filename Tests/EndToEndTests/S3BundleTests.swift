@@ -1,0 +1,101 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// Small files that go to a bucket together, and what they cost, at the program as a user has it.
+@Suite("small files together to a bucket", .timeLimit(.minutes(Patience.minutes(2))))
+struct S3BundleTests {
+    private struct Page: Decodable {
+        struct Upload: Decodable { let state: String }
+        let uploads: [Upload]
+    }
+
+    private struct Usage: Decodable {
+        struct Quota: Decodable { let sent, reserved, left: Int64 }
+        let quotas: [Quota]
+    }
+
+    /// Why the first file is left out of its bundle.
+    enum Meeting: String, CaseIterable, Sendable {
+        /// The name of the second is the same key.
+        case oneKey
+        /// An object of another content is there, which the service says when it has all the bytes.
+        case taken
+
+        var preset: String { self == .oneKey ? "other" : "minio" }
+        var names: [FilePath] {
+            switch self {
+            case .oneKey: [FilePath(bytes: [0xFF] + Array(".mp4".utf8)), "\\xff.mp4", "plain.mp4"]
+            case .taken: ["taken.mp4", "plain.mp4", "other.mp4"]
+            }
+        }
+        /// The first requests of one bundle of all three: of three that went side by side they would be others.
+        var beginning: [String] {
+            self == .oneKey ? ["head", "head", "put", "head", "put"] : ["put", "head", "put", "put", "head"]
+        }
+        /// So many times all the bytes of a file leave.
+        var bodies: Int { self == .oneKey ? 3 : 5 }
+    }
+
+    private static let size = 200_000
+
+    private func read<Value: Decodable>(
+        _ type: Value.Type, _ verb: String, of fixture: DaemonFixture
+    ) async throws -> Value? {
+        guard let text = try await fixture.ask(verb, ["--json"]) else { return nil }
+        return try JSONDecoder().decode(type, from: Data(text.utf8))
+    }
+
+    @Test(
+        "one that its bundle leaves out goes at once behind it, and a quota counts every byte of it",
+        arguments: Meeting.allCases)
+    func leftOut(_ meeting: Meeting) async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        if meeting == .taken {
+            emulator.change { $0.objects["taken.mp4"] = S3Emulator.Object(bytes: [1, 2, 3], etag: "\"theirs\"") }
+        }
+        fixture.uploadTo = ["bucket"]
+        // As they stand in the list.
+        fixture.policyKeys = ["order: smallest-first"]
+        fixture.moreDestinations = [
+            "bucket: {type: s3, preset: \(meeting.preset), endpoint: \"\(emulator.url)\", bucket: bucket, "
+                + "access_key: {literal: id}, secret_key: {literal: a-secret-key}, concurrency: 1, "
+                + "quotas: [{per: month, bytes: 100 MB}, {per: month, files: 3}]}"
+        ]
+        try fixture.startDaemon()
+        _ = try await eventually("it pauses") { try await fixture.ask("pause") }
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        for (number, name) in meeting.names.enumerated() {
+            try camera.drop(Clip(number: number, size: Self.size + number, relative: name))
+            try await eventually("\(number + 1) wait", every: .milliseconds(50)) {
+                try await read(Page.self, "list", of: fixture)?.uploads.count { $0.state == "waiting" } == number + 1
+            }
+        }
+        _ = try await eventually("it goes on") { try await fixture.ask("resume") }
+        try await eventually("all are complete", within: .seconds(30), every: .milliseconds(50)) {
+            try fixture.daemon?.mustRun()
+            return try await fixture.status()?.counts.completed == 3
+        }
+        let requests = emulator.requests
+        #expect(Array(requests.prefix(meeting.beginning.count)) == meeting.beginning, "\(requests)")
+        let (held, sent) = (emulator.objects.values.map(\.bytes), camera.clips.map(\.content))
+        let isWhole = sent.allSatisfy { held.contains($0) } && held.count == (meeting == .taken ? 4 : 3)
+        #expect(isWhole, "\(emulator.objects.mapValues(\.bytes.count))")
+        // It would arrive all the same, by an attempt of its own behind one that failed.
+        let said = try fixture.daemon?.complained() ?? ""
+        #expect(!said.contains("nobody pays") && !said.contains("destination held"), "\(said)")
+        #expect(requests.count { $0 == "put" } == meeting.bodies, "\(requests)")
+        let quotas = try await eventually("nothing is reserved any more") {
+            let quotas = try await read(Usage.self, "usage", of: fixture)?.quotas
+            return quotas?.allSatisfy { $0.reserved == 0 } == true ? quotas : nil
+        }
+        let counted = try #require(quotas.map(\.sent).max())
+        let left = Int64(meeting.bodies * Self.size)
+        #expect(counted >= left && counted < left + left / 10 + 100_000, "\(quotas)")
+        #expect(quotas.contains { $0.sent == 3 && $0.left == 0 }, "each file is one: \(quotas)")
+    }
+}
