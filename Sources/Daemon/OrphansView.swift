@@ -57,7 +57,7 @@ extension Agent {
             throw Refusal(
                 .conflict, "`\(name)` cannot be asked for unfinished uploads: its protocol has no list of them")
         }
-        let owners = try await house.store.ownership(of: unfinished.map { ($0.id, $0.name) }, at: name)
+        let owners = try await house.store.ownership(of: unfinished.map { ($0.id, $0.name, $0.begunAt) }, at: name)
         let orphans = zip(unfinished, owners).filter { $0.1 == .ours }.map(\.0)
         var reply = OrphansReply(
             destination: name,

@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 
 // What a destination holds, and whose it is.
 
@@ -34,34 +34,53 @@ extension Store {
         case foreign
     }
 
-    /// - Parameter names: What each is to become, as the destination calls it.
-    package func ownership(of unfinished: [(id: String, name: String)], at destination: String) throws -> [Ownership] {
+    /// Names prove nothing: others may use them too, before or after us. Ours is what was begun under a name of ours while we were at it.
+    ///
+    /// - Parameter unfinished: The remote's own name for each, what it is to become, as the destination calls that, and when it was
+    ///   begun; what does not say so is nobody's.
+    package func ownership(
+        of unfinished: [(id: String, name: String, begunAt: WallTime?)], at destination: String
+    ) throws -> [Ownership] {
         let used = try uploads(named: unfinished.map(\.id), at: destination)
         let going = try connection.all(
             "SELECT upload, checkpoint FROM remote_delete WHERE destination = ?1", [.text(destination)]
         ) { ($0.text(0), TextMap.map($0.text(1)) ?? [:]) }
         // Made in one pass: names have no index, and this is asked by hand.
         var live: [String: String] = [:]
-        var known: Set<String> = []
+        var spans: [String: [ClosedRange<Int64>]] = [:]
         let wanted = Set(unfinished.map(\.name))
-        for (id, name, state) in try connection.all(
-            "SELECT id, name, state FROM upload WHERE destination = ?1", [.text(destination)],
-            { ($0.text(0), FilePath(bytes: $0.blob(1)), $0.text(2)) })
+        for row in try connection.all(
+            "SELECT id, name, state, created_at, finished_at FROM upload WHERE destination = ?1", [.text(destination)],
+            {
+                (
+                    id: $0.text(0), name: FilePath(bytes: $0.blob(1)), state: $0.text(2), from: $0.integer(3),
+                    to: $0.optionalInteger(4)
+                )
+            })
         {
             // Where a name was taken the object has a number.
             for number in 1...9 {
-                let shown = name.numbered(number).display
+                let shown = row.name.numbered(number).display
                 guard wanted.contains(shown) else { continue }
-                known.insert(shown)
-                if state == UploadState.uploading.rawValue { live[shown] = id }
+                spans[shown, default: []].append(Self.span(row.from, row.to ?? .max))
+                if row.state == UploadState.uploading.rawValue { live[shown] = row.id }
             }
         }
-        let past = try self.uploads(named: Array(wanted), at: destination)
+        for name in wanted {
+            spans[name, default: []] += try connection.all(
+                "SELECT created_at, finished_at FROM history WHERE destination = ?1 AND remote_id = ?2",
+                [.text(destination), .text(name)]
+            ) { Self.span($0.integer(0), $0.integer(1)) }
+        }
         return unfinished.map { one in
             if let upload = used[one.id] ?? going.first(where: { $0.1.values.contains(one.id) })?.0 ?? live[one.name] {
                 return .used(upload)
             }
-            return known.contains(one.name) || past[one.name] != nil ? .ours : .foreign
+            guard let begun = one.begunAt?.milliseconds else { return .foreign }
+            return spans[one.name]?.contains { $0.contains(begun) } == true ? .ours : .foreign
         }
     }
+
+    /// Some remotes tell whole seconds.
+    private static func span(_ from: Int64, _ to: Int64) -> ClosedRange<Int64> { from - 1000...max(from, to) }
 }

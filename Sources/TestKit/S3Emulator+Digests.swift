@@ -19,6 +19,17 @@ extension S3Emulator {
         }
     }
 
+    /// As Amazon makes it of an object that came in parts: of what it has by then.
+    static func joinedTag(of upload: Upload, _ bytes: [UInt8]) -> String {
+        var (digests, begin): ([UInt8], Int) = ([], 0)
+        for (_, part) in upload.parts.sorted(by: { $0.key < $1.key }) {
+            let end = min(bytes.count, begin + part.bytes.count)
+            digests += Hasher.digest(.md5, of: Array(bytes[begin..<end]))
+            begin = end
+        }
+        return "\"\(md5(digests))-\(upload.parts.count)\""
+    }
+
     static func md5(_ bytes: [UInt8]) -> String { hexadecimal(Hasher.digest(.md5, of: bytes)) }
 
     /// A service compares what it is told of a body with what came.

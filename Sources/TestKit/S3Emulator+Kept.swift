@@ -1,3 +1,6 @@
+package import Core
+internal import Linux
+
 // What a bucket has.
 
 extension S3Emulator {
@@ -23,10 +26,12 @@ extension S3Emulator {
         package var key: String
         package var headers: [String: String]
         package var parts: [Int: Part] = [:]
+        package var begunAt: WallTime
 
-        package init(key: String, headers: [String: String] = [:]) {
+        package init(key: String, headers: [String: String] = [:], begunAt: WallTime = SystemClocks().wall()) {
             self.key = key
             self.headers = headers
+            self.begunAt = begunAt
         }
     }
 }

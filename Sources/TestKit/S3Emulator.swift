@@ -23,10 +23,12 @@ package final class S3Emulator: Sendable {
         case doneBut(Int, String)
         /// One byte of what came is another one when it is stored.
         case damage
-        /// The same for a part, which nobody has compared.
+        /// The same for a part, which nobody has compared, or for the whole of them.
         case rot
         /// The half of what came is stored, and taken for all.
         case halve
+        /// It says this of the bytes, whatever it has.
+        case claim(String, String)
         /// The part is taken, and lost.
         case forget
         /// Nothing is said until whoever asks goes.
@@ -51,6 +53,8 @@ package final class S3Emulator: Sendable {
         package var wholeTags = Tags.words
         /// Of parts, and of objects that are made of them.
         package var partTags = Tags.words
+        /// The tag of an object of parts is made of theirs.
+        package var joinsTags = false
         /// What the bucket encrypts everything with.
         package var encryption: String?
         var encrypted: [(String, String)] { encryption.map { [("x-amz-server-side-encryption", $0)] } ?? [] }
@@ -86,7 +90,7 @@ package final class S3Emulator: Sendable {
 
     // MARK: Requests
 
-    private struct Question {
+    struct Question {
         var kind: Kind
         var key: String
         var query: [String: String]
@@ -237,7 +241,7 @@ package final class S3Emulator: Sendable {
             case .create: create(question, exchange, &state)
             case .part: part(question, exchange, body, fault, &state)
             case .parts: Self.parts(question, state)
-            case .complete: complete(question, exchange, body, &state)
+            case .complete: complete(question, exchange, body, fault, &state)
             case .put: put(question, exchange, body, fault, &state)
             case .abort:
                 state.uploads.removeValue(forKey: question.query["uploadId"] ?? "") == nil
@@ -298,24 +302,8 @@ package final class S3Emulator: Sendable {
         return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted)
     }
 
-    private static func parts(_ question: Question, _ state: State) -> Reply {
-        guard let upload = state.uploads[question.query["uploadId"] ?? ""] else { return error(404, "NoSuchUpload") }
-        let marker = question.query["part-number-marker"].flatMap { Int($0) } ?? 0
-        let rest = upload.parts.filter { $0.key > marker }.sorted { $0.key < $1.key }
-        let shown = rest.prefix(state.page)
-        let lines = shown.map {
-            "<Part><PartNumber>\($0.key)</PartNumber><ETag>\($0.value.etag.replacing("\"", with: "&quot;"))</ETag>"
-                + "<Size>\($0.value.bytes.count)</Size></Part>"
-        }
-        return Reply(
-            status: 200,
-            body: "<ListPartsResult><UploadId>x</UploadId><IsTruncated>\(rest.count > shown.count)</IsTruncated>"
-                + "<NextPartNumberMarker>\(shown.last?.key ?? 0)</NextPartNumberMarker>\(lines.joined())</ListPartsResult>"
-        )
-    }
-
     private func complete(
-        _ question: Question, _ exchange: Exchange, _ body: [UInt8], _ state: inout State
+        _ question: Question, _ exchange: Exchange, _ body: [UInt8], _ fault: Fault?, _ state: inout State
     ) -> Reply {
         let id = question.query["uploadId"] ?? ""
         guard let upload = state.uploads[id] else { return Self.error(404, "NoSuchUpload") }
@@ -340,9 +328,10 @@ package final class S3Emulator: Sendable {
             bytes += part.bytes
         }
         state.uploads[id] = nil
-        state.objects[question.key] = Object(
-            bytes: bytes, headers: upload.headers,
-            etag: (state.partTags == .digits ? Tags.digits : .words).tag(of: [], "whole-\(state.requests.count)"))
+        if case .rot? = fault, !bytes.isEmpty { bytes[0] ^= 1 }
+        let own = (state.partTags == .digits ? Tags.digits : .words).tag(of: [], "whole-\(state.requests.count)")
+        let joined = state.joinsTags ? Self.joinedTag(of: upload, bytes) : nil
+        state.objects[question.key] = Object(bytes: bytes, headers: upload.headers, etag: joined ?? own)
         let checksum = exchange.header("x-amz-checksum-crc64nvme").map {
             "<ChecksumCRC64NVME>\($0)</ChecksumCRC64NVME>"
         }
@@ -364,25 +353,8 @@ package final class S3Emulator: Sendable {
         if case .halve? = fault { bytes.removeLast(bytes.count / 2) }
         let etag = state.wholeTags.tag(of: bytes, "put-\(state.requests.count)")
         state.objects[question.key] = Object(bytes: bytes, headers: Self.headers(exchange), etag: etag)
-        return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted)
-    }
-
-    private static func head(_ question: Question, _ state: State) -> Reply {
-        guard let object = state.objects[question.key] else { return Reply(status: 404) }
-        return Reply(
-            status: 200,
-            headers: object.headers.map { ($0.key, $0.value) } + state.encrypted + [
-                ("ETag", object.etag), ("Content-Length", "\(object.bytes.count)"),
-            ])
-    }
-
-    private static func uploads(_ question: Question, _ state: State) -> Reply {
-        let prefix = question.query["prefix"] ?? ""
-        let found = state.uploads.filter { $0.value.key.hasPrefix(prefix) }
-        return Reply(
-            status: 200,
-            body: "<ListMultipartUploadsResult>"
-                + found.map { "<Upload><Key>\($0.value.key)</Key><UploadId>\($0.key)</UploadId></Upload>" }.joined()
-                + "<IsTruncated>false</IsTruncated></ListMultipartUploadsResult>")
+        var claims: [(String, String)] = []
+        if case .claim(let name, let value)? = fault { claims = [(name, value)] }
+        return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted + claims)
     }
 }

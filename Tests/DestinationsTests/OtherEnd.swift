@@ -188,7 +188,7 @@ private final class BucketEnd: OtherEnd {
         preset.smallestPart = 1
         var settings = S3Settings(
             preset: preset, bucket: "bucket", region: "us-east-1", endpoint: emulator.url, isVirtual: false,
-            checksum: .md5)
+            checksum: .md5, tags: preset.tags)
         settings.partSize = Int64(Remote.chunk)
         settings.singleUpTo = 500
         settings.parallel = 1

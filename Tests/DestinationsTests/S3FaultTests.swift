@@ -253,15 +253,24 @@ struct S3FaultTests {
         #expect(scene.emulator.uploads.isEmpty)
     }
 
-    @Test("an object whose ETag is of other bytes is not ours, whatever we have said of it", arguments: [true, false])
+    @Test(
+        "an object of ours that is damaged is told, kept, and no second one is made: once it is removed the file goes",
+        arguments: [true, false])
     func contradicted(_ isCounted: Bool) async throws {
         let scene = try Scene(["preset": .text("minio")])
         defer { scene.emulator.stop() }
         scene.emulator.change { $0.wholeTags = .md5 }
         scene.emulator.script(.put, .damage)
-        let parcel = try Parcel(900, isCounted: isCounted)
-        let object = try await scene.bring(parcel)
-        #expect(scene.emulator.objects[object.id ?? ""]?.bytes == parcel.content)
+        let (parcel, logbook) = (try Parcel(900, isCounted: isCounted), Logbook())
+        for _ in 0..<3 {
+            let error = try await parcel.failure(to: scene, logbook)
+            #expect(error.failure.code == "object_damaged" && error.remedy == .again(after: nil), "\(error)")
+        }
+        #expect(scene.emulator.requests.count { $0 == "put" } <= 2, "\(scene.emulator.requests)")
+        #expect(Array(scene.emulator.objects.keys) == ["front/clip.mp4"])
+        scene.emulator.change { $0.objects = [:] }
+        try await scene.bring(parcel, logbook)
+        #expect(scene.holds(parcel))
     }
 
     @Test(

@@ -19,8 +19,10 @@ final class S3Scene: OtherEnd {
     let secret: String? = "the-secret-of-the-test"
     let keyFile: FilePath
 
-    init(_ more: [String: SettingValue] = [:]) throws {
-        emulator = try S3Emulator()
+    /// - Parameter emulator: Another one's.
+    init(_ more: [String: SettingValue] = [:], at emulator: S3Emulator? = nil) throws {
+        let emulator = try emulator ?? S3Emulator()
+        self.emulator = emulator
         clocks = ManualClocks(wall: SystemClocks().wall())
         keyFile = try temporary.write("keys", Array(Self.document("token-1").utf8))
         let values: [String: SettingValue] = [

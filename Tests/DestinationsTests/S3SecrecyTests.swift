@@ -153,6 +153,10 @@ struct S3SecrecyTests {
             if exchange.target.contains("first") { gate.wait() }
             exchange.reply(400, [], "what is \(exchange.target)?")
         }
+        defer {
+            gate.signal()
+            bucket.stop()
+        }
         let scene = try Scene(["endpoint": .text(bucket.url)])
         let first = Task { try await Parcel(900, id: "first", name: "first.mp4").failure(to: scene) }
         try await eventually("it is under way") { bucket.seen.contains { $0.hasPrefix("PUT") } }
@@ -163,6 +167,5 @@ struct S3SecrecyTests {
         let error = try await first.value
         #expect(error.failure.message.contains("what is /bucket/first.mp4?"), "\(error)")
         #expect(!error.failure.message.contains(Self.canary), "\(error)")
-        bucket.stop()
     }
 }

@@ -45,6 +45,11 @@ protocol PartsDialect: Sendable {
     /// Asks which of these parts the remote holds as they are; where it gives a list, all that it holds.
     func held(among indices: [Int], _ piece: PartsPiece) async throws -> HeldParts
 
+    /// Whether a part that the remote says to hold, and that nobody here knows to have been acknowledged, is what was to be sent.
+    ///
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func vouches(for part: TakenPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool
+
     /// Whether two tags are of the same part; empty ones are not asked about.
     func isSame(_ mine: String, _ theirs: String) -> Bool
 
@@ -81,6 +86,8 @@ extension PartsDialect {
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
     ) async throws -> RemoteObject? { nil }
+
+    func vouches(for part: TakenPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool { true }
 
     func isSame(_ mine: String, _ theirs: String) -> Bool { mine == theirs }
 

@@ -205,7 +205,9 @@ final class PartsRun {
             guard let theirs = found[index] else { return true }
             return !mine.tag.isEmpty && !theirs.tag.isEmpty && !dialect.isSame(mine.tag, theirs.tag)
         }
-        let new = indices.compactMap { taken[$0] == nil ? found[$0] : nil }
+        var new: [TakenPart] = []
+        for part in indices.compactMap({ taken[$0] == nil ? found[$0] : nil })
+        where try await dialect.vouches(for: part, plan[part.index], piece(plan)) { new.append(part) }
         if !lost.isEmpty || !new.isEmpty { try await note(new, lost: lost) }
         return indices.count { taken[$0] != nil }
     }

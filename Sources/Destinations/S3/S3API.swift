@@ -35,8 +35,12 @@ struct S3API: Sendable {
         /// An ETag was the MD5 of what was sent: then all of its kind are, of whole files or of parts.
         let wholeTagsAreMD5 = Atomic(false)
         let partTagsAreMD5 = Atomic(false)
+        /// The ETag of an object of parts was made of theirs: then all are.
+        let tagsAreJoined = Atomic(false)
         /// Keys that uploads of this program are on their way to, with the upload's id.
         let names = Mutex<[FilePath: String]>([:])
+        /// Keys that are known to be there, with the content's digest.
+        let there = Mutex<[FilePath: [UInt8]]>([:])
     }
 
     init(asking: Asking, settings: S3Settings, signer: any S3Signing) {
@@ -45,11 +49,18 @@ struct S3API: Sendable {
         self.signer = signer
     }
 
-    /// Whether an ETag of 32 digits is the MD5 of what the service got.
-    func tagsAreMD5(ofWhole isWhole: Bool) -> Bool {
-        settings.preset.tagsAreMD5
-            || (isWhole
-                ? learned.wholeTagsAreMD5.load(ordering: .relaxed) : learned.partTagsAreMD5.load(ordering: .relaxed))
+    /// What ETags of 32 digits are, by what is set and what was seen.
+    func tags(ofWhole isWhole: Bool) -> S3Preset.Tags {
+        guard settings.tags == .unknown else { return settings.tags }
+        let isLearned =
+            isWhole ? learned.wholeTagsAreMD5.load(ordering: .relaxed) : learned.partTagsAreMD5.load(ordering: .relaxed)
+        return isLearned ? .md5 : .unknown
+    }
+
+    /// Whether the ETag of an object of parts is made of theirs.
+    var joinsTags: Bool {
+        get { settings.preset.joinsTags || learned.tagsAreJoined.load(ordering: .relaxed) }
+        nonmutating set { learned.tagsAreJoined.store(newValue, ordering: .relaxed) }
     }
 
     func tagWasMD5(ofWhole isWhole: Bool) {
@@ -69,6 +80,20 @@ struct S3API: Sendable {
             names[key] = id
             return true
         }
+    }
+
+    private static let mostThere = 4096
+
+    func isThere(_ key: FilePath, with sha256: [UInt8]) {
+        learned.there.withLock { there in
+            if there.count >= Self.mostThere { there = [:] }
+            there[key] = sha256
+        }
+    }
+
+    /// Whether another content was seen there. It may have gone since, so this only saves bytes and questions.
+    func isTaken(_ key: FilePath, from sha256: [UInt8]) -> Bool {
+        learned.there.withLock { $0[key].map { $0 != sha256 } ?? false }
     }
 
     func letGo(of ids: Set<String>) { learned.names.withLock { $0 = $0.filter { !ids.contains($0.value) } } }

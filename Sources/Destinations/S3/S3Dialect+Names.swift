@@ -15,8 +15,10 @@ extension S3Dialect {
         // A name that the service itself guards needs no question before one small request.
         let isGuarded = settings.preset.conditions != .none && settings.taken != .replace
         let key: FilePath
-        if isSingle, isGuarded, restarts == 0 {
-            key = try self.key(order, 1)
+        if isSingle, isGuarded, restarts == 0, case let first = try self.key(order, 1),
+            !api.isTaken(first, from: order.file.sha256)
+        {
+            key = first
             try reserve(key, order)
         } else {
             switch try await name(for: order, plan) {
@@ -27,6 +29,7 @@ extension S3Dialect {
         checkpoint["server"] = api.server
         checkpoint["key"] = key.display
         checkpoint["checksum"] = settings.checksum.rawValue
+        if checkpoint["asked_at"] == nil { checkpoint["asked_at"] = "\(api.asking.clocks.wall().milliseconds)" }
         return nil
     }
 
@@ -45,10 +48,16 @@ extension S3Dialect {
     func name(for order: UploadOrder, _ plan: PartPlan, isTaking: Bool = true) async throws -> Name {
         for number in 1..<Self.mostNames {
             let key = try key(order, number)
+            if settings.taken == .suffix, api.isTaken(key, from: order.file.sha256) { continue }
             if isTaking { try reserve(key, order) }
             guard let there = try await api.look(at: key) else { return .free(key) }
-            if try await isSame(there, order.file, plan) {
-                return .held(RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: "held"))
+            switch try await likeness(of: there, at: key, to: order.file, plan, isOurs: false) {
+            case .same: return .held(RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: "held"))
+            case .damaged(let error): throw error
+            case .other: break
+            }
+            if settings.taken != .replace, let sha256 = there.sha256.flatMap({ bytes(hexadecimal: $0) }) {
+                api.isThere(key, with: sha256)
             }
             switch settings.taken {
             case .suffix: continue
@@ -78,7 +87,10 @@ extension S3Dialect {
         let isGuarded = isSingle ? settings.preset.conditions != .none : settings.preset.conditions == .all
         guard isPerhapsThere || !isGuarded && settings.taken != .replace else { return .goesOn }
         guard let there = try await api.look(at: key) else { return .goesOn }
-        if try await isSame(there, piece.order.file, piece.plan) {
+        switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {
+        case .damaged(let error): throw error
+        case .other: break
+        case .same:
             // Of parts that nobody has asked to be put together it is not made: they are removed.
             return isSingle || isPerhapsThere
                 ? .finished(object(piece, "held")) : .lost("\(api.address(of: key)) is there meanwhile")

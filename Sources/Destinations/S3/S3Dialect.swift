@@ -13,6 +13,7 @@ internal import Transport
 /// | `key` | the object's name, as `FilePath.display` writes it |
 /// | `upload` | the service's name for a multipart upload |
 /// | `checksum` | what it was begun with; a later setting counts for later uploads |
+/// | `asked_at` | when the service was first asked to begin it (ms since 1970) |
 struct S3Dialect: PartsDialect {
     let api: S3API
     /// The whole file goes in one request.
@@ -63,7 +64,8 @@ struct S3Dialect: PartsDialect {
     func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
         if isSingle { return }
         let key = key(checkpoint)
-        if checkpoint.number("orphans") > 0, let left = try await unanswered(key, order) {
+        if checkpoint.number("orphans") > 0, let left = try await unanswered(key, since: checkpoint.number("asked_at"))
+        {
             checkpoint["upload"] = left
             checkpoint["orphans"] = nil
             return
@@ -86,10 +88,11 @@ struct S3Dialect: PartsDialect {
         return id
     }
 
-    /// An upload of this key that was begun since ours is known, and has no part: its beginning got no answer.
+    /// An upload of this key that was begun since we asked for one, and has no part: its beginning got no answer.
     ///
+    /// - Parameter asked: ms since 1970. The service's clock may differ a little, and its times may be whole seconds.
     /// - Returns: `nil` when there is none, or several, of which others may have begun one.
-    private func unanswered(_ key: FilePath, _ order: UploadOrder) async throws -> String? {
+    private func unanswered(_ key: FilePath, since asked: Int64) async throws -> String? {
         let uploads: [S3API.Upload]
         do { uploads = try await api.uploads(beginningWith: key).filter { $0.key == key } } catch let error
             as UploadError
@@ -98,7 +101,8 @@ struct S3Dialect: PartsDialect {
             if error.failure.code == S3Presigner.refusal { return nil }
             throw error
         }
-        guard uploads.count == 1, let only = uploads.first else { return nil }
+        let since = uploads.filter { $0.begunAt.map { $0.milliseconds >= asked - 60_000 } ?? false }
+        guard since.count == 1, let only = since.first else { return nil }
         guard case .list(let parts) = try await api.parts(of: only.id, key), parts.isEmpty else { return nil }
         return only.id
     }
@@ -189,21 +193,33 @@ struct S3Dialect: PartsDialect {
         _ response: Response, _ request: S3Request, _ part: PartPlan.Part, _ piece: PartsPiece, _ proof: Proof
     ) async throws -> PartSending {
         func ends(_ answer: PartSending.Answer) -> PartSending {
-            PartSending(answer, bytesSent: part.length, isRefused: response.status < 500)
+            // Of what was taken an object may be there, whatever it is.
+            let isThere = isSingle && (200..<300).contains(response.status)
+            return PartSending(answer, bytesSent: part.length, isRefused: response.status < 500 && !isThere)
         }
         let error = api.refusal(response, request.what)
         let verdict = api.verdict(response)
         switch response.status {
         case 200..<300:
             guard XMLValue.read(response.body)?.name != "Error" else { return ends(.failed(error)) }
-            guard let etag = response.headers["ETag"], !etag.isEmpty else {
+            let etag = response.headers["ETag"] ?? ""
+            // A part without one cannot be named in the end.
+            guard !etag.isEmpty || isSingle && settings.tags != .md5 else {
                 return ends(.failed(strange("\(api.asking.host(response.url)) took \(request.what) without an ETag")))
             }
-            let isTold = proof.isTold(by: etag)
-            if isTold { api.tagWasMD5(ofWhole: isSingle) }
-            let isMD5 = api.tagsAreMD5(ofWhole: isSingle) && !S3API.hidesTags(response)
-            if let problem = proof.differs(from: etag, isMD5: isMD5) {
-                return ends(.damaged(strange(problem)))
+            if let name = proof.kind.header, let mine = proof.checksum, let theirs = response.headers[name],
+                theirs != mine
+            {
+                let shown = FilePath(theirs).display
+                return ends(.damaged(strange("the service has \(proof.kind.rawValue) \(shown) of bytes with \(mine)")))
+            }
+            let word = word(of: etag, isHidden: S3API.hidesTags(response), against: proof.md5)
+            var isTold = false
+            switch word {
+            case .same: isTold = true
+            case .silent: break
+            case .other(let words): return ends(.damaged(strange(words)))
+            case .unclear(let words): return ends(.failed(unclear("\(api.asking.host(response.url)): \(words)")))
             }
             var verifiedBy = proof.checksum == nil ? "etag" : proof.kind.rawValue
             if isSingle, !isTold, proof.checksum == nil, !proof.isCompared(by: settings.preset) {
@@ -293,30 +309,51 @@ struct S3Dialect: PartsDialect {
     private func confirmed(
         _ body: XMLValue?, _ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?
     ) async throws -> PartsCompletion {
-        if let whole, let name = checksum(of: piece).element, body?[name]?.text == whole {
-            return .done(object(piece, checksum(of: piece).rawValue))
+        let sort = checksum(of: piece)
+        if let whole, let name = sort.element, let theirs = body?[name]?.text,
+            body?["ChecksumType"]?.text != "COMPOSITE"
+        {
+            if theirs == whole { return .done(object(piece, sort.rawValue)) }
+            // `-` and a number stand behind what was made of the parts' checksums.
+            if !theirs.contains("-") {
+                let words = "it has \(sort.rawValue) \(FilePath(theirs).display), and the file \(whole)"
+                return .failed(damaged(key(piece.checkpoint), words))
+            }
         }
-        guard let there = try await api.look(at: key(piece.checkpoint)) else {
+        let key = key(piece.checkpoint)
+        guard let there = try await api.look(at: key) else {
             return .failed(strange("the object was made, and is not there"))
         }
         guard there.size == piece.order.file.size else {
-            return .failed(
-                strange("the object that was made has \(there.size) bytes, and the file has \(piece.order.file.size)"))
+            return .failed(damaged(key, "it has \(there.size) bytes, and the file has \(piece.order.file.size)"))
+        }
+        // Where the parts' tags are MD5s, that of the whole is made of them.
+        let tags = parts.map { S3Tag($0.tag).etag.filter { $0 != "\"" } }
+        if api.tags(ofWhole: false) == .md5, !there.hidesTag,
+            let joined = Self.joinedTag(there.etag, parts.count)
+        {
+            if joined == hexadecimal(Hasher.digest(.md5, of: tags.flatMap { bytes(hexadecimal: $0) ?? [] })) {
+                api.joinsTags = true
+            } else if api.joinsTags {
+                return .failed(damaged(key, "its ETag is not that of its parts"))
+            }
         }
         return .done(object(piece, "parts"))
     }
 
     func found(_ piece: PartsPiece) async throws -> RemoteObject? {
-        let file = piece.order.file
-        guard let there = try await api.look(at: key(piece.checkpoint)), try await isSame(there, file, piece.plan)
-        else {
-            return nil
+        let key = key(piece.checkpoint)
+        guard let there = try await api.look(at: key) else { return nil }
+        switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {
+        case .same: return object(piece, "held")
+        case .other: return nil
+        case .damaged(let error): throw error
         }
-        return object(piece, "held")
     }
 
     func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
         let key = key(piece.checkpoint)
+        api.isThere(key, with: piece.order.file.sha256)
         return RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: verifiedBy)
     }
 

@@ -28,31 +28,44 @@ struct S3Preset: Sendable {
     /// Bytes.
     var smallestPart: Int64 = 5 << 20
     var mostParts: Int64 = 10_000
-    /// An ETag of 32 digits is the MD5 of what was sent.
-    var tagsAreMD5 = true
+    /// What an ETag of 32 digits is.
+    enum Tags: String, Sendable, CaseIterable {
+        /// The MD5 of what the service got.
+        case md5
+        /// Something that says nothing of the bytes.
+        case opaque
+        /// Nobody has said. The first that is the MD5 of what was sent settles it for all of its kind; one that is another before that
+        /// is either of these, or damage, and a person has to say which.
+        case unknown
+    }
+
+    var tags = Tags.md5
+    /// The ETag of an object of parts is the MD5 of their MD5s, and their number.
+    var joinsTags = false
     /// Refuses bytes that are not those of the digests that come with them.
     var comparesDigests = false
 
     static let all = [
         S3Preset(
             name: "aws", summary: "Amazon S3", host: "s3.{region}.amazonaws.com", region: nil, isVirtual: true,
-            checksum: .crc64nvme, conditions: .all, comparesDigests: true),
+            checksum: .crc64nvme, conditions: .all, joinsTags: true, comparesDigests: true),
         S3Preset(
             name: "r2", summary: "Cloudflare R2; `endpoint: https://ACCOUNT.r2.cloudflarestorage.com`", region: "auto",
-            conditions: .all, tagsAreMD5: false, comparesDigests: true),
+            conditions: .all, tags: .opaque, comparesDigests: true),
         S3Preset(
             name: "b2", summary: "Backblaze B2", host: "s3.{region}.backblazeb2.com", region: nil,
             comparesDigests: true),
         S3Preset(
             name: "wasabi", summary: "Wasabi", host: "s3.{region}.wasabisys.com", region: nil,
-            comparesDigests: true),
-        S3Preset(name: "minio", summary: "MinIO", conditions: .all, comparesDigests: true),
-        S3Preset(name: "ceph", summary: "Ceph's object gateway", conditions: .put, comparesDigests: true),
+            joinsTags: true, comparesDigests: true),
+        S3Preset(name: "minio", summary: "MinIO", conditions: .all, joinsTags: true, comparesDigests: true),
+        S3Preset(
+            name: "ceph", summary: "Ceph's object gateway", conditions: .put, joinsTags: true, comparesDigests: true),
         S3Preset(name: "garage", summary: "Garage", region: "garage"),
         S3Preset(
             name: "scaleway", summary: "Scaleway", host: "s3.{region}.scw.cloud", region: nil, mostParts: 1000),
-        S3Preset(name: "storj", summary: "Storj's gateway", smallestPart: 64 << 20, tagsAreMD5: false),
-        S3Preset(name: "other", summary: "any other service that speaks S3", tagsAreMD5: false),
+        S3Preset(name: "storj", summary: "Storj's gateway", smallestPart: 64 << 20, tags: .opaque),
+        S3Preset(name: "other", summary: "any other service that speaks S3", tags: .unknown),
     ]
 
     static func named(_ name: String) -> S3Preset? { all.first { $0.name == name } }

@@ -50,13 +50,6 @@ extension S3Dialect {
         func isTold(by etag: String) -> Bool {
             md5.map { hexadecimal($0) == etag.filter { $0 != "\"" }.lowercased() } ?? false
         }
-
-        /// - Returns: What is wrong; `nil` when nothing is.
-        func differs(from etag: String, isMD5: Bool) -> String? {
-            let digits = etag.filter { $0 != "\"" }
-            guard isMD5, let md5, digits.utf8.count == 32, hexadecimal(md5) != digits.lowercased() else { return nil }
-            return "the service has MD5 \(FilePath(digits).display) of bytes with MD5 \(hexadecimal(md5))"
-        }
     }
 
     /// What an upload was begun with, whatever is set by now.
@@ -105,59 +98,6 @@ extension S3Dialect {
             proof.headers.append((name, base64(digest)))
         }
         return proof
-    }
-
-    /// Whether the ETag is the MD5 of other bytes than those that were staged.
-    private func contradicts(_ object: S3API.Object, _ file: StagedFile) async throws -> Bool {
-        let digits = (object.etag ?? "").filter { $0 != "\"" }.lowercased()
-        // What came in parts may have a tag of any kind.
-        let isMD5 = isSingle && api.tagsAreMD5(ofWhole: true) && !object.hidesTag
-        guard isMD5, digits.utf8.count == 32, !digits.contains("-") else { return false }
-        if let known = file.parts.digest(.init(partSize: max(1, file.size), kind: .md5), of: 0) {
-            return hexadecimal(known) != digits
-        }
-        let (sha256, md5): ([UInt8], [UInt8])
-        do {
-            (sha256, md5) = try await blocking {
-                let (sha256, md5) = (Hasher(.sha256), Hasher(.md5))
-                try readPieces(of: file.path, 0..<file.size) { bytes in
-                    sha256.update(bytes)
-                    md5.update(bytes)
-                }
-                return (sha256.finish(), md5.finish())
-            }
-        } catch {
-            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
-        }
-        guard sha256 == file.sha256 else {
-            throw file.changed("does not have the content any more that was staged", failure)
-        }
-        return hexadecimal(md5) != digits
-    }
-
-    /// Whether an object is this file: by the digest that we give each object, else by its ETag, which is the MD5 of the content
-    /// or, where it came in parts, of the parts' MD5s.
-    func isSame(_ object: S3API.Object, _ file: StagedFile, _ plan: PartPlan) async throws -> Bool {
-        guard object.size == file.size else { return false }
-        if let sha256 = object.sha256 {
-            // What we say of an object is what was to be sent; the service may say what it got.
-            guard sha256 == hexadecimal(file.sha256) else { return false }
-            return try await !contradicts(object, file)
-        }
-        let tag = (object.etag ?? "").lowercased().filter { $0 != "\"" }
-        let ends = tag.split(separator: "-", omittingEmptySubsequences: false)
-        guard ends.first?.utf8.count == 32, ends.count == 1 || ends.count == 2 && ends[1] == "\(plan.count)" else {
-            return false
-        }
-        do {
-            return try await blocking {
-                if ends.count == 1 { return tag == hexadecimal(try digestOfPiece(.md5, file.path, 0..<file.size)) }
-                let parts = try (0..<plan.count).map { try digestOfPiece(.md5, file.path, plan[$0].range) }
-                return ends[0] == hexadecimal(Hasher.digest(.md5, of: parts.flatMap { $0 }))
-            }
-        } catch let error as SystemError {
-            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
-        }
     }
 
     /// The checksum of the whole object, of those of its parts; Base64. A part that only the service knows of is read once more.

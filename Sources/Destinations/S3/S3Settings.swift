@@ -11,6 +11,7 @@ struct S3Settings: Sendable {
     var endpoint: String
     var isVirtual: Bool
     var checksum: S3Preset.Checksum
+    var tags: S3Preset.Tags
     var taken = TakenRule.suffix
     var partSize: Int64 = 16 << 20
     var parallel = 4
@@ -45,6 +46,10 @@ extension S3 {
                     "What is sent along to be compared: of the whole object (`crc64nvme`, `crc32c`), of each part (`sha256`, `md5`), or `none`; the preset's by default."
                 ),
                 SettingKey(
+                    "etag", .choice([S3Preset.Tags.md5.rawValue, S3Preset.Tags.opaque.rawValue]),
+                    "What the service's ETags of 32 digits are: the `md5` of what it got, or `opaque`; as the preset has it, and found out for `other`."
+                ),
+                SettingKey(
                     "taken", .choice(TakenRule.allCases.map(\.rawValue)),
                     "What is done when the key holds another file: a number is added (`suffix`, default), it is replaced, or the upload fails."
                 ),
@@ -71,8 +76,10 @@ extension S3 {
             preset: preset, bucket: bucket, region: region,
             endpoint: address.hasSuffix("/") ? String(address.dropLast()) : address,
             isVirtual: text("addressing").map { $0 == "virtual" }
-                ?? (preset.isVirtual && endpoint == nil && isHostName(bucket)), checksum: preset.checksum)
+                ?? (preset.isVirtual && endpoint == nil && isHostName(bucket)), checksum: preset.checksum,
+            tags: preset.tags)
         if let word = text("checksum"), let kind = S3Preset.Checksum(rawValue: word) { settings.checksum = kind }
+        if let word = text("etag"), let tags = S3Preset.Tags(rawValue: word) { settings.tags = tags }
         if let word = text("taken"), let rule = TakenRule(rawValue: word) { settings.taken = rule }
         if case .bytes(let size)? = values["part_size"] { settings.partSize = size }
         if case .bytes(let size)? = values["single_up_to"] { settings.singleUpTo = size }

@@ -1,0 +1,164 @@
+internal import Core
+internal import Digests
+internal import Linux
+
+// What an object or a part at the service is, by what is said of it there.
+
+extension S3Dialect {
+    /// What an ETag says of bytes that were sent.
+    enum TagWord {
+        case same
+        /// The service has other bytes: in words.
+        case other(String)
+        /// The service has other bytes, or its tags are no MD5s: in words.
+        case unclear(String)
+        /// Nothing.
+        case silent
+    }
+
+    /// The digits of a tag that may be an MD5.
+    ///
+    /// - Parameter isHidden: See `S3API.hidesTags(_:)`.
+    func digits(of etag: String?, isHidden: Bool) -> String? {
+        let digits = (etag ?? "").filter { $0 != "\"" }.lowercased()
+        let isMD5 = digits.utf8.count == 32 && bytes(hexadecimal: digits) != nil
+        return isMD5 && !isHidden && api.tags(ofWhole: isSingle) != .opaque ? digits : nil
+    }
+
+    func word(of etag: String, isHidden: Bool, against md5: [UInt8]?) -> TagWord {
+        guard let digits = digits(of: etag, isHidden: isHidden), let mine = md5.map({ hexadecimal($0) }) else {
+            return .silent
+        }
+        if digits == mine {
+            api.tagWasMD5(ofWhole: isSingle)
+            return .same
+        }
+        if api.tags(ofWhole: isSingle) == .md5 {
+            return .other("the service has MD5 \(digits) of bytes with MD5 \(mine)")
+        }
+        return .unclear(
+            "it gives the ETag \(digits) to bytes with MD5 \(mine): it has other bytes than were sent, or its ETags are no MD5s"
+        )
+    }
+
+    /// Neither taken for whole nor sent again and again: a person knows, or may look.
+    func unclear(_ words: String) -> UploadError {
+        UploadError(
+            failure(
+                .config, "etag_unclear",
+                "\(words); look whether the object is whole, and set `etag: opaque` if the service's ETags are something else",
+                retryable: true), remedy: .misconfigured)
+    }
+
+    enum Likeness {
+        case same
+        case other
+        /// It is what an upload of this file has left there, and it is not this file.
+        case damaged(UploadError)
+    }
+
+    /// Whether an object is this file: by the digest that we give each object, else by its ETag.
+    ///
+    /// - Parameter isOurs: It came as this plan says, so that its tag can be known.
+    func likeness(
+        of object: S3API.Object, at key: FilePath, to file: StagedFile, _ plan: PartPlan, isOurs: Bool
+    ) async throws -> Likeness {
+        guard let sha256 = object.sha256 else {
+            guard object.size == file.size else { return .other }
+            return try await hasTag(of: file, plan, object) ? .same : .other
+        }
+        // What we say of an object is what was to be sent; the service may say what it got.
+        guard sha256 == hexadecimal(file.sha256) else { return .other }
+        guard object.size == file.size else {
+            return .damaged(damaged(key, "it has \(object.size) bytes, and the file has \(file.size)"))
+        }
+        if isSingle {
+            guard let digits = digits(of: object.etag, isHidden: object.hidesTag) else {
+                guard object.etag == nil, settings.tags == .md5 else { return .same }
+                return .damaged(damaged(key, "nothing is said of its bytes, as this service otherwise does"))
+            }
+            switch word(of: digits, isHidden: false, against: try await md5(of: file)) {
+            case .same, .silent: return .same
+            case .other(let words): return .damaged(damaged(key, words))
+            case .unclear(let words): return .damaged(unclear("\(api.address(of: key)): \(words)"))
+            }
+        }
+        guard isOurs, api.joinsTags, !object.hidesTag, Self.joinedTag(object.etag, plan.count) != nil else {
+            return .same
+        }
+        guard try await hasTag(of: file, plan, object) else {
+            return .damaged(damaged(key, "its ETag is not that of its parts"))
+        }
+        return .same
+    }
+
+    func damaged(_ key: FilePath, _ words: String) -> UploadError {
+        UploadError(
+            failure(
+                .protocol, "object_damaged",
+                "\(api.address(of: key)) is what was made of this file, and is not whole: \(words); remove it there, and the file goes again",
+                retryable: true), remedy: .again(after: nil))
+    }
+
+    /// The digits of an object's tag that was made of those of so many parts.
+    static func joinedTag(_ etag: String?, _ count: Int) -> String? {
+        let ends = (etag ?? "").lowercased().filter { $0 != "\"" }.split(
+            separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = ends.first, first.utf8.count == 32, ends.last == "\(count)" else {
+            return nil
+        }
+        return String(first)
+    }
+
+    /// Whether an ETag is the MD5 of the content or, where it came in parts, of the parts' MD5s.
+    private func hasTag(of file: StagedFile, _ plan: PartPlan, _ object: S3API.Object) async throws -> Bool {
+        let tag = (object.etag ?? "").lowercased().filter { $0 != "\"" }
+        let joined = Self.joinedTag(object.etag, plan.count)
+        guard joined != nil || tag.utf8.count == 32 else { return false }
+        return try await reading {
+            guard let joined else { return tag == hexadecimal(try digestOfPiece(.md5, file.path, 0..<file.size)) }
+            let parts = try (0..<plan.count).map { try digestOfPiece(.md5, file.path, plan[$0].range) }
+            return joined == hexadecimal(Hasher.digest(.md5, of: parts.flatMap { $0 }))
+        }
+    }
+
+    /// Of the whole staged copy, which must be what was staged.
+    private func md5(of file: StagedFile) async throws -> [UInt8] {
+        if let known = file.parts.digest(.init(partSize: max(1, file.size), kind: .md5), of: 0) { return known }
+        let (sha256, md5) = try await reading {
+            let (sha256, md5) = (Hasher(.sha256), Hasher(.md5))
+            try readPieces(of: file.path, 0..<file.size) { bytes in
+                sha256.update(bytes)
+                md5.update(bytes)
+            }
+            return (sha256.finish(), md5.finish())
+        }
+        guard sha256 == file.sha256 else {
+            throw file.changed("does not have the content any more that was staged", failure)
+        }
+        return md5
+    }
+
+    private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+        do { return try await blocking(body) } catch {
+            throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
+        }
+    }
+
+    /// Whether a part of which nobody has acknowledged anything is what was to be sent, as far as its tag says so.
+    func vouches(for part: TakenPart, _ place: PartPlan.Part, _ piece: PartsPiece) async throws -> Bool {
+        let etag = S3Tag(part.tag).etag
+        guard etag.contains(where: { $0 != "\"" }) else { return false }
+        guard digits(of: etag, isHidden: false) != nil else { return true }
+        let file = piece.order.file
+        let wish = PartDigests.Wish(partSize: piece.plan.partSize, kind: .md5)
+        let md5: [UInt8]
+        if let known = file.parts.digest(wish, of: part.index) {
+            md5 = known
+        } else {
+            md5 = try await reading { try digestOfPiece(.md5, file.path, place.range) }
+        }
+        if case .same = word(of: etag, isHidden: false, against: md5) { return true }
+        return false
+    }
+}
