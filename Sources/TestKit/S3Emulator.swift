@@ -31,6 +31,10 @@ package final class S3Emulator: Sendable {
         package var bytes: [UInt8]
         package var headers: [String: String] = [:]
         package var etag = ""
+
+        package init(bytes: [UInt8], headers: [String: String] = [:], etag: String = "") {
+            (self.bytes, self.headers, self.etag) = (bytes, headers, etag)
+        }
     }
 
     package struct Part: Sendable {
@@ -98,7 +102,7 @@ package final class S3Emulator: Sendable {
 
     // MARK: Requests
 
-    private struct Question {
+    struct Question {
         var kind: Kind
         var key: String
         var query: [String: String]
@@ -255,13 +259,7 @@ package final class S3Emulator: Sendable {
                     ? Self.error(404, "NoSuchUpload") : Reply(status: 204)
             case .head: Self.head(question, state)
             case .uploads: Self.uploads(question, state)
-            case .list:
-                Reply(
-                    status: 200,
-                    body: "<ListBucketResult>"
-                        + state.objects.sorted { $0.key < $1.key }.map {
-                            "<Contents><Key>\($0.key)</Key><Size>\($0.value.bytes.count)</Size></Contents>"
-                        }.joined() + "<IsTruncated>false</IsTruncated></ListBucketResult>")
+            case .list: Self.list(question, state)
             }
         }
     }
@@ -306,22 +304,6 @@ package final class S3Emulator: Sendable {
         let checksum = exchange.header("x-amz-checksum-crc64nvme")
         state.uploads[id]?.parts[number] = Part(bytes: bytes, etag: etag, checksum: checksum)
         return Reply(status: 200, headers: [("ETag", etag)])
-    }
-
-    private static func parts(_ question: Question, _ state: State) -> Reply {
-        guard let upload = state.uploads[question.query["uploadId"] ?? ""] else { return error(404, "NoSuchUpload") }
-        let marker = question.query["part-number-marker"].flatMap { Int($0) } ?? 0
-        let rest = upload.parts.filter { $0.key > marker }.sorted { $0.key < $1.key }
-        let shown = rest.prefix(state.page)
-        let lines = shown.map {
-            "<Part><PartNumber>\($0.key)</PartNumber><ETag>\($0.value.etag.replacing("\"", with: "&quot;"))</ETag>"
-                + "<Size>\($0.value.bytes.count)</Size></Part>"
-        }
-        return Reply(
-            status: 200,
-            body: "<ListPartsResult><UploadId>x</UploadId><IsTruncated>\(rest.count > shown.count)</IsTruncated>"
-                + "<NextPartNumberMarker>\(shown.last?.key ?? 0)</NextPartNumberMarker>\(lines.joined())</ListPartsResult>"
-        )
     }
 
     private func complete(
@@ -383,15 +365,5 @@ package final class S3Emulator: Sendable {
             headers: object.headers.map { ($0.key, $0.value) } + [
                 ("ETag", object.etag), ("Content-Length", "\(object.bytes.count)"),
             ])
-    }
-
-    private static func uploads(_ question: Question, _ state: State) -> Reply {
-        let prefix = question.query["prefix"] ?? ""
-        let found = state.uploads.filter { $0.value.key.hasPrefix(prefix) }
-        return Reply(
-            status: 200,
-            body: "<ListMultipartUploadsResult>"
-                + found.map { "<Upload><Key>\($0.value.key)</Key><UploadId>\($0.key)</UploadId></Upload>" }.joined()
-                + "<IsTruncated>false</IsTruncated></ListMultipartUploadsResult>")
     }
 }

@@ -1,0 +1,97 @@
+import Core
+import Credentials
+import Linux
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What comes back with a 200 and is no answer, and what is told of answers.
+@Suite("s3, answers that are none", .timeLimit(.minutes(Patience.minutes(3))))
+struct S3AnswerTests {
+    final class Scene {
+        let emulator: S3Emulator
+        let destination: S3
+        private let folder = TemporaryFolder()
+
+        init(_ more: [String: SettingValue?] = [:]) throws {
+            emulator = try S3Emulator()
+            var values = S3End.values(emulator.url, ["single_up_to": .bytes(1000)])
+            for (key, value) in more { values[key] = value }
+            destination = try S3(
+                values,
+                DestinationTools(
+                    transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive",
+                    log: { _ in }))
+        }
+
+        deinit { emulator.stop() }
+
+        func error(_ body: () async throws -> Void) async throws -> UploadError {
+            try #require(await #expect(throws: UploadError.self) { try await body() })
+        }
+    }
+
+    static let noLists = [
+        "", "ok", "<html><body>log in</body></html>", "<Other/>", "<ListBucketResult><Contents><Key>a</Key>",
+        "<ListMultipartUploadsResult><Upload><Key>a</Key>", "<ListPartsResult/>",
+        "<ListBucketResult><Contents><Key>a\u{1}b</Key></Contents></ListBucketResult>",
+        "<ListMultipartUploadsResult><Upload><Key>\u{1}</Key></Upload></ListMultipartUploadsResult>",
+    ]
+
+    @Test("a 200 that is no list is told as that, and never taken for an empty one", arguments: noLists)
+    func noList(_ body: String) async throws {
+        let scene = try Scene()
+        scene.emulator.script(.list, .answer(200, [], body), .answer(200, [], body))
+        scene.emulator.script(.uploads, .answer(200, [], body))
+        scene.emulator.script(.parts, .answer(200, [], body))
+        let objects = try await scene.error { _ = try await scene.destination.list(after: nil) }
+        let told = "archive: an answer to the list of objects that is no list"
+        #expect(objects.failure.message == told && objects.remedy == .again(after: nil))
+        #expect(await scene.destination.check() == CheckResult(.failed, told))
+        let uploads = try await scene.error { _ = try await scene.destination.unfinished() }
+        #expect(uploads.failure.message == "archive: an answer to the question for unfinished uploads that is no list")
+        let parts = try await scene.error { _ = try await scene.destination.api.parts(of: "u", "a") }
+        #expect(parts.failure.message == "archive: an answer to the question for parts that is no list")
+    }
+
+    @Test("an error in a 200 in place of a list has its remedy")
+    func errors() async throws {
+        let scene = try Scene()
+        let body = "<Error><Code>SlowDown</Code><Message>later</Message></Error>"
+        scene.emulator.script(.list, .answer(200, [], body))
+        scene.emulator.script(.uploads, .answer(200, [], body))
+        for ask in [
+            { _ = try await scene.destination.list(after: nil) }, { _ = try await scene.destination.unfinished() },
+        ] {
+            let error = try await scene.error(ask)
+            #expect(error.remedy == .rateLimit(after: nil))
+            #expect(error.failure.message.hasSuffix("SlowDown: later"), "\(error.failure)")
+        }
+    }
+
+    @Test("keys that no XML can carry are listed, and so is whatever else is there")
+    func coded() async throws {
+        let scene = try Scene()
+        let keys = ["plain.mp4", "a\u{1}b + %2B é.mp4", "one+one/100%.mp4"]
+        scene.emulator.change { state in
+            for (number, key) in keys.enumerated() {
+                state.objects[key] = S3Emulator.Object(bytes: [1])
+                state.uploads["\(number)"] = S3Emulator.Upload(key: key)
+            }
+        }
+        let shown = Set(keys.map { FilePath($0).display })
+        let page = try #require(try await scene.destination.list(after: nil))
+        #expect(Set(page.items.map(\.id)) == shown)
+        #expect(Set(try #require(try await scene.destination.unfinished()).map(\.name)) == shown)
+    }
+
+    @Test("a list that does not say that its keys are coded is taken by its word")
+    func plain() async throws {
+        let scene = try Scene()
+        scene.emulator.script(
+            .list, .answer(200, [], "<ListBucketResult><Contents><Key>a+b%41</Key></Contents></ListBucketResult>"))
+        #expect(try await scene.destination.list(after: nil)?.items.map(\.id) == ["a+b%41"])
+    }
+}
