@@ -94,4 +94,36 @@ struct S3AnswerTests {
             .list, .answer(200, [], "<ListBucketResult><Contents><Key>a+b%41</Key></Contents></ListBucketResult>"))
         #expect(try await scene.destination.list(after: nil)?.items.map(\.id) == ["a+b%41"])
     }
+
+    @Test("a list that says there is more, and leads to nothing new, is told as that", arguments: [true, false])
+    func endless(_ hasMarker: Bool) async throws {
+        let scene = try Scene()
+        func page(_ name: String, _ item: String, _ markers: String) -> S3Emulator.Fault {
+            .answer(200, [], "<\(name)><IsTruncated>true</IsTruncated>\(hasMarker ? markers : "")\(item)</\(name)>")
+        }
+        let objects = page(
+            "ListBucketResult", "<Contents><Key>a</Key></Contents>", "<NextContinuationToken>m</NextContinuationToken>")
+        let uploads = page(
+            "ListMultipartUploadsResult", "<Upload><Key>a</Key><UploadId>u</UploadId></Upload>",
+            "<NextKeyMarker>a</NextKeyMarker><NextUploadIdMarker>u</NextUploadIdMarker>")
+        let parts = page(
+            "ListPartsResult",
+            "<UploadId>u</UploadId><Part><PartNumber>1</PartNumber><ETag>e</ETag><Size>1</Size></Part>",
+            "<NextPartNumberMarker>1</NextPartNumberMarker>")
+        scene.emulator.change { $0.faults = [.list: [objects, objects], .uploads: [uploads, uploads]] }
+        scene.emulator.change { $0.faults[.parts] = [parts, parts] }
+        let words = "that says there is more, and leads to nothing new"
+        let first = try await scene.error {
+            let mark = try await scene.destination.list(after: nil)?.next
+            #expect(hasMarker && mark == "m")
+            _ = try await scene.destination.list(after: mark)
+        }
+        #expect(first.failure.message == "archive: an answer to the list of objects \(words)")
+        let second = try await scene.error { _ = try await scene.destination.unfinished() }
+        #expect(second.failure.message == "archive: an answer to the question for unfinished uploads \(words)")
+        let third = try await scene.error { _ = try await scene.destination.api.parts(of: "u", "a") }
+        #expect(third.failure.message == "archive: an answer to the question for parts \(words)")
+        let each = hasMarker ? 2 : 1
+        #expect(scene.emulator.requests.count == 3 * each, "\(scene.emulator.requests)")
+    }
 }

@@ -81,10 +81,9 @@ extension S3API {
                 else { continue }
                 found[Int(number)] = Part(number: Int(number), size: size, tag: part["ETag"]?.text ?? "")
             }
-            marker = list["NextPartNumberMarker"]?.text
-            guard list["IsTruncated"]?.text == "true", marker != nil, found.count > before else {
-                return .list(found.values.sorted { $0.number < $1.number })
-            }
+            guard isTruncated(list) else { return .list(found.values.sorted { $0.number < $1.number }) }
+            guard let next = list["NextPartNumberMarker"]?.text, found.count > before else { throw endless(request) }
+            marker = next
         }
     }
 
@@ -110,9 +109,10 @@ extension S3API {
                 found[id] = Upload(
                     id: id, key: FilePath(key), begunAt: upload["Initiated"]?.text.flatMap { WallTime(rfc3339: $0) })
             }
-            guard list["IsTruncated"]?.text == "true", found.count > before,
-                let key = name("NextKeyMarker", of: list, in: list), let id = list["NextUploadIdMarker"]?.text
-            else { return Array(found.values) }
+            guard isTruncated(list) else { return Array(found.values) }
+            guard let key = name("NextKeyMarker", of: list, in: list), let id = list["NextUploadIdMarker"]?.text,
+                found.count > before
+            else { throw endless(request) }
             markers = [("key-marker", key), ("upload-id-marker", id)]
         }
     }
@@ -140,8 +140,9 @@ extension S3API {
                 id: path.display, name: path.name.display, url: address(of: path), size: object["Size"]?.whole,
                 createdAt: object["LastModified"]?.text.flatMap { WallTime(rfc3339: $0) })
         }
-        return RemotePage(
-            items: items, next: list["IsTruncated"]?.text == "true" ? list["NextContinuationToken"]?.text : nil)
+        guard isTruncated(list) else { return RemotePage(items: items, next: nil) }
+        guard let next = list["NextContinuationToken"]?.text, next != mark else { throw endless(request) }
+        return RemotePage(items: items, next: next)
     }
 
     // MARK: Lists
@@ -159,6 +160,13 @@ extension S3API {
 
     private func noList(_ request: S3Request) -> UploadError {
         unusable("an answer to \(request.what) that is no list")
+    }
+
+    private func isTruncated(_ list: XMLValue) -> Bool { list["IsTruncated"]?.text == "true" }
+
+    /// What such a server has is not known, and following it would take for ever.
+    private func endless(_ request: S3Request) -> UploadError {
+        unusable("an answer to \(request.what) that says there is more, and leads to nothing new")
     }
 
     private func unusable(_ words: String) -> UploadError {

@@ -33,10 +33,16 @@ extension Verb {
         let items = try await call.withClient { client in
             var items: [RemoteReply.Item] = []
             var mark: String?
+            var seen: Set<String> = []
             repeat {
                 let page = try await client.remote(name, RemoteRequest(after: mark))
                 items += page.items.filter { !isForeign || $0.upload == nil }
                 mark = page.next
+                // With `--foreign` nothing of what comes may count.
+                if let next = mark, !seen.insert(next).inserted {
+                    throw CommandError(
+                        .remote, "`\(printable(name))` lists the same over and over; its list has no end")
+                }
             } while mark != nil && items.count < most
             return Array(items.prefix(most))
         }
