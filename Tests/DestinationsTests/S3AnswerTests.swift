@@ -126,4 +126,29 @@ struct S3AnswerTests {
         let each = hasMarker ? 2 : 1
         #expect(scene.emulator.requests.count == 3 * each, "\(scene.emulator.requests)")
     }
+
+    private static let pair: [String: SettingValue?] = ["access_key": nil, "secret_key": nil]
+    static let rights: [(values: [String: SettingValue?], words: String)] = [
+        ([:], "`access_key` and `secret_key`"),
+        (["session_token": .secret(.literal("t"))], "`access_key`, `secret_key` and `session_token`"),
+        (
+            pair.merging([
+                "credentials": .secret(
+                    .literal(#"{"Version": 1, "AccessKeyId": "AK", "SecretAccessKey": "a-secret-of-it"}"#))
+            ]) { $1 }, "`credentials`"
+        ),
+    ]
+
+    @Test("a no without words is told with what it may mean, and where to look", arguments: rights)
+    func mute(_ values: [String: SettingValue?], _ words: String) async throws {
+        let scene = try Scene(values)
+        scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "not with this signing method.") } }
+        let error = try await scene.error { _ = try await scene.destination.api.look(at: "a") }
+        #expect(error.remedy == .authenticate)
+        let end = "Look at \(words), and whether the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
+        #expect(error.failure.message.contains("answered 403 to the question for an object; it gives no reason"))
+        #expect(error.failure.message.hasSuffix(end), "\(error)")
+        let check = await scene.destination.check()
+        #expect(check.detail.hasSuffix("AccessDenied: not with this signing method; check \(words)"), "\(check)")
+    }
 }

@@ -50,6 +50,12 @@ extension S3API {
             var error = refusal(response, request.what)
             // Nothing is wrong with the file, of which it knows nothing yet.
             if verdict(response).isMute { error.remedy = .authenticate }
+            if response.status == 403, verdict(response).isMute {
+                // Amazon says the same of an object that is not there to a key that may not list.
+                error.failure.message +=
+                    "; it gives no reason: the key is refused, or may not read there. Look at \(rights), and whether "
+                    + "the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
+            }
             throw error
         }
         guard let size = response.headers["Content-Length"].flatMap({ plainInteger($0) }) else {

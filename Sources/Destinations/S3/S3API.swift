@@ -26,6 +26,8 @@ struct S3API: Sendable {
     let asking: Asking
     let settings: S3Settings
     private let signer: any S3Signing
+    /// The keys of the configuration that give the right to ask, for a person.
+    let rights: String
     private let learned = Learned()
 
     /// What answers have taught, for all uploads of the destination.
@@ -39,8 +41,9 @@ struct S3API: Sendable {
         let names = Mutex<[FilePath: String]>([:])
     }
 
-    init(asking: Asking, settings: S3Settings, signer: any S3Signing) {
+    init(asking: Asking, settings: S3Settings, signer: any S3Signing, rights: String) {
         self.asking = asking
+        self.rights = rights
         self.settings = settings
         self.signer = signer
     }

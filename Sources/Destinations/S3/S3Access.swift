@@ -94,6 +94,17 @@ extension S3Access {
         return all + S3Metadata.objections(values) + S3Presigner.objections(values)
     }
 
+    /// The keys of the configuration that it stands at.
+    var shown: String {
+        switch self {
+        case .kept(.words(_, _, nil)): "`access_key` and `secret_key`"
+        case .kept(.words): "`access_key`, `secret_key` and `session_token`"
+        case .kept(.document): "`credentials`"
+        case .metadata: "`instance_metadata`"
+        case .signer: "`presign`"
+        }
+    }
+
     /// Where requests for signatures go; `nil` where nobody is asked over a network.
     var signerAddress: WebAddress? {
         if case .signer(.service(let url, _, _), _) = self { WebAddress(url) } else { nil }
