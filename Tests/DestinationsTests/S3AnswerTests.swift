@@ -151,4 +151,20 @@ struct S3AnswerTests {
         let check = await scene.destination.check()
         #expect(check.detail.hasSuffix("AccessDenied: not with this signing method; check \(words)"), "\(check)")
     }
+
+    @Test("neither the key's id nor a signature is shown, whatever a server repeats")
+    func repeated() async throws {
+        let id = "AKIAEXAMPLE0000001"
+        let scene = try Scene(["access_key": .secret(.literal(id))])
+        scene.emulator.change { state in
+            state.judge = { exchange in
+                let signature = exchange.header("authorization")?.split(separator: "Signature=").last ?? ""
+                return (403, "SignatureDoesNotMatch", "\(id) and \(signature)")
+            }
+        }
+        let error = try await scene.error { _ = try await scene.destination.list(after: nil) }
+        let words = error.failure.message
+        #expect(words.contains("SignatureDoesNotMatch: *** and ***"), "\(words)")
+        #expect(!words.contains(#/[0-9a-f]{64}/#) && !words.contains(id), "\(words)")
+    }
 }

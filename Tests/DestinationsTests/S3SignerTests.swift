@@ -54,6 +54,12 @@ struct S3SignerTests {
         Trouble("a header", .headers(["Host": "a"]), .misconfigured, "the header `Host`, which cannot be set"),
         Trouble(
             "its own no", .refuse("this box is retired", isFinal: false), .authenticate, "`head`: this box is retired"),
+        Trouble(
+            "its no with an address",
+            .refuse(
+                "not https://s3.example/b/k?AWSAccessKeyId=signature-that-1&X-Amz-Credential=signature-that-2%2Fx"
+                    + "&X-Amz-Signature=signature-that-leaks", isFinal: false), .authenticate,
+            "AWSAccessKeyId=***&X-Amz-Credential=***&X-Amz-Signature=***"),
         Trouble("its last no", .refuse("no such camera", isFinal: true), .giveUp, "refuses `head`: no such camera"),
     ]
 

@@ -102,6 +102,8 @@ struct S3API: Sendable {
                     request.method, signed.url, headers: signed.headers, body: request.body, limits: request.limits),
                 sent: sent
             ).response
+            // Now, and not when it was sent: of those there may be many meanwhile.
+            if let proof = signed.proof { asking.rememberForNow(proof) }
             guard !(200..<300).contains(response.status), response.status != 404,
                 let correction = await signed.mend(response, corrected)
             else { return response }

@@ -107,8 +107,10 @@ actor S3Presigner: S3Signing {
     /// Whoever has such an address may do what it says.
     private func conceal(_ given: S3Given) {
         for (name, value) in PercentCoding.query(decoding: WebAddress(given.url).query ?? "") ?? [:]
-        where isSecretName(name) {
+        where isSecretName(name) || name.lowercased() == "awsaccesskeyid" {
             asking.rememberForNow(value)
+            // Whose signature it is, before the day and the region.
+            if name.lowercased() == "x-amz-credential" { asking.rememberForNow(String(value.prefix { $0 != "/" })) }
         }
         for (name, value) in given.headers where isSecretName(name) { asking.rememberForNow(value) }
     }
@@ -226,7 +228,8 @@ actor S3Presigner: S3Signing {
     }
 
     private func refused(_ wanted: S3Wanted, _ words: String, _ isFinal: Bool) -> UploadError {
-        let said = FilePath(String(service.withoutSecrets(words).prefix(200))).display
+        // It may have said an address all the same, whose secrets nobody knows yet.
+        let said = FilePath(String(redacted(service.withoutSecrets(words)).prefix(200))).display
         let need =
             switch wanted.operation {
             case .list: "; `sluice remote` needs it"
