@@ -9,7 +9,7 @@ extension Verb {
         details: [
             "The running daemon asks the destination, as policy allows, and what that sends is counted. What it holds of others, and "
                 + "what was begun elsewhere and is not whole, is listed too. The last column is the upload that made it.",
-            "Not every kind of destination can be asked: vimeo can.",
+            "Not every kind of destination can be asked: s3 and vimeo can.",
         ],
         options: [
             Option("limit", "N", "at most so many rows (100)"),
