@@ -37,7 +37,15 @@ extension SettingsReading {
         var places = DestinationSettings.Places()
         let values = values(of: type.keys, in: fields, &places)
         warnOfPlainText(values, entry, key)
+        // A value that could not be read is told already; what it means beside others is seen when that is mended.
+        let told = findings.errors.map(\.key)
         for objection in type.objections(values) {
+            let name = printable("\(key).\(objection.key)")
+            if told.contains(where: { $0 == name || $0.hasPrefix(name + "[") })
+                || objection.missing.contains(where: { isWritten($0[...], in: entry.value) })
+            {
+                continue
+            }
             let place = place(of: objection.key[...], in: entry.value) ?? entry.place
             findings.error(objection.problem, at: place, key: "\(key).\(objection.key)")
         }
@@ -64,6 +72,14 @@ extension SettingsReading {
             }
         }
         return nil
+    }
+
+    /// Whether a key that is named with dots is there, also one whose value could not be read.
+    private func isWritten(_ key: Substring, in node: Node) -> Bool {
+        node.entries.contains { entry in
+            key == entry.key
+                || key.hasPrefix(entry.key + ".") && isWritten(key.dropFirst(entry.key.count + 1), in: entry.value)
+        }
     }
 
     private func type(of entry: Node.Entry, key: String) -> DestinationType? {
@@ -138,7 +154,7 @@ extension SettingsReading {
         case .template: return fields.take(key, as: .template()).map { .template($0.value) }
         case .texts: return fields.list(key, as: .text).map { .texts($0.map(\.value)) }
         case .section: return nil
-        case .map, .headers, .fields:
+        case .map, .headers, .labels, .fields:
             var (names, mayBeObject) = (Reader.fieldName, false)
             if case .headers = setting.kind { names = .headerName }
             if case .fields = setting.kind { mayBeObject = true }

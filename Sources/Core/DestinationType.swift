@@ -30,10 +30,13 @@ package struct SettingObjection: Hashable, Sendable {
     package let key: String
     /// What comes behind the key's name in a sentence: what is wrong, and what to do.
     package let problem: String
+    /// It is that these are missing: not said where one of them is written, and what is wrong with that is told already.
+    package let missing: [String]
 
-    package init(key: String, problem: String) {
+    package init(key: String, problem: String, missing: [String] = []) {
         self.key = key
         self.problem = problem
+        self.missing = missing
     }
 }
 
@@ -56,6 +59,8 @@ package struct SettingKey: Sendable {
         case headers
         /// The same for fields of a form, of which one may be a JSON object: `{json: {name: "{name}"}}`.
         case fields
+        /// The same for what is no secret, whatever its name: everybody may see it.
+        case labels
         /// Names to secrets, of which none is a bare text.
         case secrets
         /// An absolute path.

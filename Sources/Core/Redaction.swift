@@ -46,7 +46,9 @@ private let secretEndings = [
     "-token", "_token", "-signature", "_signature", "-key", "_key", "-secret", "_secret", "-credential", "_password",
 ]
 /// Names that are secrets in the query of a URL; elsewhere `key=` and `code=` are words of ours.
-private let secretQueryNames: Set<String> = ["key", "code", "session", "credential", "policy", "auth", "accesskeyid"]
+private let secretQueryNames: Set<String> = [
+    "key", "code", "session", "credential", "policy", "auth", "accesskeyid", "awsaccesskeyid",
+]
 
 private func isSecret(_ name: some StringProtocol, inQuery: Bool) -> Bool {
     let lower = name.lowercased()

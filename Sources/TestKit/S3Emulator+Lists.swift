@@ -28,14 +28,33 @@ extension S3Emulator {
             ])
     }
 
+    /// XML has no way to write some of them.
+    private static func coded(_ key: String, _ question: Question) -> String {
+        question.query["encoding-type"] == "url"
+            ? PercentCoding.encode(key.utf8, keeping: "/ ").replacing(" ", with: "+") : key
+    }
+
+    private static func coding(_ question: Question) -> String {
+        question.query["encoding-type"].map { "<EncodingType>\($0)</EncodingType>" } ?? ""
+    }
+
+    static func list(_ question: Question, _ state: State) -> Reply {
+        Reply(
+            status: 200,
+            body: "<ListBucketResult>\(coding(question))"
+                + state.objects.sorted { $0.key < $1.key }.map {
+                    "<Contents><Key>\(coded($0.key, question))</Key><Size>\($0.value.bytes.count)</Size></Contents>"
+                }.joined() + "<IsTruncated>false</IsTruncated></ListBucketResult>")
+    }
+
     static func uploads(_ question: Question, _ state: State) -> Reply {
         let prefix = question.query["prefix"] ?? ""
         let found = state.uploads.filter { $0.value.key.hasPrefix(prefix) }
         return Reply(
             status: 200,
-            body: "<ListMultipartUploadsResult>"
+            body: "<ListMultipartUploadsResult>\(coding(question))"
                 + found.map {
-                    "<Upload><Key>\($0.value.key)</Key><UploadId>\($0.key)</UploadId>"
+                    "<Upload><Key>\(coded($0.value.key, question))</Key><UploadId>\($0.key)</UploadId>"
                         + "<Initiated>\($0.value.begunAt)</Initiated></Upload>"
                 }.joined()
                 + "<IsTruncated>false</IsTruncated></ListMultipartUploadsResult>")

@@ -248,13 +248,7 @@ package final class S3Emulator: Sendable {
                     ? Self.error(404, "NoSuchUpload") : Reply(status: 204)
             case .head: Self.head(question, state)
             case .uploads: Self.uploads(question, state)
-            case .list:
-                Reply(
-                    status: 200,
-                    body: "<ListBucketResult>"
-                        + state.objects.sorted { $0.key < $1.key }.map {
-                            "<Contents><Key>\($0.key)</Key><Size>\($0.value.bytes.count)</Size></Contents>"
-                        }.joined() + "<IsTruncated>false</IsTruncated></ListBucketResult>")
+            case .list: Self.list(question, state)
             }
         }
     }

@@ -23,6 +23,11 @@ struct S3ConfigTests {
         ) { _ in nil }
     }
 
+    /// Of a destination that has its key.
+    private static func keyed(_ line: String, _ expected: String) -> (lines: String, expected: String) {
+        ("    access_key: {file: /k}\n    secret_key: {file: /s}\n    \(line)", expected)
+    }
+
     static let mistakes: [(lines: String, expected: String)] = [
         (
             "",
@@ -88,6 +93,31 @@ struct S3ConfigTests {
             "    presign: {url: https://sign.example, hosts: [\"https://s3.example\"]}",
             "destinations.a.presign.hosts: takes hosts, like `s3.amazonaws.com` or `nas.example:9000`, not `https://s3.example`"
         ),
+        ("    presign: {}", "destinations.a.presign: sets nothing; take it out"),
+        ("    presign: {command: [true]}", "destinations.a.presign.command"),
+        ("    presign: {command: [true], hosts: [s3.example]}", "destinations.a.presign.command"),
+        ("    instance_metadata: {kind: machine}", "destinations.a.instance_metadata.kind"),
+        ("    access_key: {file: /k}", "a.yaml:8:17: destinations.a.access_key: needs `secret_key` beside it"),
+        ("    secret_key: {file: /s}", "a.yaml:8:17: destinations.a.secret_key: needs `access_key` beside it"),
+        (
+            "    session_token: {file: /t}",
+            "a.yaml:8:20: destinations.a.session_token: needs `access_key` and `secret_key` beside it"
+        ),
+        (
+            "    access_key: {file: /k}\n    credentials: {file: /c}",
+            "a.yaml:9:18: destinations.a.credentials: stands in place of `access_key`"
+        ),
+        keyed("credentials: /c", "a.yaml:10:18: destinations.a.credentials: takes a secret as `{file: "),
+        keyed("part_size: 4 MiB", "a.yaml:10:16: destinations.a.part_size: is at least 5 MiB for `other`"),
+        keyed("part_size: 5.2 MB", "a.yaml:10:16: destinations.a.part_size: is at least 5 MiB for `other`"),
+        keyed(
+            "storage_class: glacier ir",
+            "destinations.a.storage_class: takes letters, digits and `-` `_` `.`, not `glacier ir`"),
+        keyed("region: eu/west", "destinations.a.region: takes letters, digits and `-` `_` `.`, not `eu/west`"),
+        keyed(
+            "encryption: aws:kms\n    kms_key: my key",
+            "destinations.a.kms_key: takes letters, digits and `-` `_` `.` `:` `/`, not `my key`"),
+        keyed("acl: public", "destinations.a.acl: is no canned ACL: `public`; there are: private, public-read, "),
         (
             "    instance_metadata: {kind: instance, url: \"http://169.254.169.254/latest\"}",
             "a.yaml:8:46: destinations.a.instance_metadata.url: ends with its host for `instance`"
@@ -119,6 +149,39 @@ struct S3ConfigTests {
             [("a.yaml", Array(printed.utf8))], types: DestinationTable.builtIn.map(\.type), disk: .unchecked
         ) { _ in nil }
         #expect(again.settings.destinations.map(\.values) == loaded.settings.destinations.map(\.values))
+    }
+
+    @Test("what each service takes is taken")
+    func words() throws {
+        let key = "    access_key: {file: /k}\n    secret_key: {file: /s}\n    encryption: aws:kms\n"
+        for line in [
+            "storage_class: GLACIER_IR", "storage_class: cold-hdd.2", "region: eu-central-1", "region: auto",
+            "acl: bucket-owner-full-control", "acl: log-delivery-write", "part_size: 5 MiB", "kms_key: alias/cameras",
+            "kms_key: \"arn:aws-cn:kms:eu-west-1:111122223333:key/1234abcd-12ab\"", "kms_key: mrk-12_a.b",
+        ] {
+            #expect(throws: Never.self) { try read("\(key)    \(line)") }
+        }
+    }
+
+    @Test("a bucket cannot be named before an address of numbers", arguments: ["192.168.1.9:9000", "[fd00::9]"])
+    func numbers(_ host: String) throws {
+        let values: [String: SettingValue] = [
+            "bucket": .text("cameras"), "endpoint": .text("https://\(host)"), "addressing": .text("virtual"),
+            "presign.url": .text("https://sign.example"),
+        ]
+        #expect(S3.objections(values).map(\.key) == ["addressing"])
+        #expect(S3.objections(values.merging(["addressing": .text("path")]) { $1 }).isEmpty)
+        #expect(S3.objections(values.merging(["endpoint": .text("https://s3.example")]) { $1 }).isEmpty)
+    }
+
+    @Test("tags are no secrets, and are shown where there are too many")
+    func tags() throws {
+        let tags = (0..<11).map { "t\($0): plain-\($0)" }.joined(separator: ", ")
+        let error = try #require(throws: ConfigErrors.self) {
+            try read("    access_key: {file: /k}\n    secret_key: {file: /s}\n    tags: {\(tags)}")
+        }
+        #expect(error.problems.count == 1 && error.description.contains("tags: are at most 10"), "\(error)")
+        #expect(error.description.contains("t1: plain-1, t2: plain-2"), "\(error)")
     }
 
     @Test("a secret that goes to a signer unencrypted is warned of, but for one on this machine")

@@ -227,6 +227,20 @@ struct S3PresignTests {
         #expect(scene.emulator.requests == ["head", "head", "head", "put"])
     }
 
+    @Test(
+        "the id of the key that an address is signed with is shown nowhere",
+        arguments: ["X-Amz-Credential", "AWSAccessKeyId"])
+    func keyID(_ name: String) async throws {
+        let scene = try Scene()
+        let id = "AKIAEXAMPLE0000001"
+        let more = name == "AWSAccessKeyId" ? "" : "%2F20261123%2Fus-east-1%2Fs3%2Faws4_request"
+        scene.signer.script(.address { $0 }, .address { "\($0)&\(name)=\(id)\(more)" })
+        scene.emulator.script(.head, .answer(404))
+        scene.emulator.change { $0.judge = { _ in (403, "AccessDenied", "`\(id)` may not") } }
+        let error = try await Parcel(900).failure(to: scene)
+        #expect(error.failure.message.contains("AccessDenied: `***` may not"), "\(error)")
+    }
+
     @Test("headers of the signer take the place of ours")
     func headers() async throws {
         let scene = try Scene(["storage_class": .text("STANDARD")])

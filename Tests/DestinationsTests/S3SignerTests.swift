@@ -54,6 +54,12 @@ struct S3SignerTests {
         Trouble("a header", .headers(["Host": "a"]), .misconfigured, "the header `Host`, which cannot be set"),
         Trouble(
             "its own no", .refuse("this box is retired", isFinal: false), .authenticate, "`head`: this box is retired"),
+        Trouble(
+            "its no with an address",
+            .refuse(
+                "not https://s3.example/b/k?AWSAccessKeyId=signature-that-1&X-Amz-Credential=signature-that-2%2Fx"
+                    + "&X-Amz-Signature=signature-that-leaks", isFinal: false), .authenticate,
+            "AWSAccessKeyId=***&X-Amz-Credential=***&X-Amz-Signature=***"),
         Trouble("its last no", .refuse("no such camera", isFinal: true), .giveUp, "refuses `head`: no such camera"),
     ]
 
@@ -70,6 +76,24 @@ struct S3SignerTests {
         #expect(scene.emulator.requests.isEmpty)
         try await scene.bring(parcel, attempts: 1)
         #expect(scene.holds(parcel))
+    }
+
+    @Test("an end that is none, or is over, is refused; one in seconds of any spelling counts")
+    func ends() throws {
+        let wanted = S3Wanted(S3Request(method: "HEAD", key: "clip.mp4", what: "a question"))
+        let hosts = S3SignedHosts(endpoint: WebAddress("https://s3.example"), others: [], bucket: "bucket")
+        func life(_ expires: String) throws -> Duration? {
+            let text = #"{"url":"https://s3.example/bucket/clip.mp4?X-Amz-Signature=0","expires":\#(expires)}"#
+            let json = try #require(JSONValue.read(Array(text.utf8)))
+            return try S3Given(json, for: wanted, at: hosts, now: WallTime(milliseconds: 0)).life
+        }
+        for words in ["0", "-1", "-0.5", "-1e300", "true", "[]", "{}", #""soon""#, #""""#] {
+            #expect(throws: S3Given.Problem.self, "\(words)") { try life(words) }
+        }
+        #expect(try life("null") == nil)
+        #expect(try life("0.5") == .milliseconds(500))
+        #expect(try life("900.0") == .seconds(900))
+        #expect(try life("1e300") == .seconds(7 * 86_400))
     }
 
     @Test("an answer with the parts in another order sends none to the wrong place")

@@ -88,6 +88,19 @@ struct VerbTests {
         }
     }
 
+    @Test("a list of a destination that leads to the same page over and over is given up", arguments: [true, false])
+    func endlessList(_ isForeign: Bool) async throws {
+        try await withDaemon { daemon, socket in
+            let screen = Screen()
+            // All that comes is ours, and each page says that `2` is the next.
+            let status = await sluice(["remote", "nas"] + (isForeign ? ["--foreign"] : []), at: socket, screen)
+            #expect(status == .remote)
+            #expect(
+                screen.errors.contains("`nas` lists the same over and over; its list has no end"), "\(screen.errors)")
+            #expect(daemon.asked == ["remote nas ", "remote nas 2"])
+        }
+    }
+
     @Test("a rescan says what it came across, and without --wait only that it goes on")
     func rescan() async throws {
         try await withDaemon { _, socket in

@@ -26,7 +26,8 @@ struct S3: Destination {
             transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
             caFile: caFile, clocks: tools.clocks, name: tools.name)
         let address = settings.endpoint.replacing("{region}", with: settings.region)
-        api = S3API(asking: asking, settings: settings, signer: access.signer(settings, asking, tools))
+        api = S3API(
+            asking: asking, settings: settings, signer: access.signer(settings, asking, tools), rights: access.shown)
         // The bucket's own way is judged; where that is on this machine, the way to whoever signs.
         let (bucket, signer) = (WebAddress(address), access.signerAddress)
         site = (bucket.isLoopback ? signer : bucket)?.site ?? bucket.site ?? .here
@@ -110,7 +111,8 @@ struct S3: Destination {
                 return CheckResult(.ok, "what the signer gives is good; \(error.failure.message)")
             }
         } catch let error as UploadError {
-            return CheckResult(.failed, error.failure.message + error.remedy.advice)
+            let isSaid = error.failure.message.contains(api.rights)
+            return CheckResult(.failed, error.asFound(right: isSaid ? nil : api.rights))
         } catch { return CheckResult(.failed, "the check was stopped") }
     }
 

@@ -52,12 +52,16 @@ extension S3API {
             var error = refusal(response, request.what)
             // Nothing is wrong with the file, of which it knows nothing yet.
             if verdict(response).isMute { error.remedy = .authenticate }
+            if response.status == 403, verdict(response).isMute {
+                // Amazon says the same of an object that is not there to a key that may not list.
+                error.failure.message +=
+                    "; it gives no reason: the key is refused, or may not read there. Look at \(rights), and whether "
+                    + "the bucket's policy allows `s3:GetObject` and `s3:ListBucket`"
+            }
             throw error
         }
         guard let size = response.headers["Content-Length"].flatMap({ plainInteger($0) }) else {
-            throw UploadError(
-                asking.failure(.protocol, "unusable_answer", "an object without a length", retryable: true),
-                remedy: .again(after: nil))
+            throw unusable("an object without a length")
         }
         return Object(
             size: size, etag: response.headers["ETag"], sha256: response.headers[S3Dialect.digestHeader],
@@ -85,13 +89,8 @@ extension S3API {
             if response.status == 404 { return .gone(error) }
             if response.status == 501 || verdict(response).isUnknownHere { return .none }
             guard (200..<300).contains(response.status) else { throw error }
-            guard let list = XMLValue.read(response.body), list.name.hasPrefix("ListParts"), list["UploadId"] != nil
-            else {
-                throw UploadError(
-                    asking.failure(
-                        .protocol, "unusable_answer", "an answer to the question for parts that is no list",
-                        retryable: true), remedy: .again(after: nil))
-            }
+            let list = try list(response, request, "ListParts")
+            guard list["UploadId"] != nil else { throw noList(request) }
             let before = found.count
             for part in list.all("Part") {
                 guard let number = part["PartNumber"]?.whole, (1...10_001).contains(number),
@@ -99,10 +98,9 @@ extension S3API {
                 else { continue }
                 found[Int(number)] = Part(number: Int(number), size: size, tag: part["ETag"]?.text ?? "")
             }
-            marker = list["NextPartNumberMarker"]?.text
-            guard list["IsTruncated"]?.text == "true", marker != nil, found.count > before else {
-                return .list(found.values.sorted { $0.number < $1.number })
-            }
+            guard isTruncated(list) else { return .list(found.values.sorted { $0.number < $1.number }) }
+            guard let next = list["NextPartNumberMarker"]?.text, found.count > before else { throw endless(request) }
+            marker = next
         }
     }
 
@@ -112,23 +110,26 @@ extension S3API {
         var markers: [(name: String, value: String)] = []
         while true {
             var request = S3Request(method: "GET", what: "the question for unfinished uploads")
-            request.query = [("uploads", ""), ("prefix", prefix.text ?? prefix.display), ("max-uploads", "1000")]
+            request.query = [
+                ("uploads", ""), ("prefix", prefix.text ?? prefix.display), ("max-uploads", "1000"), Self.coded,
+            ]
             request.query += markers
             let response: Response
             do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
             // Some say so when there is none, and some have no such list.
             if response.status == 404 || response.status == 501 || verdict(response).isUnknownHere { return [] }
             guard (200..<300).contains(response.status) else { throw refusal(response, request.what) }
-            let list = XMLValue.read(response.body)
+            let list = try list(response, request, "ListMultipartUploads")
             let before = found.count
-            for upload in list?.all("Upload") ?? [] {
-                guard let id = upload["UploadId"]?.text, let key = upload["Key"]?.content else { continue }
+            for upload in list.all("Upload") {
+                guard let id = upload["UploadId"]?.text, let key = name("Key", of: upload, in: list) else { continue }
                 found[id] = Upload(
                     id: id, key: FilePath(key), begunAt: upload["Initiated"]?.text.flatMap { WallTime(rfc3339: $0) })
             }
-            guard list?["IsTruncated"]?.text == "true", found.count > before, let key = list?["NextKeyMarker"]?.content,
-                let id = list?["NextUploadIdMarker"]?.text
-            else { return Array(found.values) }
+            guard isTruncated(list) else { return Array(found.values) }
+            guard let key = name("NextKeyMarker", of: list, in: list), let id = list["NextUploadIdMarker"]?.text,
+                found.count > before
+            else { throw endless(request) }
             markers = [("key-marker", key), ("upload-id-marker", id)]
         }
     }
@@ -146,17 +147,55 @@ extension S3API {
     /// Objects, by their names.
     func objects(after mark: String?) async throws -> RemotePage {
         var request = S3Request(method: "GET", what: "the list of objects")
-        request.query = [("list-type", "2"), ("max-keys", "200")]
+        request.query = [("list-type", "2"), ("max-keys", "200"), Self.coded]
         if let mark { request.query.append(("continuation-token", mark)) }
-        let list = XMLValue.read(try await answer(request).body)
-        let items = (list?.all("Contents") ?? []).compactMap { object -> RemotePage.Item? in
-            guard let key = object["Key"]?.content else { return nil }
+        let list = try list(try await answer(request), request, "ListBucket")
+        let items = list.all("Contents").compactMap { object -> RemotePage.Item? in
+            guard let key = name("Key", of: object, in: list) else { return nil }
             let path = FilePath(key)
             return RemotePage.Item(
                 id: path.display, name: path.name.display, url: address(of: path), size: object["Size"]?.whole,
                 createdAt: object["LastModified"]?.text.flatMap { WallTime(rfc3339: $0) })
         }
-        return RemotePage(
-            items: items, next: list?["IsTruncated"]?.text == "true" ? list?["NextContinuationToken"]?.text : nil)
+        guard isTruncated(list) else { return RemotePage(items: items, next: nil) }
+        guard let next = list["NextContinuationToken"]?.text, next != mark else { throw endless(request) }
+        return RemotePage(items: items, next: next)
+    }
+
+    // MARK: Lists
+
+    /// XML cannot carry every key: one control character in a name of other people's, and the whole list could not be read.
+    private static let coded = (name: "encoding-type", value: "url")
+
+    /// What is answered with 200 by a login page, or by a server that stopped in the middle, is no empty list.
+    private func list(_ response: Response, _ request: S3Request, _ name: String) throws -> XMLValue {
+        let root = XMLValue.read(response.body)
+        if root?.name == "Error" { throw refusal(response, request.what) }
+        guard let root, root.name.hasPrefix(name) else { throw noList(request) }
+        return root
+    }
+
+    private func noList(_ request: S3Request) -> UploadError {
+        unusable("an answer to \(request.what) that is no list")
+    }
+
+    private func isTruncated(_ list: XMLValue) -> Bool { list["IsTruncated"]?.text == "true" }
+
+    /// What such a server has is not known, and following it would take for ever.
+    private func endless(_ request: S3Request) -> UploadError {
+        unusable("an answer to \(request.what) that says there is more, and leads to nothing new")
+    }
+
+    private func unusable(_ words: String) -> UploadError {
+        UploadError(
+            asking.failure(.protocol, "unusable_answer", words, retryable: true), remedy: .again(after: nil))
+    }
+
+    /// A key that a list tells, coded where the list says that it is. Services write a blank as `+` there, or as `%20`.
+    private func name(_ field: String, of element: XMLValue, in list: XMLValue) -> String? {
+        guard let written = element[field]?.content, list["EncodingType"]?.text == "url" else {
+            return element[field]?.content
+        }
+        return PercentCoding.text(decoding: written.replacing("+", with: " ")) ?? written
     }
 }

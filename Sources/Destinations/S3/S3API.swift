@@ -26,6 +26,8 @@ struct S3API: Sendable {
     let asking: Asking
     let settings: S3Settings
     private let signer: any S3Signing
+    /// The keys of the configuration that give the right to ask, for a person.
+    let rights: String
     private let learned = Learned()
 
     /// What answers have taught, for all uploads of the destination.
@@ -43,8 +45,9 @@ struct S3API: Sendable {
         let there = Mutex<[FilePath: [UInt8]]>([:])
     }
 
-    init(asking: Asking, settings: S3Settings, signer: any S3Signing) {
+    init(asking: Asking, settings: S3Settings, signer: any S3Signing, rights: String) {
         self.asking = asking
+        self.rights = rights
         self.settings = settings
         self.signer = signer
     }
@@ -124,6 +127,8 @@ struct S3API: Sendable {
                     request.method, signed.url, headers: signed.headers, body: request.body, limits: request.limits),
                 sent: sent
             ).response
+            // Now, and not when it was sent: of those there may be many meanwhile.
+            if let proof = signed.proof { asking.rememberForNow(proof) }
             guard !(200..<300).contains(response.status), response.status != 404,
                 let correction = await signed.mend(response, corrected)
             else { return response }

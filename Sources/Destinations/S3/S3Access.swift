@@ -83,15 +83,35 @@ extension S3Access {
         if hasSigner, hasWords || hasDocument || hasMetadata {
             object("presign", "stands in place of a key, which is somebody else's; take one of them out")
         }
-        if !hasMetadata, !hasSigner, !hasDocument, values["access_key"] == nil || values["secret_key"] == nil {
-            object(
-                "bucket",
-                "needs a key: set `access_key` and `secret_key`, or `credentials`, `instance_metadata` or `presign`")
+        if !hasMetadata, !hasSigner, !hasDocument {
+            let lacking = ["access_key", "secret_key"].filter { values[$0] == nil }
+            if let there = ["access_key", "secret_key", "session_token"].first(where: { values[$0] != nil }) {
+                let names = lacking.map { "`\($0)`" }.joined(separator: " and ")
+                if !lacking.isEmpty { object(there, "needs \(names) beside it") }
+            } else {
+                all.append(
+                    SettingObjection(
+                        key: "bucket",
+                        problem:
+                            "needs a key: set `access_key` and `secret_key`, or `credentials`, `instance_metadata` or "
+                            + "`presign`", missing: ["instance_metadata", "presign"]))
+            }
         }
         if case .text(let profile)? = values["profile"], !hasDocument {
             object("profile", "is `\(profile)`, and has no effect without `credentials`")
         }
         return all + S3Metadata.objections(values) + S3Presigner.objections(values)
+    }
+
+    /// The keys of the configuration that it stands at.
+    var shown: String {
+        switch self {
+        case .kept(.words(_, _, nil)): "`access_key` and `secret_key`"
+        case .kept(.words): "`access_key`, `secret_key` and `session_token`"
+        case .kept(.document): "`credentials`"
+        case .metadata: "`instance_metadata`"
+        case .signer: "`presign`"
+        }
     }
 
     /// Where requests for signatures go; `nil` where nobody is asked over a network.

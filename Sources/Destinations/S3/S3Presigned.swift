@@ -133,12 +133,16 @@ struct S3Given: Sendable {
         case .whole(let seconds):
             guard seconds > 0 else { throw .wrong("says that its address has ended already (`expires` of \(seconds))") }
             life = .seconds(min(seconds, 7 * 86_400))
+        case .number(let seconds):
+            guard seconds > 0 else { throw .wrong("says that its address has ended already (`expires` of \(seconds))") }
+            life = .seconds(min(seconds, 7 * 86_400))
         case .text(let text):
             guard let end = WallTime(rfc3339: text) else {
                 throw .wrong("says `expires` neither as a time of RFC 3339 nor in seconds")
             }
             life = .milliseconds(max(0, end.milliseconds - now.milliseconds))
-        default: life = nil
+        case nil: life = nil
+        default: throw .wrong("says `expires` neither as a time of RFC 3339 nor in seconds")
         }
     }
 

@@ -39,7 +39,10 @@ extension S3Presigner {
                 object("presign.\(key)", "is for a service, and `command` is asked; take one of them out")
             }
         } else if values["presign.url"] == nil {
-            object("presign", "does not say who signs: set `url` or `command`")
+            all.append(
+                SettingObjection(
+                    key: "presign", problem: "does not say who signs: set `url` or `command`",
+                    missing: ["presign.url", "presign.command"]))
         }
         if case .map(let map)? = values["presign.headers"] {
             for name in map.keys.sorted() {

@@ -242,8 +242,10 @@ extension Asking {
     /// Whoever has a signed address may do what it says.
     func conceal(address: String) {
         for (name, value) in PercentCoding.query(decoding: WebAddress(address).query ?? "") ?? [:]
-        where isSecretName(name) {
+        where isSecretName(name) || name.lowercased() == "awsaccesskeyid" {
             rememberForNow(value)
+            // Whose signature it is, before the day and the region.
+            if name.lowercased() == "x-amz-credential" { rememberForNow(String(value.prefix { $0 != "/" })) }
         }
     }
 }

@@ -57,7 +57,7 @@ extension S3 {
                 SettingKey("acl", .text, "A canned ACL, like `bucket-owner-full-control`."),
                 SettingKey("encryption", .choice(["AES256", "aws:kms", "aws:kms:dsse"]), "Encryption at the service."),
                 SettingKey("kms_key", .text, "The key for `aws:kms`; the account's own by default."),
-                SettingKey("tags", .map, "Tags of each object."),
+                SettingKey("tags", .labels, "Tags of each object."),
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
@@ -124,6 +124,7 @@ extension S3 {
             }
         }
         let endpoint = text("endpoint")
+        all += S3Words.objections(values)
         let preset = S3Preset.named(text("preset") ?? (endpoint == nil ? "aws" : "other"))
         if let preset, endpoint == nil {
             if preset.host == nil {
@@ -143,7 +144,7 @@ extension S3 {
             guard case .bytes(let size)? = values[key] else { continue }
             if size > 5 << 30 { object(key, "is at most 5 GiB, for every service") }
             if key == "part_size", size < smallest {
-                object(key, "is at least \(shownBytes(smallest)) for `\(preset?.name ?? "other")`")
+                object(key, "is at least \(smallest >> 20) MiB for `\(preset?.name ?? "other")`")
             }
         }
         if case .map(let tags)? = values["tags"] {

@@ -14,6 +14,8 @@ protocol S3Signing: Sendable {
 struct S3Signed: Sendable {
     var url: String
     var headers: [(String, String)]
+    /// What it is proven with: a server that repeats it in its answer shows it to nobody.
+    var proof: String?
     /// What another signature may mend.
     enum Correction: Sendable { case region, clock, key }
     /// Looks at what was said no to.
@@ -60,7 +62,11 @@ final class S3KeySigner: S3Signing {
         let query = message.codedQuery
         let headers = S3Signature(key: key, region: region).headers(
             of: message, at: asking.clocks.wall().advanced(by: skew))
-        return S3Signed(url: place.url + (query.isEmpty ? "" : "?" + query), headers: headers) { answer, corrected in
+        let proof = headers.lazy.compactMap { name, value in
+            name.lowercased() == "authorization" ? value.split(separator: "Signature=").last.map(String.init) : nil
+        }.first
+        return S3Signed(url: place.url + (query.isEmpty ? "" : "?" + query), headers: headers, proof: proof) {
+            answer, corrected in
             let verdict = S3Verdict(answer, isLent: key.token != nil, now: self.asking.clocks.wall())
             if let right = verdict.region, right != region, verdict.isOfRegion, !corrected.contains(.region) {
                 self.state.withLock { $0.region = right }
@@ -94,7 +100,7 @@ final class S3KeySigner: S3Signing {
     private func current() async throws -> (key: S3Key, reading: Int) {
         do {
             let current = try await keys.current()
-            asking.remember([current.key.secret] + [current.key.token].compactMap { $0 })
+            asking.remember([current.key.id, current.key.secret] + [current.key.token].compactMap { $0 })
             return current
         } catch let error as UploadError { throw error } catch let error as CancellationError { throw error } catch {
             throw UploadError(

@@ -44,14 +44,21 @@ extension Asking {
     func host(_ url: String) -> String { FilePath(WebAddress(url).authority ?? "the server").display }
 }
 
-extension Remedy {
-    /// The end of a sentence that says what was found by hand.
-    var advice: String {
-        switch self {
-        case .authenticate: "; check the token"
-        case .misconfigured: "; check the address"
-        case .holdDestination: "; uploads wait until it answers"
-        case .noRoom, .rateLimit, .again, .pending, .restage, .giveUp: ""
-        }
+extension UploadError {
+    /// What was found by hand, with what to do about it.
+    ///
+    /// - Parameter right: What gives the right to ask, as a person knows it; `nil` when that is said already.
+    func asFound(right: String? = "the token") -> String {
+        let advice: String? =
+            switch remedy {
+            case .authenticate: right.map { "check \($0)" }
+            case .misconfigured: "check the address"
+            case .holdDestination: "uploads wait until it answers"
+            case .noRoom, .rateLimit, .again, .pending, .restage, .giveUp: nil
+            }
+        guard let advice else { return failure.message }
+        // The words of a server may be a whole sentence.
+        let found = failure.message.hasSuffix(".") ? failure.message.dropLast() : failure.message[...]
+        return "\(found); \(advice)"
     }
 }

@@ -75,7 +75,7 @@ struct Tus: Destination {
             }
             return judge(stranger: try await dialect.plainOptions(dialect.endpoint))
         } catch let error as UploadError {
-            return CheckResult(.failed, "\(error.failure.message)\(error.remedy.advice)")
+            return CheckResult(.failed, error.asFound())
         } catch {
             return CheckResult(.failed, "the check was stopped")
         }

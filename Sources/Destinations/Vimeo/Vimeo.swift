@@ -89,7 +89,7 @@ struct Vimeo: Destination {
             let space = try await dialect.space()
             return judge(scopes, space)
         } catch let error as UploadError {
-            return CheckResult(.failed, error.failure.message + error.remedy.advice)
+            return CheckResult(.failed, error.asFound())
         } catch {
             return CheckResult(.failed, "the check was stopped")
         }

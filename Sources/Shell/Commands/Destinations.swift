@@ -79,6 +79,7 @@ extension SettingKey {
         case .choice(let words): words.joined(separator: ", ")
         case .whole(let range): "\(range.lowerBound) to \(range.upperBound)"
         case .map, .headers: "names with texts or secrets"
+        case .labels: "names with texts"
         case .fields: "names with texts, secrets or {json: …}"
         case .secrets: "names with secrets"
         case .path: "path"

@@ -9,7 +9,7 @@ extension Verb {
         details: [
             "The running daemon asks the destination, as policy allows, and what that sends is counted. What it holds of others, and "
                 + "what was begun elsewhere and is not whole, is listed too. The last column is the upload that made it.",
-            "Not every kind of destination can be asked: vimeo can.",
+            "Not every kind of destination can be asked: s3 and vimeo can.",
         ],
         options: [
             Option("limit", "N", "at most so many rows (100)"),
@@ -33,10 +33,16 @@ extension Verb {
         let items = try await call.withClient { client in
             var items: [RemoteReply.Item] = []
             var mark: String?
+            var seen: Set<String> = []
             repeat {
                 let page = try await client.remote(name, RemoteRequest(after: mark))
                 items += page.items.filter { !isForeign || $0.upload == nil }
                 mark = page.next
+                // With `--foreign` nothing of what comes may count.
+                if let next = mark, !seen.insert(next).inserted {
+                    throw CommandError(
+                        .remote, "`\(printable(name))` lists the same over and over; its list has no end")
+                }
             } while mark != nil && items.count < most
             return Array(items.prefix(most))
         }

@@ -1,0 +1,41 @@
+internal import Core
+internal import Transport
+
+/// Values that a service takes as they are written, and whose mistakes it would tell with the first file only.
+enum S3Words {
+    /// Amazon S3 user guide, "Canned ACL".
+    private static let acls = [
+        "private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",
+        "bucket-owner-full-control", "log-delivery-write",
+    ]
+
+    /// What may stand in each besides letters and digits. A key of KMS is named by its id, its ARN or its alias.
+    private static let marks = [("region", "-_."), ("storage_class", "-_."), ("kms_key", "-_.:/")]
+
+    static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
+        var all: [SettingObjection] = []
+        func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
+        for (key, marks) in marks {
+            guard let word = text(key), !word.utf8.allSatisfy({ isPlain($0) || marks.utf8.contains($0) }) else {
+                continue
+            }
+            let list = marks.map { "`\($0)`" }.joined(separator: " ")
+            all.append(SettingObjection(key: key, problem: "takes letters, digits and \(list), not `\(word)`"))
+        }
+        if let acl = text("acl"), !acls.contains(acl) {
+            let problem = "is no canned ACL: `\(acl)`; there are: \(acls.joined(separator: ", "))"
+            all.append(SettingObjection(key: "acl", problem: problem))
+        }
+        if text("addressing") == "virtual", let host = text("endpoint").map({ WebAddress($0).host }),
+            IPAddress(host.filter { $0 != "[" && $0 != "]" }) != nil
+        {
+            let problem = "is `virtual`, and no bucket can be named before the address \(host); use `path`"
+            all.append(SettingObjection(key: "addressing", problem: problem))
+        }
+        return all
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+    }
+}
