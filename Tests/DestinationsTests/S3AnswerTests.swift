@@ -44,7 +44,7 @@ struct S3AnswerTests {
     func noList(_ body: String) async throws {
         let scene = try Scene()
         scene.emulator.script(.list, .answer(200, [], body), .answer(200, [], body))
-        scene.emulator.script(.uploads, .answer(200, [], body))
+        scene.emulator.script(.uploads, .answer(200, [], body), .answer(200, [], body))
         scene.emulator.script(.parts, .answer(200, [], body))
         let objects = try await scene.error { _ = try await scene.destination.list(after: nil) }
         let told = "archive: an answer to the list of objects that is no list"
