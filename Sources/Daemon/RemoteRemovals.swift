@@ -75,6 +75,6 @@ actor RemoteRemovals {
         try await house.store.remoteDeletion(deletion, result)
         deferred[deletion.id] = nil
         house.log.info(
-            "remote remains of a cancelled upload", ["id": deletion.upload, "result": result, "reason": reason])
+            "what an upload left at the remote", ["id": deletion.upload, "result": result, "reason": reason])
     }
 }

@@ -288,6 +288,23 @@ struct S3FaultTests {
         #expect(scene.emulator.objects[object.id ?? ""]?.bytes == second.content)
     }
 
+    @Test(
+        "a key that is known to be another file's costs a question, and no file's bytes; once it is free it is used again"
+    )
+    func known() async throws {
+        let scene = try Scene(["preset": .text("minio")])
+        defer { scene.emulator.stop() }
+        func bring(_ seed: UInt64) async throws -> String? {
+            try await scene.bring(Parcel(900, id: "\(seed)", seed: seed), attempts: 1).id
+        }
+        #expect(try await bring(1) == "front/clip.mp4")
+        #expect(try await bring(2) == "front/clip (2).mp4")
+        #expect(scene.emulator.requests == ["put", "head", "head", "put"])
+        scene.emulator.change { ($0.objects, $0.requests) = ([:], []) }
+        #expect(try await bring(3) == "front/clip.mp4")
+        #expect(scene.emulator.requests == ["head", "put"])
+    }
+
     @Test("of uploads to one key that run together each is kept", arguments: [900, size])
     func sameKey(_ size: Int) async throws {
         let scene = try Scene()

@@ -94,7 +94,7 @@ struct S3API: Sendable {
         }
     }
 
-    /// Whether another content was seen there. It may have gone since, so this only saves bytes and questions.
+    /// Whether another content was seen there. It may have gone since: whoever hears so asks before a byte leaves.
     func isTaken(_ key: FilePath, from sha256: [UInt8]) -> Bool {
         learned.there.withLock { $0[key].map { $0 != sha256 } ?? false }
     }

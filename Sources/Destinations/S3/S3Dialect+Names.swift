@@ -48,7 +48,6 @@ extension S3Dialect {
     func name(for order: UploadOrder, _ plan: PartPlan, isTaking: Bool = true) async throws -> Name {
         for number in 1..<Self.mostNames {
             let key = try key(order, number)
-            if settings.taken == .suffix, api.isTaken(key, from: order.file.sha256) { continue }
             if isTaking { try reserve(key, order) }
             guard let there = try await api.look(at: key) else { return .free(key) }
             switch try await likeness(of: there, at: key, to: order.file, plan, isOurs: false) {
