@@ -211,15 +211,17 @@ struct S3Dialect: PartsDialect {
                 theirs != mine
             {
                 let shown = FilePath(theirs).display
-                return ends(.damaged(strange("the service has \(proof.kind.rawValue) \(shown) of bytes with \(mine)")))
+                let words = "the service has \(proof.kind.rawValue) \(shown) of bytes with \(mine)"
+                return ends(.damaged(strange("\(request.what): \(words)")))
             }
             let word = word(of: etag, isHidden: S3API.hidesTags(response), against: proof.md5)
             var isTold = false
             switch word {
             case .same: isTold = true
             case .silent: break
-            case .other(let words): return ends(.damaged(strange(words)))
-            case .unclear(let words): return ends(.failed(unclear("\(api.asking.host(response.url)): \(words)")))
+            case .other(let words): return ends(.damaged(strange("\(request.what): \(words)")))
+            case .unclear(let words):
+                return ends(.failed(unclear("\(request.what) at \(api.asking.host(response.url)): \(words)")))
             }
             var verifiedBy = proof.checksum == nil ? "etag" : proof.kind.rawValue
             if isSingle, !isTold, proof.checksum == nil, !proof.isCompared(by: settings.preset) {
