@@ -45,3 +45,13 @@ extension S3Emulator {
         return nil
     }
 }
+
+extension S3Emulator.State {
+    /// The checksums of a request, as Amazon says them in its answer.
+    func repeated(_ exchange: Exchange) -> [(String, String)] {
+        if ignoresChecksums { return [] }
+        return ["crc64nvme", "crc32c", "sha256"].compactMap { kind in
+            exchange.header("x-amz-checksum-\(kind)").map { ("x-amz-checksum-\(kind)", $0) }
+        }
+    }
+}

@@ -55,6 +55,8 @@ package final class S3Emulator: Sendable {
         package var partTags = Tags.words
         /// The tag of an object of parts is made of theirs.
         package var joinsTags = false
+        /// Checksums of requests are not looked at, and not repeated.
+        package var ignoresChecksums = false
         /// What the bucket encrypts everything with.
         package var encryption: String?
         var encrypted: [(String, String)] { encryption.map { [("x-amz-server-side-encryption", $0)] } ?? [] }
@@ -293,7 +295,7 @@ package final class S3Emulator: Sendable {
         if case .forget? = fault { return Reply(status: 200, headers: [("ETag", etag)]) }
         let checksum = exchange.header("x-amz-checksum-crc64nvme")
         state.uploads[id]?.parts[number] = Part(bytes: bytes, etag: etag, checksum: checksum)
-        return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted)
+        return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted + state.repeated(exchange))
     }
 
     private func complete(
@@ -331,7 +333,9 @@ package final class S3Emulator: Sendable {
         }
         return Reply(
             status: 200,
-            body: "\n  \n<CompleteMultipartUploadResult><ETag>x</ETag>\(checksum ?? "")</CompleteMultipartUploadResult>"
+            body:
+                "\n  \n<CompleteMultipartUploadResult><ETag>\((joined ?? own).replacing("\"", with: "&quot;"))</ETag>\(checksum ?? "")"
+                + "</CompleteMultipartUploadResult>"
         )
     }
 
@@ -347,7 +351,7 @@ package final class S3Emulator: Sendable {
         if case .halve? = fault { bytes.removeLast(bytes.count / 2) }
         let etag = state.wholeTags.tag(of: bytes, "put-\(state.requests.count)")
         state.objects[question.key] = Object(bytes: bytes, headers: Self.headers(exchange), etag: etag)
-        var claims: [(String, String)] = []
+        var claims = state.repeated(exchange)
         if case .claim(let name, let value)? = fault { claims = [(name, value)] }
         return Reply(status: 200, headers: [("ETag", etag)] + state.encrypted + claims)
     }

@@ -123,6 +123,39 @@ struct S3TagTests {
         #expect(scene.emulator.requests.count { $0 == "put" } == 2, "\(scene.emulator.requests)")
     }
 
+    @Test(
+        "a service that does not repeat a checksum has not compared it: its tag has to tell",
+        arguments: ["crc32c", "sha256", "none"], [small, S3Scene.size])
+    func ignored(_ kind: String, _ size: Int) async throws {
+        let scene = try S3Scene(["checksum": .text(kind), "preset": .text("minio")])
+        defer { scene.emulator.stop() }
+        scene.emulator.change { ($0.ignoresChecksums, $0.wholeTags, $0.partTags) = (true, .md5, .md5) }
+        scene.emulator.script(.part, .rot)
+        let (first, logbook) = (try Parcel(size, id: "1", name: "first.mp4"), Logbook())
+        let object = try await scene.bring(first, logbook)
+        #expect(object.verifiedBy == (size == Self.small ? "etag" : "parts"), "\(object)")
+        scene.emulator.script(.put, .damage)
+        if size == Self.small {
+            let error = try await Parcel(size, id: "2", name: "second.mp4", seed: 2).failure(to: scene)
+            #expect(error.failure.code == "object_damaged", "\(error)")
+        } else {
+            #expect(scene.emulator.requests.count { $0 == "part 1" } == 2, "\(scene.emulator.requests)")
+        }
+        let isWhole = scene.emulator.objects["first.mp4"]?.bytes == first.content
+        #expect(isWhole)
+    }
+
+    @Test("an object that somebody has taken away at once was there: it is not made again")
+    func taken() async throws {
+        let scene = try S3Scene(["preset": .text("minio")])
+        defer { scene.emulator.stop() }
+        scene.emulator.change { ($0.partTags, $0.joinsTags) = (.md5, true) }
+        scene.emulator.script(.head, .pass, .error(404, "NoSuchKey"))
+        let object = try await scene.bring(Parcel(S3Scene.size), attempts: 1)
+        #expect(object.verifiedBy == "parts")
+        #expect(scene.emulator.requests.count { $0 == "part 1" } == 1)
+    }
+
     /// A key that is the service's own changes nothing.
     private static let encryptions = ["aws:kms", "aws:kms:dsse", "AES256"]
 

@@ -150,15 +150,15 @@ extension S3Dialect {
         let etag = S3Tag(part.tag).etag
         guard etag.contains(where: { $0 != "\"" }) else { return false }
         guard digits(of: etag, isHidden: false) != nil else { return true }
+        if case .same = word(of: etag, isHidden: false, against: try await md5(of: place, piece)) { return true }
+        return false
+    }
+
+    /// Of a part of the staged copy, as it was staged where that is known.
+    func md5(of place: PartPlan.Part, _ piece: PartsPiece) async throws -> [UInt8] {
         let file = piece.order.file
         let wish = PartDigests.Wish(partSize: piece.plan.partSize, kind: .md5)
-        let md5: [UInt8]
-        if let known = file.parts.digest(wish, of: part.index) {
-            md5 = known
-        } else {
-            md5 = try await reading { try digestOfPiece(.md5, file.path, place.range) }
-        }
-        if case .same = word(of: etag, isHidden: false, against: md5) { return true }
-        return false
+        if let known = file.parts.digest(wish, of: place.index) { return known }
+        return try await reading { try digestOfPiece(.md5, file.path, place.range) }
     }
 }

@@ -37,11 +37,6 @@ extension S3Dialect {
         /// Nothing of it was made of the copy as it is now.
         var isOfStaging = false
 
-        /// Whether the service has compared the bytes with what was staged.
-        func isKept(by preset: S3Preset, _ etag: String) -> Bool {
-            isOfStaging && (isCompared(by: preset) || isTold(by: etag))
-        }
-
         func isCompared(by preset: S3Preset) -> Bool {
             preset.comparesDigests && !(headers.isEmpty && payload == nil)
         }
