@@ -44,23 +44,6 @@ struct S3PresignTests {
             signer.stop()
         }
 
-        /// Attempts until it is complete or refused; what was left behind is removed as the daemon would.
-        @discardableResult
-        func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 6) async throws -> RemoteObject {
-            var last: (any Error)?
-            for _ in 0..<attempts {
-                do {
-                    let object = try await parcel.send(to: self, logbook)
-                    for checkpoint in logbook.left { _ = try await destination.discard(checkpoint) }
-                    return object
-                } catch let error as UploadError {
-                    if error.remedy == .giveUp { throw error }
-                    last = error
-                }
-            }
-            throw last ?? Parcel.Unexpected(what: "no attempt")
-        }
-
         func holds(_ parcel: Parcel, as key: String = "front/clip.mp4") -> Bool {
             emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
                 && emulator.uploads.isEmpty

@@ -51,6 +51,14 @@ final class S3Scene: OtherEnd {
     func goAway() async throws { emulator.stop() }
     func close() async throws { emulator.stop() }
 
+    /// Exactly this one, whole, and nothing unfinished.
+    func holds(_ parcel: Parcel, as key: String = "front/clip.mp4") -> Bool {
+        emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
+            && emulator.uploads.isEmpty
+    }
+}
+
+extension OtherEnd {
     /// Attempts until it is complete or refused; what was left behind is removed as the daemon would.
     @discardableResult
     func bring(_ parcel: Parcel, _ logbook: Logbook = Logbook(), attempts: Int = 6) async throws -> RemoteObject {
@@ -66,11 +74,5 @@ final class S3Scene: OtherEnd {
             }
         }
         throw last ?? Parcel.Unexpected(what: "no attempt")
-    }
-
-    /// Exactly this one, whole, and nothing unfinished.
-    func holds(_ parcel: Parcel, as key: String = "front/clip.mp4") -> Bool {
-        emulator.objects.keys.sorted() == [key] && emulator.objects[key]?.bytes == parcel.content
-            && emulator.uploads.isEmpty
     }
 }
