@@ -43,6 +43,7 @@ private struct BucketWork: Sendable {
         for _ in 0..<bench.rounds {
             for (index, client) in clients.enumerated() {
                 sink.forget()
+                try bench.warm(source)
                 theirs[index].append(try await client.copy(bench, source, url, parallel))
                 try check(sink, client.name)
             }
@@ -92,6 +93,7 @@ private struct BucketWork: Sendable {
                 + "parallel: \(parallel)}", concurrency: parallel)
         if isStaged { try await scene.pause() }
         let clock = ContinuousClock()
+        try bench.warm(source)
         var start = clock.now
         var before = try scene.processor()
         for number in 0..<count {
@@ -99,6 +101,7 @@ private struct BucketWork: Sendable {
         }
         if isStaged {
             try await scene.staged(Int64(count) * size)
+            try bench.warm(scene.home.path.appending("staging"))
             try scene.forgetPeak()
             (start, before) = (clock.now, try scene.processor())
             try await scene.resume()

@@ -7,7 +7,7 @@ func readPieces(
     of path: FilePath, _ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) -> Void
 ) throws(SystemError) {
     let file = try Descriptor.open(path, for: .reading)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
     defer { buffer.deallocate() }
     var at = range.lowerBound
     while at < range.upperBound {
