@@ -39,8 +39,8 @@ def strike(state, call):
         for fault in state.faults:
             if not matches(fault["match"], call):
                 continue
-            fault["seen"] += 1
-            if fault["seen"] >= fault["nth"] and (not fault["times"] or fault["struck"] < fault["times"]):
+            fault["matched"] += 1
+            if fault["matched"] >= fault["nth"] and (not fault["times"] or fault["struck"] < fault["times"]):
                 fault["struck"] += 1
                 call.faults.append(fault)
 
@@ -104,7 +104,7 @@ def set_faults(state, wanted):
                 raise KeyError(f"{one['do']} takes no {', '.join(strange)}")
             if strange := set(one.get("match", {})) - {"operation", "method", "bucket", "key", "part", "upload", "path"}:
                 raise KeyError(f"nothing matches by {', '.join(strange)}")
-            faults.append({"match": {}, "nth": 1, "times": 1} | one | {"seen": 0, "struck": 0})
+            faults.append({"match": {}, "nth": 1, "times": 1} | one | {"matched": 0, "struck": 0})
     state.faults = faults
     state.settings |= settings
     return faults
@@ -125,6 +125,8 @@ def new_key(state, wish):
 def told(state, name, wish):
     if name == "forget":
         for what in wish or ["record"]:
+            if what in ("objects", "uploads"):
+                storage.forget(state, what)
             getattr(state, what).clear()
         return {}
     if name == "faults":

@@ -19,12 +19,12 @@ import argparse
 import base64
 import hashlib
 import json
+import os
 import re
 import secrets
 import signal
 import socket
 import struct
-import sys
 import threading
 import time
 import uuid
@@ -330,6 +330,12 @@ class Server(ThreadingHTTPServer):
     daemon_threads, request_queue_size = True, 128
 
 
+def wait_for_input_to_close(end):
+    while os.read(0, 4096):  # sys.stdin has a lock that a thread must not hold when the program ends
+        pass
+    end.set()
+
+
 def main():
     options = argparse.ArgumentParser(description="A stand-in for Alibaba Cloud OSS and ApsaraVideo VOD")
     options.add_argument("--port", type=int, default=0)
@@ -348,7 +354,7 @@ def main():
     state.port = server.server_port
     end = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: end.set())
-    threading.Thread(target=lambda: (sys.stdin.buffer.read(), end.set()), daemon=True).start()
+    threading.Thread(target=wait_for_input_to_close, args=(end,), daemon=True).start()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(json.dumps({"port": state.port}), flush=True)
     end.wait()

@@ -261,6 +261,12 @@ def list_parts(state, call):
     return document("ListPartsResult", said_coding(call) + fields)
 
 
+def forget(state, what):
+    """Of all objects, or of all unfinished uploads, the files."""
+    for one in list(state.objects.values()) if what == "objects" else [p for u in state.uploads.values() for p in u.parts.values()]:
+        one.path.unlink(missing_ok=True)
+
+
 def listed(call, upload):
     """The parts that a Complete names, as (number, ETag)."""
     body = call.read(4 << 20)
