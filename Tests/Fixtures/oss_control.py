@@ -13,11 +13,12 @@ FAULTS = {  # what a fault does, and the values that it takes
     "error": {"status", "code", "message", "ec", "early"},  # `early`: not a byte of the body is read before
     "close": {"bytes", "reset"},  # the connection ends after so many bytes of the body
     "lose_answer": {"reset"},  # the work is done, the answer is not sent
+    "cut": {"bytes"},  # the answer's body ends early, and the connection with it
     "slow": {"seconds"},  # the answer waits
     "slow_read": {"rate"},  # bytes a second of the body
     "callback_failed": set(),  # 203 after the work
     "wrong_crc": set(), "no_crc": set(), "lower_etag": set(), "loose_xml": set(),
-    "expire": {"id", "bytes"},  # temporary keys end, before the request or so many bytes into its body
+    "expire": {"id", "bytes"},  # the temporary key of the request ends, before it or so many bytes into its body
     "skew_in_words": set(),  # a wrong time is told in the words of the fourth signature
     "drop_part": set(),  # taken, and lost
     "corrupt": {"seen"},  # one bit; `seen`: before the sums are made, so that the answer tells it

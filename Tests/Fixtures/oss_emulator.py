@@ -35,9 +35,10 @@ from urllib.parse import unquote_to_bytes
 import oss_control as control
 import oss_operations as storage
 import vod_emulator as video
-from oss_operations import BLOCK, xml
+from oss_operations import BLOCK
 from oss_signatures import Crc64, pairs, text
 from oss_state import Answer, Refusal, State, Stored
+from oss_wire import xml
 
 SECRET_HEADERS = {"x-oss-security-token", "security-token", "x-acs-security-token", "cookie"}
 SECRET_QUERY = re.compile(r"(?i)(^|&)((?:x-oss-)?signature|securitytoken|(?:x-oss-)?security-token)=[^&]*")
@@ -56,6 +57,8 @@ class Call:
         self.path, _, self.raw_query = target.partition("?")
         self.method = handler.command
         self.headers = {name.lower(): text(value) for name, value in handler.headers.items()}
+        names = [name.lower() for name in handler.headers.keys()]
+        self.repeated = {name for name in names if names.count(name) > 1}
         self.query = pairs(self.raw_query)
         self.q = dict(self.query)
         self.bucket = self.key = ""
@@ -197,18 +200,17 @@ class Handler(BaseHTTPRequestHandler):
                 time.sleep(call.fault("slow")["seconds"])
             if call.fault("lose_answer"):
                 raise Gone
+            # Before the answer, since what it sets off does not overlap with this.
             self.finish_entry(entry, call, begun, status=answer.status)
             self.send(call, answer)
         except Gone:
-            self.finish_entry(entry, call, begun, status=None)
             if any(fault.get("reset") for fault in call.faults):
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
-        except OSError:  # The other side went away during the answer.
-            self.close_connection = True
+        except OSError:  # The other side went away.
+            self.close_connection, entry["answered"] = True, False
         finally:
-            with self.state.lock:
-                Handler.flying -= 1
+            self.finish_entry(entry, call, begun, status=None)
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = do_OPTIONS = take
 
@@ -223,6 +225,10 @@ class Handler(BaseHTTPRequestHandler):
                 "code": None, "answered": False, "seconds": None}
 
     def finish_entry(self, entry, call, begun, status):
+        if entry["seconds"] is not None:
+            return
+        with self.state.lock:
+            Handler.flying -= 1
         entry |= {"received": call.received, "status": status, "answered": status is not None, "seconds": round(time.monotonic() - begun, 4),
                   "signer": call.signer and call.signer.id}
 
@@ -230,11 +236,16 @@ class Handler(BaseHTTPRequestHandler):
         """What the service says, or what a fault makes of it."""
         fault = call.fault("error")
         try:
+            if call.repeated:  # Which of them would be the signed one?
+                raise Refusal(400, "InvalidArgument", f"The header {', '.join(call.repeated)} is there more than once.")
+            if "transfer-encoding" in call.headers:  # The service would take some; nothing of ours has cause to send any.
+                self.close_connection = True
+                raise Refusal(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
             expire = call.fault("expire")
             if call.fault("close") and not call.left:
                 raise Gone
             if expire and "bytes" not in expire:
-                self.state.expire(expire.get("id"))
+                self.state.expire(expire.get("id") or self.named_key(call))
             if fault:
                 if not fault.get("early"):
                     call.go_on()
@@ -255,6 +266,10 @@ class Handler(BaseHTTPRequestHandler):
         else:
             call.drain()
         return self.distorted(call, answer)
+
+    def named_key(self, call):
+        shown = call.headers.get("authorization", "") + call.q.get("AccessKeyId", "")
+        return next((id for id in self.state.keys if id in shown), "none")
 
     def spoil(self, call):
         fault = call.fault("corrupt")
@@ -315,6 +330,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(size if answer.file or call.method != "HEAD" else 0))
         self.send_header("Connection", "close" if self.close_connection else "keep-alive")
         self.end_headers()
+        cut = call.fault("cut")
+        if cut:
+            answer.body, self.close_connection = answer.body[:cut.get("bytes", 0)], True
         if call.method != "HEAD" and answer.file:
             with answer.file[0].open("rb") as file:
                 file.seek(answer.file[1])

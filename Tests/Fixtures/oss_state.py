@@ -144,3 +144,11 @@ class State:
     def check_end(self, key):
         if key.token and self.now() >= key.ends:
             raise Refusal(403, "SecurityTokenExpired", "The security token you provided has expired.", "0002-00000007")
+
+
+def upload_at(state, call):
+    found = state.uploads.get(call.q.get("uploadId"))
+    if not found or (found.bucket, found.key) != (call.bucket, call.key):
+        raise Refusal(404, "NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the "
+                      "upload may have been aborted or completed.", "0017-00000244", UploadId=call.q.get("uploadId", ""))
+    return found

@@ -104,8 +104,7 @@ class Emulator(unittest.TestCase):
     def sent(self, **facts):
         return [one for one in self.control("record") if all(one[name] == value for name, value in facts.items())]
 
-    def oss(self, method, key, query="", body=b"", headers=None, who=LONG, version=4, when=None, bucket="cameras", target=None, host=None,
-            spoil=False):
+    def oss(self, method, key, query="", body=b"", headers=None, who=LONG, version=4, when=None, bucket="cameras", target=None, host=None):
         """A raw storage request, signed by the vendor's signer classes; `who` is (id, secret[, token])."""
         when = datetime.datetime.fromtimestamp(time.time() if when is None else when, datetime.timezone.utc)
         token = who[2] if len(who) > 2 else None
@@ -121,9 +120,6 @@ class Emulator(unittest.TestCase):
             context.credentials = Credentials(who[0], who[1], token)
             signatures.SignerV4().sign(context)
         headers = dict(request.headers)
-        if spoil:
-            headers["Authorization"] = headers["Authorization"].replace(who[0], "\0").translate(str.maketrans("ab", "ba")).replace("\0", who[0])
-            headers["Authorization"] = "".join(headers["Authorization"])
         return self.raw(method, target, body, headers, host)
 
     def refused(self, answer, status, code, ec=None):
@@ -341,7 +337,7 @@ class Clients(Emulator):
         self.assertEqual(bucket.get_bucket_info().location, "oss-cn-shanghai")
         self.assertEqual(bucket.get_bucket_location().location, "oss-cn-shanghai")
         with self.assertRaises(oss2.exceptions.NoSuchBucket):
-            self.bucket(oss2.Auth(*LONG), "nowhere").put_object("a", b"")
+            self.bucket(oss2.Auth(*LONG), "nowhere").put_object("a", b"x")
 
     def test_older_client_with_a_wrong_secret(self):
         for auth in (oss2.Auth(LONG[0], "wrong"), oss2.AuthV4(LONG[0], "wrong")):
@@ -631,6 +627,13 @@ class Rules(Emulator):
         self.assertTrue(answer.startswith(b"HTTP/1.1 400") and b"RequestTimeout" in answer)
         self.control("settings", {"body_timeout": 60})
 
+    def test_headers_that_nobody_can_read(self):
+        headers = self.signed("PUT", "/cameras/a", "cameras", "a")
+        answer = self.half("/cameras/a", 1, b"x", headers | {"content-type": "a", "Content-Type": "b", "Connection": "close"})
+        self.assertTrue(answer.startswith(b"HTTP/1.1 400") and b"InvalidArgument" in answer)
+        answer = self.raw("PUT", "/cameras/a", b"1\r\nx\r\n0\r\n\r\n", headers | {"Content-Length": None, "Transfer-Encoding": "chunked"})
+        self.refused(answer, 411, "MissingContentLength")
+
     def test_expect_continue(self):
         """A body that was announced is asked for only when it is wanted."""
         target = "/cameras/a"
@@ -678,6 +681,28 @@ class Rules(Emulator):
         self.assertEqual((self.control("uploads"), len(os.listdir(self.folder.name))), ({}, 1))
         head = self.taken(self.oss("HEAD", "v.mp4"))
         self.assertEqual((head.getheader("Content-Length"), head.getheader("x-oss-object-type")), (str(len(whole)), "Multipart"))
+
+    def test_complete_twice_at_once(self):
+        upload, answers = self.whole(), []
+        threads = [threading.Thread(target=lambda: answers.append(self.finish(upload, list(enumerate(PARTS, 1))))) for _ in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        self.assertEqual(sorted(one.status for one in answers), [200, 404, 404, 404])
+
+    def test_part_after_its_upload(self):
+        """A part on its way when the upload ends is nobody's."""
+        upload = self.whole()
+        self.faults({"do": "slow_read", "rate": 1000000, "match": {"part": 4}})
+        late = []
+        thread = threading.Thread(target=lambda: late.append(self.part(upload, 4, bytes(400000))))
+        thread.start()
+        time.sleep(0.2)
+        self.taken(self.finish(upload, list(enumerate(PARTS, 1))))
+        thread.join()
+        self.refused(late[0], 404, "NoSuchUpload")
+        self.assertEqual(len(os.listdir(self.folder.name)), 1)
 
     def test_complete_all(self):
         upload = self.whole()
@@ -755,9 +780,8 @@ class Rules(Emulator):
         self.assertEqual(len(list(listing("prefix=sv%2F&uploads").iter("Upload"))), 4)
 
     def test_kept_headers(self):
-        given = {"Content-Type": "video/mp4", "x-oss-meta-cam": "Front Dör".encode().decode("latin-1"), "x-oss-storage-class": "IA",
+        given = {"Content-Type": "video/mp4", "x-oss-meta-cam": "Front Door", "x-oss-storage-class": "IA",
                  "x-oss-server-side-encryption": "AES256", "x-oss-object-acl": "private", "x-oss-tagging": "a=1&b=2"}
-        given["x-oss-meta-cam"] = "Front Door"
         self.taken(self.oss("PUT", "v.mp4", body=b"x", headers=given))
         kept = {name.lower(): value for name, value in given.items()}
         self.assertEqual(self.control("objects")["cameras/v.mp4"]["headers"], kept)
@@ -830,6 +854,7 @@ class Rules(Emulator):
         headers |= {"x-acs-security-token": who[2]} if len(who) > 2 else {}
         names = [name for name in headers if name not in without]
         authorization = signatures.acs3(who[1], who[0], "POST", list(given.items()), headers, names, signatures.NO_BODY)
+        del headers["host"]  # That is sent anyway.
         return self.raw("POST", "/?" + urlencode(given), headers=headers | {"Authorization": wrong or authorization} | (change or {}))
 
     def said(self, answer, status, code):
@@ -860,6 +885,16 @@ class Rules(Emulator):
         self.said(self.vod(self.VIDEO | {"Version": "2016-01-01"}), 400, "InvalidVersion")
         found = ElementTree.fromstring(self.vod(self.VIDEO | {"Format": "XML"}).data)
         self.assertTrue(found.tag == "CreateUploadVideoResponse" and found.findtext("VideoId"))
+
+    def test_call_with_a_form(self):
+        """What a POST has in its body is signed as if it were in the query."""
+        form = {"Title": "front door é", "FileName": "a.mp4"}
+        common = {"Action": "CreateUploadVideo", "Format": "JSON", "Version": "2017-03-21", "AccessKeyId": LONG[0], "SignatureMethod": "HMAC-SHA1",
+                  "SignatureVersion": "1.0", "SignatureNonce": uuid.uuid4().hex, "Timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        common["Signature"] = Utils.get_rpcsignature(common | form, "POST", LONG[1])
+        target, kind = "/?" + urlencode(common), {"Content-Type": "application/x-www-form-urlencoded"}
+        self.said(self.raw("POST", target, urlencode(form | {"Title": "other"}).encode(), kind), 400, "SignatureDoesNotMatch")
+        self.assertTrue(json.loads(self.raw("POST", target, urlencode(form).encode(), kind).data)["VideoId"])
 
     def test_calls_by_headers(self):
         given = {"Title": "front door * ~ é", "FileName": "a.mp4"}
@@ -1049,6 +1084,9 @@ class Faults(Emulator):
         self.assertEqual(int(a.getheader("x-oss-hash-crc64ecma")), 0x995DC9BBDF1939FA ^ 1)
         self.assertIsNone(b.getheader("x-oss-hash-crc64ecma"))
         self.assertEqual(c.getheader("ETag"), f'"{hashlib.md5(b"123456789").hexdigest()}"')
+        self.faults({"do": "cut", "bytes": 50})
+        with self.assertRaises(http.client.IncompleteRead):
+            self.start()
         upload = self.start()
         self.taken(self.part(upload, 1, b"123456789"))
         self.faults({"do": "loose_xml"}, {"do": "lower_etag"}, {"do": "wrong_crc"}, {"do": "no_crc", "nth": 2})
@@ -1111,15 +1149,19 @@ class Faults(Emulator):
             self.assertEqual(self.raw("POST", "/_control/" + name, json.dumps(wish).encode()).status, 400, name)
         self.assertEqual(self.sent(), [])
 
+    def processor_time(self):
+        return sum(map(int, Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def test_many_at_once(self):
         """Requests overlap, the connection is used again, and 50 MB a second go in."""
         block = os.urandom(1 << 20) * 64
         upload = self.start()
-        begun = time.monotonic()
+        begun, busy = time.monotonic(), self.processor_time()
         self.taken(self.part(upload, 1, block))
-        rate = 64 * 1.048576 / (time.monotonic() - begun)
-        self.assertGreater(rate, 50)
-        print(f"[one part: {rate:.0f} MB/s]", file=sys.stderr)
+        # Its own processor time, since the machine may be busy with something else.
+        rates = [64 * 1.048576 / spent for spent in (time.monotonic() - begun, self.processor_time() - busy)]
+        self.assertGreater(rates[1], 50)
+        print("[one part: %.0f MB/s by the clock, %.0f by the processor]" % tuple(rates), file=sys.stderr)
         self.faults({"do": "slow", "seconds": 0.3, "times": 0, "match": {"operation": "UploadPart"}})
         threads = [threading.Thread(target=self.part, args=(upload, n, b"x")) for n in range(2, 6)]
         begun = time.monotonic()
