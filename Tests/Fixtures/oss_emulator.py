@@ -217,7 +217,9 @@ class Handler(BaseHTTPRequestHandler):
     def entry(self, call):
         shown = {name: "***" if name in SECRET_HEADERS else value for name, value in call.headers.items()}
         if "authorization" in shown:
-            shown["authorization"] = re.sub(r"(:|Signature=)[A-Za-z0-9+/=]+$|(Signature=)[0-9a-f]+", r"\1\2***", shown["authorization"])
+            known = re.match(r"OSS [^:]+:|(OSS4|ACS3)-HMAC-SHA256 ", shown["authorization"])
+            plain = re.sub(r"Signature=[0-9a-f]+", "Signature=***", shown["authorization"])
+            shown["authorization"] = plain if known and known[1] else (known[0] if known else plain.partition(" ")[0] + " ") + "***"
         return {"n": len(self.state.record) + 1, "time": time.time(), "method": call.method, "path": call.path,
                 "query": SECRET_QUERY.sub(r"\1\2=***", call.raw_query), "headers": shown, "operation": call.operation,
                 "bucket": call.bucket, "key": call.key, "part": call.q.get("partNumber"), "upload": call.q.get("uploadId"),

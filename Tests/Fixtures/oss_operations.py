@@ -23,7 +23,11 @@ def check_digest(call, stored):
         return
     if said != base64.b64encode(bytes.fromhex(stored.md5)).decode():
         stored.path.unlink()
-        raise bad("The Content-MD5 you specified was invalid.", code="InvalidDigest")
+        raise wrong_digest()
+
+
+def wrong_digest():
+    return bad("The Content-MD5 you specified was invalid.", code="InvalidDigest")
 
 
 def object_at(state, call):
@@ -158,6 +162,9 @@ def forget(state, what):
 def listed(call, upload):
     """The parts that a Complete names, as (number, ETag)."""
     body = call.read(4 << 20)
+    said = call.headers.get("content-md5")
+    if call.left or said not in (None, base64.b64encode(hashlib.md5(body).digest()).decode()):
+        raise wrong_digest()
     if "x-oss-complete-all" in call.headers:
         if call.headers["x-oss-complete-all"] != "yes" or body:
             raise bad("x-oss-complete-all has to be yes, without a body.", "0042-00000217")

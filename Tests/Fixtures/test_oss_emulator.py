@@ -501,7 +501,8 @@ class Rules(Emulator):
                                   ("cn-shanghai/oss/aliyun_v4_request,Signature=0", {"x-oss-date": stamp}, None),
                                   ("cn-shanghai/oss/aliyun_v4_request,Signature=0", {"x-oss-content-sha256": "UNSIGNED-PAYLOAD"}, None)):
             self.refused(self.raw("PUT", "/cameras/a", b"x", {"Authorization": head + rest} | headers), 400, "InvalidArgument", ec)
-        self.refused(self.raw("PUT", "/cameras/a", b"x", {"Authorization": f"OSS {LONG[0]}:x"}), 403, "AccessDenied")
+        for date in (None, "Sat, 13 Jul 2024 08:30:05 +0000", "Sat, 13 Jul 2024 8:30:05 GMT", "Fri, 13 Jul 2024 08:30:05 GMT", "2024-7-13T08:30:05Z"):
+            self.refused(self.raw("PUT", "/cameras/a", b"x", {"Authorization": f"OSS {LONG[0]}:x", "Date": date}), 403, "AccessDenied")
 
     def test_further_signed_headers(self):
         """With a space after the comma, the fields in another order, and headers signed on top."""
@@ -666,6 +667,7 @@ class Rules(Emulator):
                       b"<CompleteMultipartUpload><Part><ETag>x</ETag></Part></CompleteMultipartUpload>",
                       b"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag></ETag></Part></CompleteMultipartUpload>"):
             self.refused(self.finish(upload, wrong), 400, "MalformedXML")
+        self.refused(self.finish(upload, right, headers={"Content-MD5": "1B2M2Y8AsgTpgAmY7PhCfg=="}), 400, "InvalidDigest")
         self.taken(self.part(upload, 7, b"small"))
         self.taken(self.part(upload, 8, b"after it"))
         self.refused(self.finish(upload, right + [(7, b"small"), (8, b"after it")]), 400, "EntityTooSmall", "0042-00000213")
@@ -835,6 +837,7 @@ class Rules(Emulator):
             self.assertNotIn(secret, all_of)
             self.assertNotIn(quote(secret, safe=""), all_of)
         self.assertIn('OSS4-HMAC-SHA256 Credential=', all_of)
+        self.assertIn(f"OSS {who[0]}:***", all_of)
         self.assertNotRegex(all_of, r"Signature=[^*]")
 
     # The video service
@@ -985,6 +988,16 @@ class Rules(Emulator):
         sts = self.own("/_sts", {})[1]
         self.assertEqual(set(sts), {"AccessKeyId", "AccessKeySecret", "SecurityToken", "Expiration"})
         self.taken(self.oss("PUT", "a", who=(sts["AccessKeyId"], sts["AccessKeySecret"], sts["SecurityToken"])))
+
+    def test_headers_of_the_own_service(self):
+        self.control("settings", {"own_headers": {"Authorization": "Bearer hidden"}})
+        try:
+            statuses = [self.raw("POST", path, b'{"file":"a.mp4"}', headers).status for path in ("/_auth", "/_sts")
+                        for headers in ({}, {"Authorization": "Bearer other"}, {"Authorization": "Bearer hidden"})]
+        finally:
+            self.control("settings", {"own_headers": {}})
+        self.assertEqual(statuses, [401, 401, 200] * 2)
+        self.assertEqual(self.sent()[-1]["headers"]["authorization"], "Bearer ***")
 
     def test_lifetimes(self):
         self.control("settings", {"lifetime": 1, "said_lifetime": 3600})
