@@ -2,7 +2,9 @@
 
     oss_emulator.py --port 0 --state FOLDER     prints {"port": N}, ends at SIGTERM or when its input closes
 
-Needs oss2, alibabacloud-oss-v2, alibabacloud-tea-openapi and aliyun-python-sdk-core, which recompute the signatures.
+Needs oss2==2.19.1, alibabacloud-oss-v2==1.4.1 and alibabacloud-tea-openapi==0.4.6 (with what they bring), which
+recompute the signatures.
+
 Buckets are at /bucket/key or under Host: bucket.localhost; the video service is at / by its Action; a user's own
 authorisation service is at /_auth and /_sts; tests steer and ask at /_control/NAME, in JSON:
 

@@ -1,6 +1,7 @@
 """The emulator, held against the vendor's own clients, the known vectors, and each rule by a raw request.
 
-    python -m unittest -v test_oss_emulator        in this folder, with a Python that has the vendor's packages
+    python -m unittest -v test_oss_emulator        in this folder, with the packages of oss_emulator.py, and beside
+                                                   them alibabacloud-vod20170321==3.12.1, aliyun-python-sdk-vod==2.16.32
 """
 
 import base64
