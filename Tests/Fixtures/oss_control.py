@@ -13,11 +13,12 @@ FAULTS = {  # what a fault does, and the values that it takes
     "error": {"status", "code", "message", "ec", "early"},  # `early`: not a byte of the body is read before
     "close": {"bytes", "reset"},  # the connection ends after so many bytes of the body
     "lose_answer": {"reset"},  # the work is done, the answer is not sent
+    "cut": {"bytes"},  # the answer's body ends early, and the connection with it
     "slow": {"seconds"},  # the answer waits
     "slow_read": {"rate"},  # bytes a second of the body
     "callback_failed": set(),  # 203 after the work
     "wrong_crc": set(), "no_crc": set(), "lower_etag": set(), "loose_xml": set(),
-    "expire": {"id", "bytes"},  # temporary keys end, before the request or so many bytes into its body
+    "expire": {"id", "bytes"},  # the temporary key of the request ends, before it or so many bytes into its body
     "skew_in_words": set(),  # a wrong time is told in the words of the fourth signature
     "drop_part": set(),  # taken, and lost
     "corrupt": {"seen"},  # one bit; `seen`: before the sums are made, so that the answer tells it
@@ -39,8 +40,8 @@ def strike(state, call):
         for fault in state.faults:
             if not matches(fault["match"], call):
                 continue
-            fault["seen"] += 1
-            if fault["seen"] >= fault["nth"] and (not fault["times"] or fault["struck"] < fault["times"]):
+            fault["matched"] += 1
+            if fault["matched"] >= fault["nth"] and (not fault["times"] or fault["struck"] < fault["times"]):
                 fault["struck"] += 1
                 call.faults.append(fault)
 
@@ -104,7 +105,7 @@ def set_faults(state, wanted):
                 raise KeyError(f"{one['do']} takes no {', '.join(strange)}")
             if strange := set(one.get("match", {})) - {"operation", "method", "bucket", "key", "part", "upload", "path"}:
                 raise KeyError(f"nothing matches by {', '.join(strange)}")
-            faults.append({"match": {}, "nth": 1, "times": 1} | one | {"seen": 0, "struck": 0})
+            faults.append({"match": {}, "nth": 1, "times": 1} | one | {"matched": 0, "struck": 0})
     state.faults = faults
     state.settings |= settings
     return faults
@@ -125,6 +126,8 @@ def new_key(state, wish):
 def told(state, name, wish):
     if name == "forget":
         for what in wish or ["record"]:
+            if what in ("objects", "uploads"):
+                storage.forget(state, what)
             getattr(state, what).clear()
         return {}
     if name == "faults":

@@ -2,7 +2,9 @@
 
     oss_emulator.py --port 0 --state FOLDER     prints {"port": N}, ends at SIGTERM or when its input closes
 
-Needs oss2, alibabacloud-oss-v2, alibabacloud-tea-openapi and aliyun-python-sdk-core, which recompute the signatures.
+Needs oss2==2.19.1, alibabacloud-oss-v2==1.4.1 and alibabacloud-tea-openapi==0.4.6 (with what they bring), which
+recompute the signatures.
+
 Buckets are at /bucket/key or under Host: bucket.localhost; the video service is at / by its Action; a user's own
 authorisation service is at /_auth and /_sts; tests steer and ask at /_control/NAME, in JSON:
 
@@ -19,12 +21,12 @@ import argparse
 import base64
 import hashlib
 import json
+import os
 import re
 import secrets
 import signal
 import socket
 import struct
-import sys
 import threading
 import time
 import uuid
@@ -35,9 +37,10 @@ from urllib.parse import unquote_to_bytes
 import oss_control as control
 import oss_operations as storage
 import vod_emulator as video
-from oss_operations import BLOCK, xml
+from oss_operations import BLOCK
 from oss_signatures import Crc64, pairs, text
 from oss_state import Answer, Refusal, State, Stored
+from oss_wire import xml
 
 SECRET_HEADERS = {"x-oss-security-token", "security-token", "x-acs-security-token", "cookie"}
 SECRET_QUERY = re.compile(r"(?i)(^|&)((?:x-oss-)?signature|securitytoken|(?:x-oss-)?security-token)=[^&]*")
@@ -56,6 +59,8 @@ class Call:
         self.path, _, self.raw_query = target.partition("?")
         self.method = handler.command
         self.headers = {name.lower(): text(value) for name, value in handler.headers.items()}
+        names = [name.lower() for name in handler.headers.keys()]
+        self.repeated = {name for name in names if names.count(name) > 1}
         self.query = pairs(self.raw_query)
         self.q = dict(self.query)
         self.bucket = self.key = ""
@@ -197,25 +202,26 @@ class Handler(BaseHTTPRequestHandler):
                 time.sleep(call.fault("slow")["seconds"])
             if call.fault("lose_answer"):
                 raise Gone
+            # Before the answer, since what it sets off does not overlap with this.
             self.finish_entry(entry, call, begun, status=answer.status)
             self.send(call, answer)
         except Gone:
-            self.finish_entry(entry, call, begun, status=None)
             if any(fault.get("reset") for fault in call.faults):
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
-        except OSError:  # The other side went away during the answer.
-            self.close_connection = True
+        except OSError:  # The other side went away.
+            self.close_connection, entry["answered"] = True, False
         finally:
-            with self.state.lock:
-                Handler.flying -= 1
+            self.finish_entry(entry, call, begun, status=None)
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = do_OPTIONS = take
 
     def entry(self, call):
         shown = {name: "***" if name in SECRET_HEADERS else value for name, value in call.headers.items()}
         if "authorization" in shown:
-            shown["authorization"] = re.sub(r"(:|Signature=)[A-Za-z0-9+/=]+$|(Signature=)[0-9a-f]+", r"\1\2***", shown["authorization"])
+            known = re.match(r"OSS [^:]+:|(OSS4|ACS3)-HMAC-SHA256 ", shown["authorization"])
+            plain = re.sub(r"Signature=[0-9a-f]+", "Signature=***", shown["authorization"])
+            shown["authorization"] = plain if known and known[1] else (known[0] if known else plain.partition(" ")[0] + " ") + "***"
         return {"n": len(self.state.record) + 1, "time": time.time(), "method": call.method, "path": call.path,
                 "query": SECRET_QUERY.sub(r"\1\2=***", call.raw_query), "headers": shown, "operation": call.operation,
                 "bucket": call.bucket, "key": call.key, "part": call.q.get("partNumber"), "upload": call.q.get("uploadId"),
@@ -223,6 +229,10 @@ class Handler(BaseHTTPRequestHandler):
                 "code": None, "answered": False, "seconds": None}
 
     def finish_entry(self, entry, call, begun, status):
+        if entry["seconds"] is not None:
+            return
+        with self.state.lock:
+            Handler.flying -= 1
         entry |= {"received": call.received, "status": status, "answered": status is not None, "seconds": round(time.monotonic() - begun, 4),
                   "signer": call.signer and call.signer.id}
 
@@ -230,11 +240,16 @@ class Handler(BaseHTTPRequestHandler):
         """What the service says, or what a fault makes of it."""
         fault = call.fault("error")
         try:
+            if call.repeated:  # Which of them would be the signed one?
+                raise Refusal(400, "InvalidArgument", f"The header {', '.join(call.repeated)} is there more than once.")
+            if "transfer-encoding" in call.headers:  # The service would take some; nothing of ours has cause to send any.
+                self.close_connection = True
+                raise Refusal(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
             expire = call.fault("expire")
             if call.fault("close") and not call.left:
                 raise Gone
             if expire and "bytes" not in expire:
-                self.state.expire(expire.get("id"))
+                self.state.expire(expire.get("id") or self.named_key(call))
             if fault:
                 if not fault.get("early"):
                     call.go_on()
@@ -255,6 +270,10 @@ class Handler(BaseHTTPRequestHandler):
         else:
             call.drain()
         return self.distorted(call, answer)
+
+    def named_key(self, call):
+        shown = call.headers.get("authorization", "") + call.q.get("AccessKeyId", "")
+        return next((id for id in self.state.keys if id in shown), "none")
 
     def spoil(self, call):
         fault = call.fault("corrupt")
@@ -315,6 +334,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(size if answer.file or call.method != "HEAD" else 0))
         self.send_header("Connection", "close" if self.close_connection else "keep-alive")
         self.end_headers()
+        cut = call.fault("cut")
+        if cut:
+            answer.body, self.close_connection = answer.body[:cut.get("bytes", 0)], True
         if call.method != "HEAD" and answer.file:
             with answer.file[0].open("rb") as file:
                 file.seek(answer.file[1])
@@ -328,6 +350,12 @@ class Handler(BaseHTTPRequestHandler):
 
 class Server(ThreadingHTTPServer):
     daemon_threads, request_queue_size = True, 128
+
+
+def wait_for_input_to_close(end):
+    while os.read(0, 4096):  # sys.stdin has a lock that a thread must not hold when the program ends
+        pass
+    end.set()
 
 
 def main():
@@ -348,7 +376,7 @@ def main():
     state.port = server.server_port
     end = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: end.set())
-    threading.Thread(target=lambda: (sys.stdin.buffer.read(), end.set()), daemon=True).start()
+    threading.Thread(target=wait_for_input_to_close, args=(end,), daemon=True).start()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(json.dumps({"port": state.port}), flush=True)
     end.wait()

@@ -8,7 +8,6 @@ import hashlib
 import re
 from collections import namedtuple
 from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
 from urllib.parse import quote, unquote_to_bytes
 
 from alibabacloud_oss_v2.signer import SignerV1, SignerV4
@@ -22,7 +21,7 @@ from oss2.utils import Crc64
 NO_BODY = hashlib.sha256(b"").hexdigest()
 SKEW = 15 * 60
 
-# What a request says about its signature. `wrong` is the field by which it cannot be read at all.
+# What a request says about its signature. `extra` is the names of the headers that are signed beside the usual ones.
 Claim = namedtuple("Claim", "scheme id signature time region day extra token")
 
 
@@ -52,16 +51,15 @@ def pairs(query):
 
 
 def moment(spelled):
-    """Seconds since 1970 of any of the three spellings of a time, or None."""
-    for shape in ("%Y%m%dT%H%M%SZ", "%Y-%m-%dT%H:%M:%SZ"):
+    """Seconds since 1970 of a time in exactly one of the three spellings, or None."""
+    for shape in ("%Y%m%dT%H%M%SZ", "%Y-%m-%dT%H:%M:%SZ", "%a, %d %b %Y %H:%M:%S GMT"):
         try:
-            return datetime.strptime(spelled, shape).replace(tzinfo=timezone.utc).timestamp()
+            when = datetime.strptime(spelled, shape).replace(tzinfo=timezone.utc)
         except (TypeError, ValueError):
-            pass
-    try:
-        return parsedate_to_datetime(spelled).timestamp()
-    except (TypeError, ValueError):
-        return None
+            continue
+        if when.strftime(shape) == spelled:
+            return when.timestamp()
+    return None
 
 
 # ------------------------------------------------------------------------------------------------ object storage

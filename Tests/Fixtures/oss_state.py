@@ -76,8 +76,16 @@ class State:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.region, self.lock, self.port = region, threading.RLock(), 0
         self.settings = {
-            "skew": 0, "page_size": 1000, "lifetime": 3000, "said_lifetime": None, "say_end": True,
-            "body_timeout": 60, "path_style": True, "vod_bucket": "outin-emulated", "vod_endpoint": None,
+            "skew": 0,  # seconds that the clock of the service is ahead
+            "page_size": 1000,  # of every list
+            "body_timeout": 60,  # seconds that a piece of a body may take
+            "path_style": True,  # False: only Host: bucket.name is served
+            "lifetime": 3000,  # of temporary keys
+            "said_lifetime": None,  # what ExpireUTCTime says instead
+            "say_end": True,  # False: there is no ExpireUTCTime
+            "vod_bucket": "outin-emulated",
+            "vod_endpoint": None,  # what addresses say; without it, this server
+            "own_headers": {},  # that the user's own service asks for
         }
         self.keys, self.buckets, self.objects, self.uploads = {}, {"cameras", "outin-emulated"}, {}, {}
         self.videos, self.nonces, self.record, self.faults = {}, set(), [], []
@@ -144,3 +152,11 @@ class State:
     def check_end(self, key):
         if key.token and self.now() >= key.ends:
             raise Refusal(403, "SecurityTokenExpired", "The security token you provided has expired.", "0002-00000007")
+
+
+def upload_at(state, call):
+    found = state.uploads.get(call.q.get("uploadId"))
+    if not found or (found.bucket, found.key) != (call.bucket, call.key):
+        raise Refusal(404, "NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the "
+                      "upload may have been aborted or completed.", "0017-00000244", UploadId=call.q.get("uploadId", ""))
+    return found

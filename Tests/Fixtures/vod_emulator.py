@@ -236,6 +236,8 @@ def serve(state, call):
 
 def own_service(state, call):
     """Unsigned, for the user's network only. The one place that knows how a request to it is written."""
+    if any(call.headers.get(name.lower()) != value for name, value in state.settings["own_headers"].items()):
+        raise Refusal(401, "Unauthorized", "A header that is asked for is missing or wrong.")
     try:
         asked = json.loads(call.read(1 << 20) or b"{}")
     except ValueError:
