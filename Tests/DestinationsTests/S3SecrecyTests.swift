@@ -49,6 +49,24 @@ struct S3SecrecyTests {
         Oddity("307", .answer(307, headers: [("Location", address)]), "it redirects"),
     ]
 
+    @Test("a key that a service gives back as its code is told nowhere")
+    func code() async throws {
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        emulator.script(.put, .error(403, Self.canary))
+        let destination = try S3(
+            [
+                "endpoint": .text(emulator.url), "bucket": .text("bucket"), "access_key": .secret(.literal("AK")),
+                "secret_key": .secret(.literal(Self.canary)),
+            ], Scene.tools)
+        let parcel = try Parcel(900)
+        let error = try #require(
+            await #expect(throws: UploadError.self) {
+                try await destination.upload(parcel.order, notes: Logbook())
+            })
+        #expect(!"\(error)".contains(Self.canary) && error.failure.code.contains("***"), "\(error)")
+    }
+
     @Test("an odd answer of the signer is told without it", arguments: oddities)
     func odd(_ oddity: Oddity) async throws {
         let scene = try Scene()

@@ -146,7 +146,7 @@ struct S3API: Sendable {
         let verdict = verdict(response)
         return asking.refused(
             what, response, verdict.remedy, words: verdict.code == nil ? nil : asking.withoutSecrets(verdict.words),
-            code: verdict.code)
+            code: verdict.code.map { asking.withoutSecrets($0) })
     }
 
     /// Where a person finds an object.
