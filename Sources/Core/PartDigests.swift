@@ -5,7 +5,7 @@
 package struct PartDigests: Hashable, Sendable {
     package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
         case sha256 = 1
-        case md5, crc32c, crc64nvme
+        case md5, crc32c, crc64nvme, crc64xz
 
         /// Bytes of one digest.
         package var length: Int {
@@ -13,7 +13,7 @@ package struct PartDigests: Hashable, Sendable {
             case .sha256: 32
             case .md5: 16
             case .crc32c: 4
-            case .crc64nvme: 8
+            case .crc64nvme, .crc64xz: 8
             }
         }
     }

@@ -68,6 +68,8 @@ struct LaneTransport: Transporting {
         return try await transport.send(request)
     }
 
+    var rate: Int64? { Lane.current?.throttles.compactMap(\.rate).min() }
+
     func allowance(for count: Int64) -> Int64 { Lane.current?.account?.allowance(for: count) ?? count }
 }
 

@@ -78,5 +78,6 @@ package enum DestinationTable {
         ChunkedForm.kind,
         Vimeo.kind,
         S3.kind,
+        OSS.kind,
     ]
 }

@@ -24,6 +24,7 @@ package final class PartDigester {
         case .md5: .hash(Hasher(.md5))
         case .crc32c: .check(CRC(.crc32c))
         case .crc64nvme: .check(CRC(.crc64nvme))
+        case .crc64xz: .check(CRC(.crc64xz))
         }
     }
 

@@ -29,7 +29,7 @@ package final class S3Emulator: Sendable {
         case halve
         /// It says this of the bytes, whatever it has.
         case claim(String, String)
-        /// The part is taken, and lost.
+        /// The part is taken, and lost; the whole is never made, whatever it answers.
         case forget
         /// Nothing is said until whoever asks goes.
         case silence
@@ -323,11 +323,15 @@ package final class S3Emulator: Sendable {
             }
             bytes += part.bytes
         }
-        state.uploads[id] = nil
+        var isMade = true
+        if case .forget? = fault { isMade = false }
+        if isMade { state.uploads[id] = nil }
         if case .rot? = fault, !bytes.isEmpty { bytes[0] ^= 1 }
         let own = (state.partTags == .digits ? Tags.digits : .words).tag(of: [], "whole-\(state.requests.count)")
         let joined = state.joinsTags ? Self.joinedTag(of: upload, bytes) : nil
-        state.objects[question.key] = Object(bytes: bytes, headers: upload.headers, etag: joined ?? own)
+        if isMade {
+            state.objects[question.key] = Object(bytes: bytes, headers: upload.headers, etag: joined ?? own)
+        }
         let checksum = exchange.header("x-amz-checksum-crc64nvme").map {
             "<ChecksumCRC64NVME>\($0)</ChecksumCRC64NVME>"
         }

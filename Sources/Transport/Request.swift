@@ -181,8 +181,12 @@ package protocol Transporting: Sendable {
 
     /// How many of the `count` bytes that are left of a file one request may carry: all of them, but where a quota ends first.
     func allowance(for count: Int64) -> Int64
+
+    /// Bytes a second that its requests may take at this moment; `nil` without a limit.
+    var rate: Int64? { get }
 }
 
 extension Transporting {
     package func allowance(for count: Int64) -> Int64 { count }
+    package var rate: Int64? { nil }
 }

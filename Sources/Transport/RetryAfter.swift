@@ -25,6 +25,18 @@ package func plainInteger(_ text: String) -> Int64? {
     return Int64(text)
 }
 
+/// An IMF-fixdate (RFC 9110, section 5.6.7).
+package func httpDate(_ time: WallTime) -> String {
+    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    // 1970 began with a Thursday.
+    let names = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    let days = Int((time.milliseconds - (time.milliseconds % 86_400_000 + 86_400_000) % 86_400_000) / 86_400_000)
+    // `2024-07-13T08:30:05…`
+    let words = time.description.split { "-T.Z".contains($0) }.map(String.init)
+    let month = Int(words[1]).map { months[$0 - 1] } ?? ""
+    return "\(names[(days % 7 + 7) % 7]), \(words[2]) \(month) \(words[0]) \(words[3]) GMT"
+}
+
 /// An IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7). `nil` for any other form.
 package func httpDate(_ text: String) -> WallTime? {
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

@@ -50,6 +50,7 @@ struct Remote: CustomTestStringConvertible, Sendable {
             },
             Remote(testDescription: "s3") { try BucketEnd() },
             Remote(testDescription: "s3, signed by somebody else") { try BucketEnd(isPresigned: true) },
+            Remote(testDescription: "oss") { try await OSSEnd(chunk: Int64(chunk)) },
             Remote(testDescription: "s3 at rclone") { try await S3End(.rclone, chunk: Int64(chunk)) },
         ] + (Ceph.isWanted ? [ceph] : [])
 

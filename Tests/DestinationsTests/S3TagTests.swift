@@ -156,6 +156,21 @@ struct S3TagTests {
         #expect(scene.emulator.requests.count { $0 == "part 1" } == 1)
     }
 
+    @Test("an object that is said to be made, and is not, counts for nothing, whatever tag it was given")
+    func notMade() async throws {
+        let scene = try S3Scene(["preset": .text("minio")])
+        defer { scene.emulator.stop() }
+        scene.emulator.change { ($0.partTags, $0.joinsTags) = (.md5, true) }
+        scene.emulator.script(.complete, .forget)
+        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        let error = await #expect(throws: UploadError.self) { try await parcel.send(to: scene, logbook) }
+        #expect(error?.failure.message.contains("and is not there") == true, "\(String(describing: error))")
+        #expect(try await scene.bring(parcel, logbook).verifiedBy == "parts")
+        let isWhole = scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content
+        #expect(isWhole)
+        #expect(scene.emulator.requests.count { $0 == "part 1" } == 1, "\(scene.emulator.requests)")
+    }
+
     /// A key that is the service's own changes nothing.
     private static let encryptions = ["aws:kms", "aws:kms:dsse", "AES256"]
 

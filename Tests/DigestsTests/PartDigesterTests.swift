@@ -16,6 +16,7 @@ struct PartDigesterTests {
         case .md5: Hasher.digest(.md5, of: Array(bytes))
         case .crc32c: check(.crc32c)
         case .crc64nvme: check(.crc64nvme)
+        case .crc64xz: check(.crc64xz)
         }
     }
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import secrets
+from urllib.parse import quote
 
 import oss_operations as storage
 from oss_operations import BLOCK
@@ -92,6 +93,14 @@ def asked(state, name):
     raise KeyError(name)
 
 
+LINES = {  # the same as lines of text, names percent-coded, for whom JSON is too much
+    "sums": lambda state: [f"{sums(one.path)['sha256']}\t{one.path.stat().st_size}\t{one.path.resolve()}\t{quote(f'{bucket}/{key}', safe='')}"
+                           for (bucket, key), one in state.objects.items()],
+    "unfinished": lambda state: [quote(f"{one.bucket}/{one.key}", safe="") for one in state.uploads.values()],
+    "operations": lambda state: [entry["operation"] or "none" for entry in state.record],
+}
+
+
 def set_faults(state, wanted):
     """Replaces all faults. What is no fault of a request but a state of the service is set with them."""
     faults, settings = [], {}
@@ -161,6 +170,8 @@ def serve(state, call):
     body = call.read(1 << 24)
     try:
         with state.lock:
+            if name in LINES and call.method == "GET":
+                return Answer(200, {"Content-Type": "text/plain; charset=utf-8"}, "\n".join(LINES[name](state)).encode())
             found = asked(state, name) if call.method == "GET" else told(state, name, json.loads(body or b"null"))
             return Answer(200, {"Content-Type": "application/json"}, json.dumps(found).encode())
     except (KeyError, ValueError, TypeError, AttributeError, StopIteration) as problem:

@@ -1,6 +1,6 @@
 """A stand-in for Alibaba Cloud OSS and ApsaraVideo VOD on 127.0.0.1, as strict as their manual.
 
-    oss_emulator.py --port 0 --state FOLDER     prints {"port": N}, ends at SIGTERM or when its input closes
+    oss_emulator.py --port 0 --state FOLDER     prints {"port": N}, ends at SIGTERM, or when a pipe that is its input closes
 
 Needs oss2==2.19.1, alibabacloud-oss-v2==1.4.1 and alibabacloud-tea-openapi==0.4.6 (with what they bring), which
 recompute the signatures.
@@ -26,6 +26,7 @@ import re
 import secrets
 import signal
 import socket
+import stat
 import struct
 import threading
 import time
@@ -376,7 +377,8 @@ def main():
     state.port = server.server_port
     end = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: end.set())
-    threading.Thread(target=wait_for_input_to_close, args=(end,), daemon=True).start()
+    if stat.S_ISFIFO(os.fstat(0).st_mode):
+        threading.Thread(target=wait_for_input_to_close, args=(end,), daemon=True).start()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(json.dumps({"port": state.port}), flush=True)
     end.wait()

@@ -14,7 +14,7 @@ from oss_state import Answer, Refusal, Stored, Upload, upload_at
 from oss_wire import bad, check_headers, coded, document, kept, number, said_coding
 
 BLOCK = 1 << 18
-SMALLEST_PART, LARGEST_REQUEST = 102400, 5 << 30
+LARGEST_REQUEST = 5 << 30
 
 
 def check_digest(call, stored):
@@ -201,9 +201,9 @@ def complete(state, call):
                 raise bad("One or more of the specified parts could not be found or the specified entity tag might not have matched "
                           "the part's entity tag.", "0042-00000210", "InvalidPart", PartNumber=n, UploadId=upload.id)
         for n, part in zip(numbers[:-1], chosen[:-1]):
-            if part.size < SMALLEST_PART:
+            if part.size < state.settings["smallest_part"]:
                 raise bad("Your proposed upload smaller than the minimum allowed size.", "0042-00000213", "EntityTooSmall",
-                          ProposedSize=part.size, MinSizeAllowed=SMALLEST_PART, PartNumber=n)
+                          ProposedSize=part.size, MinSizeAllowed=state.settings["smallest_part"], PartNumber=n)
         stored = join(state.place(), chosen)
         sums = hashlib.md5("".join(part.etag for part in chosen).encode()).hexdigest().upper()
         headers = upload.headers | kept(call.headers)

@@ -78,7 +78,7 @@ class State:
         self.settings = {
             "skew": 0,  # seconds that the clock of the service is ahead
             "page_size": 1000,  # of every list
-            "body_timeout": 60,  # seconds that a piece of a body may take
+            "smallest_part": 102400, "body_timeout": 60,  # seconds that a piece of a body may take
             "path_style": True,  # False: only Host: bucket.name is served
             "lifetime": 3000,  # of temporary keys
             "said_lifetime": None,  # what ExpireUTCTime says instead

@@ -124,7 +124,7 @@ _sluice_options() {
 _sluice_operands() {
     case $verb in
         '') _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
-        destinations) _sluice_words tus directory chunked-form vimeo s3 ;;
+        destinations) _sluice_words tus directory chunked-form vimeo s3 oss ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
         quota) _sluice_ask destinations ;;

@@ -90,7 +90,7 @@ complete -c sluice -n '__sluice_at check' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at destinations' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at destinations' -l help -d 'this text'
-complete -c sluice -n '__sluice_at destinations' -a 'tus directory chunked-form vimeo s3'
+complete -c sluice -n '__sluice_at destinations' -a 'tus directory chunked-form vimeo s3 oss'
 
 complete -c sluice -n '__sluice_at config' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at config' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F

@@ -11,6 +11,8 @@ extension S3API {
         var sha256: String?
         /// Its ETag is of other bytes than its own; see ``hidesTags(_:)``.
         var hidesTag = false
+        /// Of its bytes, where the service says it of each object.
+        var checksum: String?
     }
 
     struct Part: Sendable {
@@ -33,6 +35,8 @@ extension S3API {
         var key: FilePath
         var begunAt: WallTime?
     }
+
+    private var wire: BucketWire { settings.preset.wire }
 
     /// - Throws: ``UploadError`` for anything but success.
     func answer(_ request: S3Request) async throws -> Response {
@@ -64,8 +68,9 @@ extension S3API {
             throw unusable("an object without a length")
         }
         return Object(
-            size: size, etag: response.headers["ETag"], sha256: response.headers[S3Dialect.digestHeader],
-            hidesTag: Self.hidesTags(response))
+            size: size, etag: response.headers["ETag"], sha256: response.headers[wire.digestHeader],
+            hidesTag: Self.hidesTags(response),
+            checksum: wire.checksum?.answered.flatMap { response.headers[$0] })
     }
 
     /// What is encrypted with a key of KMS or of the client has an ETag of 32 digits that is no MD5 of the content (Amazon S3 API
@@ -73,6 +78,7 @@ extension S3API {
     static func hidesTags(_ response: Response) -> Bool {
         response.headers["x-amz-server-side-encryption"]?.lowercased().hasPrefix("aws:kms") == true
             || response.headers["x-amz-server-side-encryption-customer-algorithm"] != nil
+            || response.headers["x-oss-server-side-encryption"].map { $0 != "AES256" } ?? false
     }
 
     /// All parts of an upload, page by page. Servers differ in what the marker means: what comes twice counts once.

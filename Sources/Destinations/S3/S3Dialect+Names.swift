@@ -33,13 +33,19 @@ extension S3Dialect {
         return nil
     }
 
-    /// The key of an order: at most 1024 bytes of UTF-8.
+    /// The key of an order, in UTF-8.
     func key(_ order: UploadOrder, _ number: Int) throws(UploadError) -> FilePath {
-        let name = order.name.text == nil ? FilePath(order.name.display) : order.name
+        let longest = settings.preset.wire.longestKey
+        // Services answer in XML, which has no words for most control characters.
+        let isText = order.name.text != nil && !order.name.bytes.contains { $0 < 0x20 && ![9, 10, 13].contains($0) }
+        var name = isText ? order.name : FilePath(order.name.display)
+        if let first = name.bytes.first, settings.preset.wire.noFirst.contains(first) {
+            name = FilePath(bytes: [UInt8(ascii: "_")] + name.bytes)
+        }
         // A key may be longer than the name of a file, which a number needs room in.
-        let key = number == 1 && name.bytes.count <= 1024 ? name : name.numbered(number)
-        guard key.bytes.count <= 1024 else {
-            throw refusal("name_too_long", "its key has \(key.bytes.count) bytes, and 1024 are the most")
+        let key = number == 1 && name.bytes.count <= longest ? name : name.numbered(number)
+        guard key.bytes.count <= longest else {
+            throw refusal("name_too_long", "its key has \(key.bytes.count) bytes, and \(longest) are the most")
         }
         return key
     }

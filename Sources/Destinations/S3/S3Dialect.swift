@@ -20,6 +20,7 @@ struct S3Dialect: PartsDialect {
     let isSingle: Bool
 
     var settings: S3Settings { api.settings }
+    var wire: BucketWire { settings.preset.wire }
 
     var opensByRequest: Bool { !isSingle }
     var completesByRequest: Bool { !isSingle }
@@ -47,8 +48,8 @@ struct S3Dialect: PartsDialect {
     /// Parts of AWS: at most 10,000, at most 5 GiB each. Some room is left below the first.
     func plan(forSize size: Int64) -> PartPlan? {
         let most = settings.preset.mostParts / 10 * 9
-        let needed = (size / most / (1 << 20) + 1) * (1 << 20)
-        let wanted = max(settings.partSize, settings.preset.smallestPart, needed)
+        var wanted = max(settings.partSize, settings.preset.smallestPart)
+        if size / most >= wanted { wanted = (size / most / (1 << 20) + 1) * (1 << 20) }
         guard let plan = PartPlan(size: size, partSize: isSingle ? max(1, size) : min(wanted, 5 << 30)),
             plan.count <= settings.preset.mostParts
         else { return nil }
@@ -111,24 +112,22 @@ struct S3Dialect: PartsDialect {
     private func objectHeaders(_ order: UploadOrder) -> [(name: String, value: String)] {
         var headers = settings.objectHeaders
         headers.append(("Content-Type", order.mediaType))
-        headers.append((Self.digestHeader, hexadecimal(order.file.sha256)))
-        headers.append(("x-amz-meta-mtime", "\(order.modified / 1_000_000_000)"))
+        headers.append((wire.digestHeader, hexadecimal(order.file.sha256)))
+        headers.append(("\(wire.prefix)meta-mtime", "\(order.modified / 1_000_000_000)"))
         // 2 KiB in all; names are tokens.
         var room = 2000 - 200
         for (name, value) in order.metadata.sorted(by: { $0.key < $1.key }) {
             let word = name.lowercased().filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
-            guard !word.isEmpty, !value.isEmpty, word != "mtime", !Self.digestHeader.hasSuffix(word) else { continue }
+            guard !word.isEmpty, !value.isEmpty, word != "mtime", !wire.digestHeader.hasSuffix(word) else { continue }
             let isPlain = value.utf8.allSatisfy { (0x20...0x7E).contains($0) }
             // RFC 2047, as the service's documentation wants it.
             let text = isPlain ? value : "=?UTF-8?B?\(base64(Array(value.utf8)))?="
             room -= word.utf8.count + text.utf8.count
             guard room >= 0 else { break }
-            headers.append(("x-amz-meta-\(word)", text))
+            headers.append(("\(wire.prefix)meta-\(word)", text))
         }
         return headers
     }
-
-    static let digestHeader = "x-amz-meta-sluice-sha256"
 
     func key(_ checkpoint: Checkpoint) -> FilePath {
         checkpoint["key"].flatMap { FilePath(display: $0) } ?? ""
@@ -165,11 +164,14 @@ struct S3Dialect: PartsDialect {
                 method: "PUT", key: key(piece.checkpoint), headers: proof.headers,
                 body: .file(piece.order.file.path, offset: part.offset, count: part.length), payload: proof.payload,
                 limits: settings.sending, what: "part \(part.index + 1) of \(piece.plan.count)")
+            if settings.tellsLimit, let limit = OSS.trafficLimit(api.asking.transport.rate) {
+                request.headers.append(limit)
+            }
             if isSingle {
                 request.what = "the file"
                 request.headers += objectHeaders(piece.order)
                 if settings.taken != .replace, settings.preset.conditions != .none {
-                    request.headers.append(("If-None-Match", "*"))
+                    request.headers.append(wire.unlessThere)
                 }
             } else {
                 request.query = [("partNumber", "\(part.index + 1)"), ("uploadId", piece.checkpoint["upload"] ?? "")]
@@ -201,13 +203,15 @@ struct S3Dialect: PartsDialect {
         let verdict = api.verdict(response)
         switch response.status {
         case 200..<300:
-            guard XMLValue.read(response.body)?.name != "Error" else { return ends(.failed(error)) }
+            guard verdict.isStored || XMLValue.read(response.body)?.name != "Error" else {
+                return ends(.failed(error))
+            }
             let etag = response.headers["ETag"] ?? ""
             // A part without one cannot be named in the end.
             guard !etag.isEmpty || isSingle && settings.tags != .md5 else {
                 return ends(.failed(strange("\(api.asking.host(response.url)) took \(request.what) without an ETag")))
             }
-            let theirs = proof.kind.header.flatMap { response.headers[$0] }
+            let theirs = proof.kind.answered.flatMap { response.headers[$0] }
             if let mine = proof.checksum, let theirs, theirs != mine {
                 let shown = FilePath(theirs).display
                 let words = "the service has \(proof.kind.rawValue) \(shown) of bytes with \(mine)"
@@ -254,126 +258,9 @@ struct S3Dialect: PartsDialect {
             if let object = try await found(piece) {
                 return ends(.taken(TakenPart(index: 0, size: part.length), finished: object, changes: [:]))
             }
-            return ends(response.status == 412 ? .startOver(error) : .failed(error))
+            return ends(verdict.isOfTaken ? .startOver(error) : .failed(error))
         default: return ends(verdict.isDamage ? .damaged(error) : .failed(error))
         }
-    }
-
-    // MARK: The end
-
-    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
-        if isSingle {
-            guard piece.checkpoint["done"] != nil else {
-                return .unconfirmed(strange("nothing was said of the file"))
-            }
-            return .done(object(piece, piece.checkpoint["done_by"] ?? "etag"))
-        }
-        do {
-            let response: Response
-            let whole = try await wholeChecksum(parts, piece)
-            do { response = try await api.send(completion(parts, piece, whole)) } catch let error as Asking.Unanswered {
-                return .failed(error.error)
-            }
-            let error = api.refusal(response, "the wish for the whole object")
-            let body = XMLValue.read(response.body)
-            if (200..<300).contains(response.status), body?.name != "Error" {
-                return try await confirmed(body, parts, piece, whole)
-            }
-            switch api.verdict(response).code {
-            case "InvalidPart": return .missing(parts.map(\.index), error)
-            case "NoSuchUpload", "NoSuchKey": return .gone(error)
-            case "EntityTooSmall", "ConditionalRequestConflict", "PreconditionFailed": return .startOver(error)
-            case nil where response.status == 404: return .gone(error)
-            case nil where response.status == 412: return .startOver(error)
-            default: return .failed(error)
-            }
-        } catch { return .failed(error) }
-    }
-
-    private func completion(_ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {
-        let checksum = checksum(of: piece)
-        var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
-        for part in parts {
-            let tag = S3Tag(part.tag)
-            body += "<Part><PartNumber>\(part.index + 1)</PartNumber><ETag>\(XMLValue.escaped(tag.etag))</ETag>"
-            if let name = checksum.element, let value = tag.checksum { body += "<\(name)>\(value)</\(name)>" }
-            body += "</Part>"
-        }
-        body += "</CompleteMultipartUpload>"
-        let bytes = Array(body.utf8)
-        var headers: [(name: String, value: String)] = [("Content-Type", "application/xml")]
-        if settings.preset.conditions == .all, settings.taken != .replace { headers.append(("If-None-Match", "*")) }
-        if let whole, let name = checksum.header {
-            headers.append((name, whole))
-            headers.append(("x-amz-checksum-type", "FULL_OBJECT"))
-        }
-        // The service may put the parts together for minutes, and sends blanks meanwhile.
-        return S3Request(
-            method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint["upload"] ?? "")],
-            headers: headers, body: .bytes(bytes), payload: hexadecimal(Hasher.digest(.sha256, of: bytes)),
-            limits: Limits(replyWait: .seconds(600)), what: "the wish for the whole object")
-    }
-
-    /// It says that it has the object: looked at, unless what it says of the whole is what we know.
-    private func confirmed(
-        _ body: XMLValue?, _ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?
-    ) async throws -> PartsCompletion {
-        let sort = checksum(of: piece)
-        if let whole, let name = sort.element, let theirs = body?[name]?.text,
-            body?["ChecksumType"]?.text != "COMPOSITE"
-        {
-            if theirs == whole { return .done(object(piece, sort.rawValue)) }
-            // `-` and a number stand behind what was made of the parts' checksums.
-            if !theirs.contains("-") {
-                let words = "it has \(sort.rawValue) \(FilePath(theirs).display), and the file \(whole)"
-                return .failed(damaged(key(piece.checkpoint), words))
-            }
-        }
-        let key = key(piece.checkpoint)
-        let tags = parts.map { S3Tag($0.tag).etag.filter { $0 != "\"" } }
-        let joined = hexadecimal(Hasher.digest(.md5, of: tags.flatMap { bytes(hexadecimal: $0) ?? [] }))
-        guard let there = try await api.look(at: key) else {
-            // Somebody has taken it away already; that it was there whole, the answer has said.
-            if api.tags(ofWhole: false) == .md5, Self.joinedTag(body?["ETag"]?.text, parts.count) == joined {
-                return .done(object(piece, "parts"))
-            }
-            return .failed(strange("the object was made, and is not there"))
-        }
-        guard there.size == piece.order.file.size else {
-            return .failed(damaged(key, "it has \(there.size) bytes, and the file has \(piece.order.file.size)"))
-        }
-        // Where the parts' tags are MD5s, that of the whole is made of them.
-        if api.tags(ofWhole: false) == .md5, !there.hidesTag,
-            let told = Self.joinedTag(there.etag, parts.count)
-        {
-            if told == joined {
-                api.joinsTags = true
-            } else if api.joinsTags {
-                return .failed(damaged(key, "its ETag is not that of its parts"))
-            }
-        }
-        return .done(object(piece, "parts"))
-    }
-
-    func found(_ piece: PartsPiece) async throws -> RemoteObject? {
-        let key = key(piece.checkpoint)
-        guard let there = try await api.look(at: key) else { return nil }
-        switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {
-        case .same: return object(piece, "held")
-        case .other: return nil
-        case .damaged(let error): throw error
-        }
-    }
-
-    func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
-        let key = key(piece.checkpoint)
-        api.isThere(key, with: piece.order.file.sha256)
-        return RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: verifiedBy)
-    }
-
-    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
-        guard let upload = checkpoint["upload"] else { return true }
-        return try await api.abort(upload, key(checkpoint))
     }
 
     // MARK: Words

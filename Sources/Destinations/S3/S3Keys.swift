@@ -110,6 +110,8 @@ enum S3KeyDocument {
         let names = [
             "AccessKeyId": "aws_access_key_id", "SecretAccessKey": "aws_secret_access_key",
             "SessionToken": "aws_session_token", "Token": "aws_session_token", "Expiration": "expiration",
+            // As the temporary keys of Alibaba Cloud are written.
+            "AccessKeySecret": "aws_secret_access_key", "SecurityToken": "aws_session_token",
         ]
         var found: [String: String] = [:]
         for (name, value) in fields where value != .null {

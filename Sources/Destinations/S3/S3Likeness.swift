@@ -65,12 +65,18 @@ extension S3Dialect {
     ) async throws -> Likeness {
         guard let sha256 = object.sha256 else {
             guard object.size == file.size else { return .other }
+            if let theirs = object.checksum { return try await theirs == checksum(of: file, plan) ? .same : .other }
             return try await hasTag(of: file, plan, object) ? .same : .other
         }
         // What we say of an object is what was to be sent; the service may say what it got.
         guard sha256 == hexadecimal(file.sha256) else { return .other }
         guard object.size == file.size else {
             return .damaged(damaged(key, "it has \(object.size) bytes, and the file has \(file.size)"))
+        }
+        if let theirs = object.checksum, let mine = try await checksum(of: file, plan) {
+            return theirs == mine
+                ? .same
+                : .damaged(damaged(key, "it has the checksum \(FilePath(theirs).display), and the file \(mine)"))
         }
         if isSingle {
             guard let digits = digits(of: object.etag, isHidden: object.hidesTag) else {
@@ -120,6 +126,27 @@ extension S3Dialect {
             let parts = try (0..<plan.count).map { try digestOfPiece(.md5, file.path, plan[$0].range) }
             return joined == hexadecimal(Hasher.digest(.md5, of: parts.flatMap { $0 }))
         }
+    }
+
+    /// What the service says of an object with the content of the staged copy: of its parts as they were staged, where that is
+    /// known.
+    private func checksum(of file: StagedFile, _ plan: PartPlan) async throws -> String? {
+        guard let sort = settings.preset.wire.checksum, let kind = sort.kind, let digest = sort.digest else {
+            return nil
+        }
+        let wish = PartDigests.Wish(partSize: plan.partSize, kind: digest)
+        let known = (0..<plan.count).compactMap { file.parts.digest(wish, of: $0) }
+        guard known.count == plan.count else {
+            return try await reading {
+                var crc = CRC(kind)
+                try readPieces(of: file.path, 0..<file.size) { crc.update($0) }
+                return sort.text(crc.bytes)
+            }
+        }
+        let whole = known.enumerated().reduce(UInt64(0)) { whole, part in
+            CRC.combined(whole, sort.number(sort.text(part.element)), length: plan[part.offset].length, kind)
+        }
+        return sort.text(CRC.bytes(whole, kind))
     }
 
     /// Of the whole staged copy, which must be what was staged.

@@ -6,6 +6,8 @@ struct S3Preset: Sendable {
     enum Checksum: String, Sendable, CaseIterable {
         /// Of the whole object, put together from those of its parts.
         case crc64nvme, crc32c
+        /// The same at OSS: never sent, and told by each answer (CRC-64/XZ); with `Content-MD5` of each request.
+        case crc64
         /// Of each part; that of the object is made of theirs.
         case sha256
         /// `Content-MD5` of each request alone.
@@ -18,6 +20,7 @@ struct S3Preset: Sendable {
 
     let name: String
     let summary: String
+    var wire = BucketWire.s3
     /// The host, with `{region}` in it; `nil` where only the person knows it.
     var host: String?
     /// Where it has one of its own; `nil` when the person has to name it.

@@ -6,7 +6,7 @@ internal import Linux
 struct S3Tag: Hashable, Sendable {
     /// As it came, quotes included.
     var etag: String
-    /// Base64.
+    /// As the service writes it.
     var checksum: String?
 
     init(etag: String, checksum: String?) {
@@ -30,7 +30,7 @@ extension S3Dialect {
         var headers: [(name: String, value: String)] = []
         /// Hexadecimal SHA-256 of the bytes, over a connection that proves nothing itself.
         var payload: String?
-        /// Base64, of what the service keeps with the part.
+        /// As the service writes it, of what it keeps with the part.
         var checksum: String?
         var md5: [UInt8]?
         var sha256: [UInt8]?
@@ -57,6 +57,7 @@ extension S3Dialect {
         var kinds: Set<PartDigests.Kind> = []
         if !api.isSecure || isSingle { kinds.insert(.sha256) }
         if let kind = checksum.digest { kinds.insert(kind) }
+        if checksum == .crc64 { kinds.insert(.md5) }
         return kinds
     }
 
@@ -88,14 +89,14 @@ extension S3Dialect {
         var proof = Proof(kind: checksum, md5: found[.md5], sha256: found[.sha256], isOfStaging: missing.isEmpty)
         if !api.isSecure { proof.payload = proof.sha256.map { hexadecimal($0) } }
         if let md5 = proof.md5 { proof.headers.append(("Content-MD5", base64(md5))) }
-        if let name = checksum.header, let digest = checksum.digest.flatMap({ found[$0] }) {
-            proof.checksum = base64(digest)
-            proof.headers.append((name, base64(digest)))
+        if checksum.answered != nil, let digest = checksum.digest.flatMap({ found[$0] }) {
+            proof.checksum = checksum.text(digest)
+            if let name = checksum.header { proof.headers.append((name, checksum.text(digest))) }
         }
         return proof
     }
 
-    /// The checksum of the whole object, of those of its parts; Base64. A part that only the service knows of is read once more.
+    /// The checksum of the whole object, of those of its parts, as the service writes it. A part that only the service knows of is read once more.
     func wholeChecksum(_ parts: [TakenPart], _ piece: PartsPiece) async throws -> String? {
         let sort = checksum(of: piece)
         guard let kind = sort.kind else { return nil }
@@ -106,10 +107,9 @@ extension S3Dialect {
                 let place = piece.plan[part.index]
                 checksum = try await proof(of: place, piece, sort).checksum
             }
-            let value = bytes(base64: checksum ?? "")?.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } ?? 0
-            whole = CRC.combined(whole, value, length: part.size, kind)
+            whole = CRC.combined(whole, sort.number(checksum ?? ""), length: part.size, kind)
         }
-        return base64(CRC.bytes(whole, kind))
+        return sort.text(CRC.bytes(whole, kind))
     }
 }
 
@@ -119,6 +119,7 @@ extension S3Preset.Checksum {
         switch self {
         case .crc64nvme: .crc64nvme
         case .crc32c: .crc32c
+        case .crc64: .crc64xz
         case .sha256, .md5, .none: nil
         }
     }
@@ -128,6 +129,7 @@ extension S3Preset.Checksum {
         switch self {
         case .crc64nvme: .crc64nvme
         case .crc32c: .crc32c
+        case .crc64: .crc64xz
         case .sha256: .sha256
         case .md5: .md5
         case .none: nil
@@ -138,11 +140,24 @@ extension S3Preset.Checksum {
     var algorithm: String? {
         switch self {
         case .crc64nvme, .crc32c, .sha256: rawValue.uppercased()
-        case .md5, .none: nil
+        case .crc64, .md5, .none: nil
         }
     }
 
+    /// Sent with the bytes.
     var header: String? { algorithm.map { "x-amz-checksum-\($0.lowercased())" } }
-    /// In lists and answers.
+    /// In answers.
+    var answered: String? { self == .crc64 ? "x-oss-hash-crc64ecma" : header }
+    /// In documents.
     var element: String? { algorithm.map { "Checksum\($0)" } }
+
+    /// As the service writes it: a number, or Base64.
+    func text(_ digest: [UInt8]) -> String { self == .crc64 ? "\(Self.number(digest))" : base64(digest) }
+
+    /// 0 for what is no checksum.
+    func number(_ text: String) -> UInt64 {
+        self == .crc64 ? UInt64(text) ?? 0 : Self.number(bytes(base64: text) ?? [])
+    }
+
+    private static func number(_ bytes: [UInt8]) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 }

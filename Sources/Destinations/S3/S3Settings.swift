@@ -9,7 +9,10 @@ struct S3Settings: Sendable {
     var region: String
     /// Scheme and host, without the bucket; `{region}` may stand in it.
     var endpoint: String
+    /// The bucket is named in the host.
     var isVirtual: Bool
+    /// The endpoint's host is the bucket's own.
+    var hasOwnHost = false
     var checksum: S3Preset.Checksum
     var tags: S3Preset.Tags
     var taken = TakenRule.suffix
@@ -18,6 +21,9 @@ struct S3Settings: Sendable {
     /// Files of up to so many bytes go in one request.
     var singleUpTo: Int64 = 16 << 20
     var sending = Limits()
+    var signing = BucketWire.Signing.s3
+    /// The service is told of the limit that policy sets.
+    var tellsLimit = false
     /// Of each object: storage class, encryption, ACL, tags.
     var objectHeaders: [(name: String, value: String)] = []
 }
@@ -42,7 +48,7 @@ extension S3 {
                 SettingKey("single_up_to", .size, "Files of up to so many bytes go in one request; 16 MiB by default."),
                 SettingKey("parallel", .whole(1...16), "Parts of one file that go at once; 4 by default."),
                 SettingKey(
-                    "checksum", .choice(S3Preset.Checksum.allCases.map(\.rawValue)),
+                    "checksum", .choice(S3Preset.Checksum.allCases.filter { $0 != .crc64 }.map(\.rawValue)),
                     "What is sent along to be compared: of the whole object (`crc64nvme`, `crc32c`), of each part (`sha256`, `md5`), or `none`; the preset's by default."
                 ),
                 SettingKey(
@@ -80,31 +86,20 @@ extension S3 {
             tags: preset.tags)
         if let word = text("checksum"), let kind = S3Preset.Checksum(rawValue: word) { settings.checksum = kind }
         if let word = text("etag"), let tags = S3Preset.Tags(rawValue: word) { settings.tags = tags }
-        if let word = text("taken"), let rule = TakenRule(rawValue: word) { settings.taken = rule }
-        if case .bytes(let size)? = values["part_size"] { settings.partSize = size }
-        if case .bytes(let size)? = values["single_up_to"] { settings.singleUpTo = size }
-        if case .whole(let count)? = values["parallel"] { settings.parallel = count }
-        if case .duration(let limit)? = values["stall_timeout"] { settings.sending.sendingStall = limit }
-        if case .duration(let limit)? = values["reply_timeout"] { settings.sending.replyWait = limit }
+        settings.take(values)
         for (key, header) in [
             ("storage_class", "x-amz-storage-class"), ("acl", "x-amz-acl"),
             ("encryption", "x-amz-server-side-encryption"), ("kms_key", "x-amz-server-side-encryption-aws-kms-key-id"),
         ] {
             if let value = text(key) { settings.objectHeaders.append((header, value)) }
         }
-        if case .map(let tags)? = values["tags"] {
-            let pairs = tags.sorted { $0.key < $1.key }.compactMap { name, source -> String? in
-                guard case .literal(let value) = source else { return nil }
-                return "\(PercentCoding.encode(name.utf8))=\(PercentCoding.encode(value.utf8))"
-            }
-            settings.objectHeaders.append(("x-amz-tagging", pairs.joined(separator: "&")))
-        }
+        if let tags = S3Settings.tagging(values) { settings.objectHeaders.append(("x-amz-tagging", tags)) }
         return settings
     }
 
     /// Whether it can be a part of a host's name under a certificate for `*.host`.
     private static func isHostName(_ bucket: String) -> Bool {
-        bucket.utf8.allSatisfy { $0 == UInt8(ascii: "-") || (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
+        bucket.utf8.allSatisfy { S3Words.isOfHosts($0) }
     }
 
     static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
@@ -139,12 +134,41 @@ extension S3 {
         if values["kms_key"] != nil, text("encryption")?.hasPrefix("aws:kms") != true {
             object("kms_key", "has no effect without `encryption: aws:kms`")
         }
+        return all + S3Settings.objections(values, preset)
+    }
+}
+
+// What is set in the same words for every service.
+extension S3Settings {
+    mutating func take(_ values: [String: SettingValue]) {
+        if case .text(let word)? = values["taken"], let rule = TakenRule(rawValue: word) { taken = rule }
+        if case .bytes(let size)? = values["part_size"] { partSize = size }
+        if case .bytes(let size)? = values["single_up_to"] { singleUpTo = size }
+        if case .whole(let count)? = values["parallel"] { parallel = count }
+        if case .flag(let isWanted)? = values["traffic_limit"] { tellsLimit = isWanted }
+        if case .duration(let limit)? = values["stall_timeout"] { sending.sendingStall = limit }
+        if case .duration(let limit)? = values["reply_timeout"] { sending.replyWait = limit }
+    }
+
+    /// As it stands in the header of an object's tags.
+    static func tagging(_ values: [String: SettingValue]) -> String? {
+        guard case .map(let tags)? = values["tags"] else { return nil }
+        return tags.sorted { $0.key < $1.key }.compactMap { name, source -> String? in
+            guard case .literal(let value) = source else { return nil }
+            return "\(PercentCoding.encode(name.utf8))=\(PercentCoding.encode(value.utf8))"
+        }.joined(separator: "&")
+    }
+
+    static func objections(_ values: [String: SettingValue], _ preset: S3Preset?) -> [SettingObjection] {
+        var all: [SettingObjection] = []
+        func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
         let smallest = preset?.smallestPart ?? 5 << 20
         for key in ["part_size", "single_up_to"] {
             guard case .bytes(let size)? = values[key] else { continue }
             if size > 5 << 30 { object(key, "is at most 5 GiB, for every service") }
             if key == "part_size", size < smallest {
-                object(key, "is at least \(smallest >> 20) MiB for `\(preset?.name ?? "other")`")
+                let least = smallest < 1 << 20 ? "\(smallest >> 10) KiB" : "\(smallest >> 20) MiB"
+                object(key, "is at least \(least) for `\(preset?.name ?? "other")`")
             }
         }
         if case .map(let tags)? = values["tags"] {

@@ -14,6 +14,9 @@ struct S3Message: Sendable {
     var headers: [(name: String, value: String)] = []
     /// Hexadecimal SHA-256 of the body, or `UNSIGNED-PAYLOAD`.
     var payload: String
+    /// What the path is of, for signatures that do not look at it.
+    var bucket = ""
+    var key: FilePath?
 
     static let unsignedPayload = "UNSIGNED-PAYLOAD"
     static let emptyPayload = hexadecimal(Hasher.digest(.sha256, of: []))

@@ -58,12 +58,17 @@ final class S3KeySigner: S3Signing {
         let place = settings.place(of: request.key, in: region)
         let message = S3Message(
             method: request.method, host: place.host, path: place.path, query: request.query, headers: request.headers,
-            payload: request.payload ?? S3Message.unsignedPayload)
+            payload: request.payload ?? S3Message.unsignedPayload, bucket: settings.bucket, key: request.key)
         let query = message.codedQuery
-        let headers = S3Signature(key: key, region: region).headers(
-            of: message, at: asking.clocks.wall().advanced(by: skew))
+        let now = asking.clocks.wall().advanced(by: skew)
+        let headers =
+            settings.signing == .s3
+            ? S3Signature(key: key, region: region).headers(of: message, at: now)
+            : OSSSignature(key: key, region: region, version: settings.signing).headers(of: message, at: now)
+        // Behind `Signature=`, or in OSS's first version behind the key's id.
+        let mark = settings.signing == .v1 ? ":" : "Signature="
         let proof = headers.lazy.compactMap { name, value in
-            name.lowercased() == "authorization" ? value.split(separator: "Signature=").last.map(String.init) : nil
+            name.lowercased() == "authorization" ? value.split(separator: mark).last.map(String.init) : nil
         }.first
         return S3Signed(url: place.url + (query.isEmpty ? "" : "?" + query), headers: headers, proof: proof) {
             answer, corrected in
@@ -132,7 +137,7 @@ extension S3Settings {
         let host = address.authority ?? ""
         let name = key.map { S3Message.path(of: $0) } ?? ""
         return Place(
-            scheme: address.scheme ?? "https", host: isVirtual ? "\(bucket).\(host)" : host,
+            scheme: address.scheme ?? "https", host: isVirtual && !hasOwnHost ? "\(bucket).\(host)" : host,
             path: (isVirtual ? "/" : "/\(bucket)" + (key == nil ? "" : "/")) + name)
     }
 }

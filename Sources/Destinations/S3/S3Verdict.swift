@@ -7,6 +7,7 @@ struct S3Verdict: Sendable {
     /// The service's own word; `nil` where it says none, as to HEAD.
     let code: String?
     let words: String
+    private let status: Int
     let remedy: Remedy
     /// No words come with its no. To HEAD that is so in any case, and it is about the key, its region or its date.
     let isMute: Bool
@@ -17,21 +18,28 @@ struct S3Verdict: Sendable {
 
     /// - Parameter isLent: The request carried the token of a temporary key.
     init(_ response: Response, isLent: Bool, now: WallTime) {
-        let body = response.body.isEmpty ? nil : XMLValue.read(response.body)
+        // To a question that has no body OSS answers with its words in a header.
+        let document =
+            response.body.isEmpty
+            ? response.headers["x-oss-err"].flatMap { bytes(base64: $0) } ?? [] : response.body
+        let body = document.isEmpty ? nil : XMLValue.read(document)
         let error = body?.name == "Error" ? body : body?["Error"]
         code = error?["Code"]?.text
         words = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
-        isMute = response.body.isEmpty && (response.status == 400 || response.status == 403)
+        isMute = document.isEmpty && (response.status == 400 || response.status == 403)
         region = response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text
         // Ceph says no more than `InvalidArgument` to a token that it cannot read. To `HEAD` there are no words at all: Amazon answers
         // 400 to a token that has ended, Ceph 403 (seen at 16.2).
         let isOfToken = isLent && response.status == 400 && (code == nil || words == "InvalidArgument")
+        status = response.status
+        isStored = response.status == 203 && code == "CallbackFailed"
         isOfKey = isOfToken || Self.codesOfKeys.contains(code) || code == nil && response.status == 403
         remedy = isOfToken ? .authenticate : Self.remedy(code, response, now)
     }
 
     private static let codesOfKeys: Set<String?> = [
         "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied", "InvalidAccessKeyId",
+        "SecurityTokenExpired", "InvalidSecurityToken", "AccessKeyIdAndSecurityTokenNotMatch",
     ]
 
     private static func remedy(_ code: String?, _ response: Response, _ now: WallTime) -> Remedy {
@@ -65,6 +73,14 @@ struct S3Verdict: Sendable {
         put(
             .authenticate, "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
             "InvalidSecurity")
+        put(.authenticate, "SecurityTokenExpired", "InvalidSecurityToken", "AccessKeyIdAndSecurityTokenNotMatch")
+        put(
+            .rateLimit(after: nil), "UploadTrafficRateLimitExceeded", "TotalQpsLimitExceeded",
+            "MetaOperationQpsLimitExceeded")
+        put(
+            .holdDestination(after: nil), "InDebt", "InDebtOverdue", "UserDisable", "BucketDisable",
+            "AbnormalBucketOwnerStatus")
+        put(.misconfigured, "SecondLevelDomainForbidden", "InvalidBucketStatus")
         put(.authenticate, "RequestTimeTooSkewed", "NotSignedUp", "UnauthorizedAccess")
         put(.misconfigured, "NoSuchBucket", "InvalidBucketName", "PermanentRedirect", "TemporaryRedirect")
         put(.misconfigured, "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "InvalidRegionName")
@@ -81,6 +97,10 @@ struct S3Verdict: Sendable {
             "IllegalLocationConstraintException", "InvalidRegionName", nil,
         ].contains(code)
     }
+    /// The object is there, and what the service was to tell of it failed (OSS, "Callback": 203).
+    let isStored: Bool
+    /// There is an object of that key.
+    var isOfTaken: Bool { code == "PreconditionFailed" || code == "FileAlreadyExists" || status == 412 }
     var isDamage: Bool { ["BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch"].contains(code) }
     /// The request is none that this server knows.
     var isUnknownHere: Bool { code == "NotImplemented" || code == "MethodNotAllowed" }

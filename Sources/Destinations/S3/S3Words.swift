@@ -12,16 +12,22 @@ enum S3Words {
     /// What may stand in each besides letters and digits. A key of KMS is named by its id, its ARN or its alias.
     private static let marks = [("region", "-_."), ("storage_class", "-_."), ("kms_key", "-_.:/")]
 
-    static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
+    static func marked(_ values: [String: SettingValue]) -> [SettingObjection] {
         var all: [SettingObjection] = []
-        func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
         for (key, marks) in marks {
-            guard let word = text(key), !word.utf8.allSatisfy({ isPlain($0) || marks.utf8.contains($0) }) else {
+            guard case .text(let word)? = values[key], !word.utf8.allSatisfy({ isPlain($0) || marks.utf8.contains($0) })
+            else {
                 continue
             }
             let list = marks.map { "`\($0)`" }.joined(separator: " ")
             all.append(SettingObjection(key: key, problem: "takes letters, digits and \(list), not `\(word)`"))
         }
+        return all
+    }
+
+    static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
+        var all = marked(values)
+        func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
         if let acl = text("acl"), !acls.contains(acl) {
             let problem = "is no canned ACL: `\(acl)`; there are: \(acls.joined(separator: ", "))"
             all.append(SettingObjection(key: "acl", problem: problem))
@@ -33,6 +39,11 @@ enum S3Words {
             all.append(SettingObjection(key: "addressing", problem: problem))
         }
         return all
+    }
+
+    /// Small letters, digits and the hyphen.
+    static func isOfHosts(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {

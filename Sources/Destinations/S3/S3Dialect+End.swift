@@ -1,0 +1,129 @@
+internal import Core
+internal import Digests
+internal import Transport
+
+// From the last part to the object, and the removal of what is not to become one.
+
+extension S3Dialect {
+    func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
+        if isSingle {
+            guard piece.checkpoint["done"] != nil else {
+                return .unconfirmed(strange("nothing was said of the file"))
+            }
+            return .done(object(piece, piece.checkpoint["done_by"] ?? "etag"))
+        }
+        do {
+            let response: Response
+            let whole = try await wholeChecksum(parts, piece)
+            do { response = try await api.send(completion(parts, piece, whole)) } catch let error as Asking.Unanswered {
+                return .failed(error.error)
+            }
+            let error = api.refusal(response, "the wish for the whole object")
+            let body = XMLValue.read(response.body)
+            let verdict = api.verdict(response)
+            if (200..<300).contains(response.status), verdict.isStored || body?.name != "Error" {
+                return try await confirmed(response, body, parts, piece, whole)
+            }
+            switch verdict.code {
+            case "InvalidPart", "FilePartNotExist", "FilePartStale", "FilePartInterity":
+                return .missing(parts.map(\.index), error)
+            case "NoSuchUpload", "NoSuchKey": return .gone(error)
+            case "EntityTooSmall", "ConditionalRequestConflict": return .startOver(error)
+            case nil where response.status == 404: return .gone(error)
+            case _ where verdict.isOfTaken: return .startOver(error)
+            default: return .failed(error)
+            }
+        } catch { return .failed(error) }
+    }
+
+    private func completion(_ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {
+        let checksum = checksum(of: piece)
+        var body = "<CompleteMultipartUpload\(wire.namespace.map { " xmlns=\"\($0)\"" } ?? "")>"
+        for part in parts {
+            let tag = S3Tag(part.tag)
+            body += "<Part><PartNumber>\(part.index + 1)</PartNumber><ETag>\(XMLValue.escaped(tag.etag))</ETag>"
+            if let name = checksum.element, let value = tag.checksum { body += "<\(name)>\(value)</\(name)>" }
+            body += "</Part>"
+        }
+        body += "</CompleteMultipartUpload>"
+        let bytes = Array(body.utf8)
+        var headers: [(name: String, value: String)] = [("Content-Type", "application/xml")]
+        if settings.preset.conditions == .all, settings.taken != .replace { headers.append(wire.unlessThere) }
+        if let whole, let name = checksum.header {
+            headers.append((name, whole))
+            headers.append(("x-amz-checksum-type", "FULL_OBJECT"))
+        }
+        // The service may put the parts together for minutes, and sends blanks meanwhile.
+        return S3Request(
+            method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint["upload"] ?? "")],
+            headers: headers, body: .bytes(bytes), payload: hexadecimal(Hasher.digest(.sha256, of: bytes)),
+            limits: Limits(replyWait: .seconds(600)), what: "the wish for the whole object")
+    }
+
+    /// It says that it has the object: looked at, unless what it says of the whole is what we know.
+    private func confirmed(
+        _ response: Response, _ body: XMLValue?, _ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?
+    ) async throws -> PartsCompletion {
+        let sort = checksum(of: piece)
+        let told =
+            sort == wire.checksum
+            ? sort.answered.flatMap { response.headers[$0] }
+            : body?["ChecksumType"]?.text == "COMPOSITE" ? nil : sort.element.flatMap { body?[$0]?.text }
+        if let whole, let theirs = told {
+            if theirs == whole { return .done(object(piece, sort.rawValue)) }
+            // `-` and a number stand behind what was made of the parts' checksums.
+            if !theirs.contains("-") {
+                let words = "it has \(sort.rawValue) \(FilePath(theirs).display), and the file \(whole)"
+                return .failed(damaged(key(piece.checkpoint), words))
+            }
+        }
+        let key = key(piece.checkpoint)
+        let tags = parts.map { S3Tag($0.tag).etag.filter { $0 != "\"" } }
+        let joined = hexadecimal(Hasher.digest(.md5, of: tags.flatMap { bytes(hexadecimal: $0) ?? [] }))
+        guard let there = try await api.look(at: key) else {
+            // Somebody may have taken it away already. Then the answer has told that it was there whole, and there is nothing any more
+            // that it could be made of.
+            if api.tags(ofWhole: false) == .md5, Self.joinedTag(body?["ETag"]?.text, parts.count) == joined,
+                case .gone = try await api.parts(of: piece.checkpoint["upload"] ?? "", key)
+            {
+                return .done(object(piece, "parts"))
+            }
+            return .failed(strange("the object was made, and is not there"))
+        }
+        guard there.size == piece.order.file.size else {
+            return .failed(damaged(key, "it has \(there.size) bytes, and the file has \(piece.order.file.size)"))
+        }
+        // Where the parts' tags are MD5s, that of the whole is made of them.
+        if api.tags(ofWhole: false) == .md5, !there.hidesTag,
+            let told = Self.joinedTag(there.etag, parts.count)
+        {
+            if told == joined {
+                api.joinsTags = true
+            } else if api.joinsTags {
+                return .failed(damaged(key, "its ETag is not that of its parts"))
+            }
+        }
+        return .done(object(piece, "parts"))
+    }
+
+    func found(_ piece: PartsPiece) async throws -> RemoteObject? {
+        let key = key(piece.checkpoint)
+        guard let there = try await api.look(at: key) else { return nil }
+        switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {
+        case .same: return object(piece, "held")
+        case .other: return nil
+        case .damaged(let error): throw error
+        }
+    }
+
+    func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
+        let key = key(piece.checkpoint)
+        api.isThere(key, with: piece.order.file.sha256)
+        return RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: verifiedBy)
+    }
+
+    func abort(_ checkpoint: Checkpoint) async throws -> Bool {
+        guard let upload = checkpoint["upload"] else { return true }
+        return try await api.abort(upload, key(checkpoint))
+    }
+}

@@ -1,0 +1,320 @@
+import Core
+import Credentials
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// The destination against a stand-in that judges each signature with the maker's own packages.
+@Suite("oss", .timeLimit(.minutes(Patience.minutes(5))))
+struct OSSTests {
+    private static let part = 128 << 10
+
+    @Test(
+        "takes files of any size with either signature, proven by the CRC-64 of the whole, and is asked whether it has them",
+        arguments: ["v4", "v1"])
+    func sizes(_ signature: String) async throws {
+        try await OSSEnd.open(["signature": .text(signature)]) { end in
+            for (number, size) in [0, 1, 100 << 10, (100 << 10) + 1, Self.part, 4 * Self.part + 1].enumerated() {
+                let name = FilePath("a b+%é/\(number).mp4")
+                let parcel = try Parcel(size, id: "\(number)", name: name, seed: UInt64(number))
+                #expect(try await end.destination.find(parcel.order) == .absent)
+                let logbook = Logbook()
+                let object = try await parcel.send(to: end, logbook)
+                #expect(object.verifiedBy == "crc64")
+                #expect(object.warnings.isEmpty)
+                let isWhole = try await end.objects[name] == parcel.content
+                #expect(isWhole, "\(size) bytes")
+                #expect(!logbook.everything.contains(OSSServer.secretKey))
+                guard case .held = try await end.destination.find(parcel.order) else {
+                    Issue.record("it is not found again")
+                    continue
+                }
+                #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "held")
+            }
+            #expect(try await end.server.unfinished() == [])
+            #expect(try await end.objects.count == 6)
+            #expect(await end.destination.check().verdict == .ok)
+        }
+    }
+
+    @Test("goes on with what the server has after a stop at any note, and begins each file once")
+    func stops() async throws {
+        try await OSSEnd.open(["parallel": .whole(1)]) { end in
+            for note in 1... {
+                let parcel = try Parcel(
+                    2 * Self.part + 1, id: "\(note)", name: FilePath("\(note).mp4"), seed: UInt64(note))
+                let logbook = Logbook()
+                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
+                let accepted = logbook.accepted
+                var order = parcel.order
+                order.checkpoint = logbook.last
+                logbook.beginAttempt()
+                _ = try await end.destination(["parallel": .whole(1)]).upload(order, notes: logbook)
+                #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+                let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
+                #expect(isWhole, "stopped at note \(note)")
+                if !wasStopped { break }
+                #expect(note < 40, "it never ends")
+            }
+            #expect(try await end.server.unfinished() == [])
+            let operations = try await end.server.operations()
+            #expect(
+                operations.filter { $0 == "InitiateMultipartUpload" }.count == (try await end.objects.count),
+                "\(operations)")
+        }
+    }
+
+    @Test("a temporary key that ends between two parts is read again, and no part goes twice")
+    func expiry() async throws {
+        try await OSSEnd.open([:]) { end in
+            let temporary = TemporaryFolder()
+            // A program that prints a new key each time, as a security token service gives it.
+            let text = "#!/bin/sh\nexec curl -sS -X POST -d '{}' \(end.server.url)/_control/keys\n"
+            let program = try temporary.write("key", Array(text.utf8))
+            _ = program.withCString { chmod($0, 0o755) }
+            let destination = try end.destination([
+                "access_key": nil, "secret_key": nil, "credentials": .secret(.command([program.display])),
+                "parallel": .whole(1),
+            ])
+            try await end.server.control(
+                "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
+            let parcel = try Parcel(3 * Self.part)
+            let object = try await destination.upload(parcel.order, notes: Logbook())
+            #expect(object.verifiedBy == "crc64")
+            let operations = try await end.server.operations()
+            #expect(operations.filter { $0 == "InitiateMultipartUpload" }.count == 1)
+            // Three parts, and the one that was refused.
+            #expect(operations.filter { $0 == "UploadPart" }.count == 4, "\(operations)")
+        }
+    }
+
+    @Test("a key in a file is read anew when it has ended")
+    func keyFile() async throws {
+        try await OSSEnd.open([:]) { end in
+            let temporary = TemporaryFolder()
+            let file = temporary.path.appending("key.json")
+            try Files.replace(file, with: Array(try await end.server.control("keys", "{}").utf8))
+            let destination = try end.destination([
+                "access_key": nil, "secret_key": nil, "credentials": .secret(.file(file)),
+            ])
+            let first = try Parcel(1000)
+            _ = try await destination.upload(first.order, notes: Logbook())
+            try await end.server.control("expire", "{}")
+            try Files.replace(file, with: Array(try await end.server.control("keys", "{}").utf8))
+            let other = try Parcel(1000, id: "2", name: "other.mp4")
+            #expect(try await destination.upload(other.order, notes: Logbook()).verifiedBy == "crc64")
+        }
+    }
+
+    @Test("a key that has no right any more is told, and the next one goes on with what is there")
+    func newKey() async throws {
+        try await OSSEnd.open(["parallel": .whole(1)]) { end in
+            try await end.server.control(
+                "faults",
+                #"[{"do": "error", "status": 403, "code": "InvalidAccessKeyId", "times": 0, "match": {"operation": "UploadPart", "part": 2}}]"#
+            )
+            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+            let error = await #expect(throws: UploadError.self) { _ = try await parcel.send(to: end, logbook) }
+            #expect(error?.remedy == .authenticate, "\(String(describing: error))")
+            try await end.server.control("faults", "[]")
+            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
+            #expect(logbook.sent.allSatisfy { $0 >= Self.part }, "\(logbook.sent)")
+        }
+    }
+
+    @Test(
+        "what the service answers is held against what was sent, and mended or told",
+        arguments: [
+            // A checksum that is another, once: the part goes again.
+            (#"[{"do": "wrong_crc", "match": {"operation": "UploadPart"}}]"#, nil),
+            (#"[{"do": "corrupt", "seen": true, "match": {"operation": "UploadPart"}}]"#, nil),
+            (#"[{"do": "lower_etag", "times": 0}, {"do": "loose_xml", "times": 0}]"#, nil),
+            (#"[{"do": "lose_answer", "match": {"operation": "CompleteMultipartUpload"}}]"#, nil),
+            (#"[{"do": "lose_answer", "match": {"operation": "UploadPart"}}]"#, nil),
+            (#"[{"do": "drop_part", "match": {"operation": "UploadPart", "part": 1}}]"#, nil),
+            (#"[{"do": "callback_failed", "match": {"operation": "CompleteMultipartUpload"}}]"#, nil),
+            (#"[{"do": "error", "status": 500, "match": {"operation": "UploadPart"}}]"#, nil),
+            // The whole object is another: nobody takes it for the file.
+            (
+                #"[{"do": "wrong_crc", "times": 0, "match": {"operation": "CompleteMultipartUpload"}}]"#,
+                "object_damaged"
+            ),
+        ] as [(String, String?)])
+    func answers(_ faults: String, _ code: String?) async throws {
+        try await OSSEnd.open(["parallel": .whole(1)]) { end in
+            try await end.server.control("faults", faults)
+            let parcel = try Parcel(2 * Self.part + 1)
+            let logbook = Logbook()
+            var failures: [String?] = []
+            var object: RemoteObject?
+            for _ in 0..<6 where object == nil {
+                do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
+                    failures.append(error.failure.code)
+                }
+            }
+            if let code {
+                #expect(failures.contains(code), "\(failures)")
+            } else {
+                #expect(object != nil, "\(failures)")
+                let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
+                #expect(isWhole)
+            }
+            #expect(try await end.objects.count == 1)
+            #expect(try await end.server.unfinished() == [])
+        }
+    }
+
+    @Test(
+        "an error is what its code says",
+        arguments: [
+            ("AccessDenied", 403, "auth"), ("InDebt", 403, "destination"), ("UserDisable", 403, "destination"),
+            ("TotalQpsLimitExceeded", 503, "rate_limit"), ("UploadTrafficRateLimitExceeded", 503, "rate_limit"),
+            ("NoSuchBucket", 404, "destination"), ("InternalError", 500, "destination"),
+            ("EntityTooLarge", 400, "giveUp"), ("SecondLevelDomainForbidden", 403, "destination"),
+        ])
+    func errors(_ code: String, _ status: Int, _ meaning: String) async throws {
+        try await OSSEnd.open([:]) { end in
+            try await end.server.control(
+                "faults", #"[{"do": "error", "status": \#(status), "code": "\#(code)", "times": 0}]"#)
+            let error = try await Parcel(1000).failure(to: end)
+            let told: String
+            switch error.remedy {
+            case .authenticate: told = "auth"
+            case .holdDestination, .misconfigured: told = "destination"
+            case .rateLimit: told = "rate_limit"
+            case .giveUp: told = "giveUp"
+            default: told = "\(error.remedy)"
+            }
+            #expect(told == meaning, "\(error)")
+            #expect(error.failure.message.contains(code), "\(error)")
+        }
+    }
+
+    @Test(
+        "the clock of the service counts, in either version's words",
+        arguments: [("v4", true), ("v4", false), ("v1", false)])
+    func clock(_ signature: String, _ isInWords: Bool) async throws {
+        try await OSSEnd.open(["signature": .text(signature)]) { end in
+            try await end.server.control("settings", #"{"skew": 7200}"#)
+            if isInWords {
+                try await end.server.control("faults", #"[{"do": "skew_in_words", "times": 0}]"#)
+            }
+            #expect(try await Parcel(1000).send(to: end, Logbook()).verifiedBy == "crc64")
+        }
+    }
+
+    @Test("a key that is taken gets a number, and one that comes in between is not written over")
+    func taken() async throws {
+        try await OSSEnd.open([:]) { end in
+            let first = try Parcel(1000, seed: 1)
+            _ = try await first.send(to: end, Logbook())
+            let object = try await Parcel(1000, id: "2", seed: 2).send(to: end, Logbook())
+            #expect(object.id == "front/clip (2).mp4")
+            let large = try Parcel(2 * Self.part, id: "3", name: "large.mp4", seed: 3)
+            let logbook = Logbook()
+            let wasStopped = try await large.sendStopped(to: end, logbook) { $0.accepted >= Self.part }
+            try #require(wasStopped)
+            // Somebody else's, meanwhile.
+            let other = try Parcel(50_000, id: "4", name: "large.mp4", seed: 4)
+            _ = try await end.destination().upload(other.order, notes: Logbook())
+            #expect(try await large.send(to: end, logbook).id == "large (2).mp4")
+            let kept = try await end.objects["large.mp4"] == other.content
+            #expect(kept)
+        }
+    }
+
+    @Test(
+        "a name that no key may have is one that it may",
+        arguments: [
+            ("a\u{1}b.mp4", "a\\x01b.mp4"), ("\\begins.mp4", "_\\begins.mp4"), ("tab\t é.mp4", "tab\t é.mp4"),
+        ] as [(FilePath, String)])
+    func names(_ name: FilePath, _ key: String) async throws {
+        try await OSSEnd.open([:]) { end in
+            for (number, size) in [1000, Self.part + 1].enumerated() {
+                let folder = "\(name.bytes.first == 0x5C ? "" : "\(number)/")"
+                let parcel = try Parcel(
+                    size, id: "\(number)", name: FilePath(bytes: Array(folder.utf8) + name.bytes), seed: UInt64(number))
+                let object = try await parcel.send(to: end, Logbook())
+                #expect(object.verifiedBy == "crc64")
+            }
+            let keys = try await Set(end.objects.keys.map(\.display))
+            let shown = FilePath(key).display
+            #expect(keys.allSatisfy { $0.contains(shown.dropLast(4)) } && keys.count == 2, "\(keys)")
+        }
+    }
+
+    @Test("lists what is there and what is unfinished, page by page, and removes what is cancelled")
+    func lists() async throws {
+        try await OSSEnd.open(["parallel": .whole(1)]) { end in
+            try await end.server.control("settings", #"{"page_size": 2}"#)
+            for number in 1...3 {
+                _ = try await Parcel(100, id: "\(number)", name: FilePath("\(number) é.mp4"), seed: UInt64(number))
+                    .send(to: end, Logbook())
+            }
+            let page = try #require(try await end.destination.list(after: nil))
+            #expect(page.items.contains { $0.id == "1 é.mp4" && $0.size == 100 })
+            var logbooks: [Logbook] = []
+            for number in 1...3 {
+                let logbook = Logbook()
+                let parcel = try Parcel(
+                    4 * Self.part, id: "u\(number)", name: FilePath("u\(number).mp4"), seed: UInt64(number))
+                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.accepted >= 3 * Self.part }
+                try #require(wasStopped)
+                logbooks.append(logbook)
+            }
+            let unfinished = try #require(try await end.destination.unfinished())
+            #expect(Set(unfinished.map(\.name)) == ["u1.mp4", "u2.mp4", "u3.mp4"])
+            for logbook in logbooks {
+                #expect(try await end.destination.discard(#require(logbook.last)) == true)
+            }
+            #expect(try await end.server.unfinished() == [])
+        }
+    }
+
+    @Test("a wrong key is told with the keys that it stands at, and shown nowhere")
+    func wrongKey() async throws {
+        try await OSSEnd.open(["secret_key": .secret(.literal("another-secret-of-nobody"))]) { end in
+            let check = await end.destination.check()
+            #expect(check.verdict == .failed)
+            #expect(check.detail.contains("SignatureDoesNotMatch") && check.detail.contains("`secret_key`"), "\(check)")
+            #expect(!check.detail.contains("another-secret"))
+        }
+    }
+
+    @Test("the stand-in takes what the maker's own clients send, and refuses what breaks a rule")
+    func standIn() async throws {
+        let (ending, words) = try await OSSServer.prove()
+        #expect(ending == .status(0), "\(words.suffix(3000))")
+        #expect(words.contains("Ran 58 tests"), "\(words.suffix(300))")
+    }
+
+    @Test("the service is told of a limit within what it takes")
+    func limit() {
+        #expect(OSS.trafficLimit(nil) == nil)
+        #expect(OSS.trafficLimit(0) == nil)
+        #expect(OSS.trafficLimit(1)?.value == "819200")
+        #expect(OSS.trafficLimit(1_000_000)?.value == "8000000")
+        #expect(OSS.trafficLimit(.max)?.value == "838860800")
+    }
+
+    @Test(
+        "mistakes are told with their keys",
+        arguments: [
+            (["bucket": .text("Cameras")], "bucket"), (["bucket": .text("-cameras")], "bucket"),
+            (["region": .text("oss-cn-shanghai")], "region"), (["region": .text("")], "region"),
+            (["addressing": nil], "endpoint"), (["endpoint": .text("https://media.example.com/x")], "endpoint"),
+            (["endpoint_kind": .text("internal")], "endpoint_kind"),
+            (["endpoint": nil, "addressing": .text("domain")], "addressing"),
+            (["region": nil, "signature": .text("v4")], "signature"), (["kms_key": .text("a")], "kms_key"),
+            (["part_size": .bytes(1000)], "part_size"), (["secret_key": nil], "access_key"),
+            (["region": nil, "endpoint": nil], "region"),
+        ] as [([String: SettingValue?], String)])
+    func mistakes(_ more: [String: SettingValue?], _ key: String) {
+        let objections = OSS.objections(OSSEnd.values("http://127.0.0.1:1", more))
+        #expect(objections.first?.key == key, "\(objections)")
+        #expect(OSS.objections(OSSEnd.values("http://127.0.0.1:1")).isEmpty)
+    }
+}
