@@ -310,7 +310,8 @@ struct OSSTests {
             (["endpoint": nil, "addressing": .text("domain")], "addressing"),
             (["region": nil, "signature": .text("v4")], "signature"), (["kms_key": .text("a")], "kms_key"),
             (["part_size": .bytes(1000)], "part_size"), (["secret_key": nil], "access_key"),
-            (["region": nil, "endpoint": nil], "region"),
+            (["region": nil, "endpoint": nil], "bucket"),
+            (["access_key": nil, "secret_key": nil], "bucket"),
         ] as [([String: SettingValue?], String)])
     func mistakes(_ more: [String: SettingValue?], _ key: String) {
         let objections = OSS.objections(OSSEnd.values("http://127.0.0.1:1", more))

@@ -164,7 +164,9 @@ enum OSS {
         }
         let endpoint = text("endpoint")
         if endpoint == nil, text("region") == nil {
-            all.append(SettingObjection(key: "region", problem: "or `endpoint` has to be set", missing: ["endpoint"]))
+            all.append(
+                SettingObjection(
+                    key: "bucket", problem: "needs `region` or `endpoint` beside it", missing: ["region", "endpoint"]))
         }
         if let endpoint {
             let address = WebAddress(endpoint)
@@ -185,7 +187,7 @@ enum OSS {
         if text("signature") == "v4", region(values) == nil {
             object("signature", "is `v4`, which needs `region`: `endpoint` does not tell it")
         }
-        all += S3Words.marked(values) + S3Access.objections(values)
+        all += S3Words.marked(values) + S3Access.objections(values, further: [])
         if values["kms_key"] != nil, text("encryption") != "KMS" {
             object("kms_key", "has no effect without `encryption: KMS`")
         }

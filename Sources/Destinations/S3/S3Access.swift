@@ -67,7 +67,10 @@ extension S3Access {
         return .kept(.words(id: id, secret: key, token: secret("session_token")))
     }
 
-    static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
+    /// - Parameter further: The sections that a type has for rights beside a kept key.
+    static func objections(
+        _ values: [String: SettingValue], further: [String] = ["instance_metadata", "presign"]
+    ) -> [SettingObjection] {
         var all: [SettingObjection] = []
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
         let hasWords = ["access_key", "secret_key", "session_token"].contains { values[$0] != nil }
@@ -93,8 +96,11 @@ extension S3Access {
                     SettingObjection(
                         key: "bucket",
                         problem:
-                            "needs a key: set `access_key` and `secret_key`, or `credentials`, `instance_metadata` or "
-                            + "`presign`", missing: ["instance_metadata", "presign"]))
+                            "needs a key: set `access_key` and `secret_key`, or "
+                            + (further.isEmpty
+                                ? "`credentials`"
+                                : "`credentials`, " + further.map { "`\($0)`" }.joined(separator: " or ")),
+                        missing: further))
             }
         }
         if case .text(let profile)? = values["profile"], !hasDocument {
