@@ -144,7 +144,7 @@ struct PinningTests {
                         let response = try await transport.send(
                             Request("PATCH", server.url, body: .bytes(noise(size)), interface: interface))
                         #expect(response.bytesSent == Int64(size) && interface != "nope0")
-                    } catch { #expect(error.kind == .interface && interface != nil) }
+                    } catch { #expect(error.kind == .interface && interface != nil, "\(error)") }
                 }
             }
         }
