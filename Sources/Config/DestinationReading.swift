@@ -152,6 +152,7 @@ extension SettingsReading {
         case .whole(let range): return fields.take(key, as: .whole(range)).map { .whole($0.value) }
         case .path: return fields.take(key, as: .path).map { .path($0.value) }
         case .template: return fields.take(key, as: .template()).map { .template($0.value) }
+        case .templateOfJSON: return fields.take(key, as: .template()).map { .template($0.value.inJSON) }
         case .texts: return fields.list(key, as: .text).map { .texts($0.map(\.value)) }
         case .section: return nil
         case .map, .headers, .labels, .fields:

@@ -67,6 +67,8 @@ package struct SettingKey: Sendable {
         case path
         /// Filled for each file when it is taken in, and kept with the upload's metadata under the key's name.
         case template
+        /// The same of JSON, whose texts the values stand in.
+        case templateOfJSON
         case texts
         /// Keys of its own. Their values stand under names with a dot, as in `video.name`.
         case section([SettingKey])

@@ -21,8 +21,9 @@ package struct Hook: Hashable, Sendable {
     package static let usual = ["completed", "failed"]
     /// What a hook may be told of. `progress` is none of it: it comes twice a second, and is not kept.
     package static let types = [
-        "loaded", "added", "state", "attempt", "completed", "failed", "cancelled", "removed", "flushed", "source",
-        "safe_to_remove", "paused", "resumed", "remote_delete",
+        "loaded", "added", "state", "attempt", "attempt_failed", "recovered", "completed", "failed", "cancelled",
+        "removed", "flushed", "source",
+        "credential", "safe_to_remove", "paused", "resumed", "remote_delete",
     ]
     /// What a person sends by hand.
     package static let test = "test"

@@ -36,3 +36,16 @@ package func checkJSON(_ bytes: some Sequence<UInt8>) throws(DecodingError) {
 private func corrupted(_ what: String) -> DecodingError {
     .dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "there is \(what) in it"))
 }
+
+/// As it may stand between the quotation marks of a text in JSON (RFC 8259, section 7); what is no UTF-8 is shown by its replacement.
+package func escapedInJSON(_ bytes: [UInt8]) -> [UInt8] {
+    var out: [UInt8] = []
+    for byte in String(decoding: bytes, as: UTF8.self).utf8 {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): out += [UInt8(ascii: "\\"), byte]
+        case ..<0x20: out += Array("\\u00\(hexadecimal([byte]))".utf8)
+        default: out.append(byte)
+        }
+    }
+    return out
+}

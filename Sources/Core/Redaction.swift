@@ -40,7 +40,9 @@ package func redacted(_ text: String) -> String {
 /// Names whose value is a secret wherever they stand, in lower case; names with one of `secretEndings` too.
 private let secretNames: Set<String> = [
     "token", "sig", "signature", "apikey", "password", "passwd", "pwd", "secret", "authorization",
-    "proxy-authorization", "cookie", "set-cookie",
+    "proxy-authorization", "cookie", "set-cookie", "accesskeysecret", "secretaccesskey", "securitytoken",
+    "sessiontoken",
+    "uploadauth",
 ]
 private let secretEndings = [
     "-token", "_token", "-signature", "_signature", "-key", "_key", "-secret", "_secret", "-credential", "_password",

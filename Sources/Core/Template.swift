@@ -16,6 +16,15 @@ package struct Template: Hashable, Sendable {
 
     package let source: String
     package let pieces: [Piece]
+    /// What it makes is JSON, and values stand in texts there: none of them ends its text.
+    package private(set) var isJSON = false
+
+    /// The same for JSON.
+    package var inJSON: Template {
+        var template = self
+        template.isJSON = true
+        return template
+    }
 
     /// A template that did not parse: what is wrong, and where.
     package struct Mistake: Error, Hashable, Sendable {
@@ -121,7 +130,8 @@ package struct Template: Hashable, Sendable {
         pieces.flatMap { piece -> [UInt8] in
             switch piece {
             case .text(let text): Array(text.utf8)
-            case .placeholder(let name, let format): value(name, format)
+            case .placeholder(let name, let format):
+                isJSON ? escapedInJSON(value(name, format)) : value(name, format)
             }
         }
     }

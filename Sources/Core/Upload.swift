@@ -110,6 +110,24 @@ package enum UploadPhase: String, Hashable, Sendable, Codable {
     case opening, uploading, finishing
 }
 
+/// The temporary right to send an upload was given anew, for the same upload.
+package struct CredentialNews: Hashable, Sendable {
+    package enum Reason: String, Hashable, Sendable {
+        /// The one before was about to end.
+        case ending
+        /// The remote took the one before no more.
+        case refused
+    }
+    package var reason: Reason
+    /// When the new one ends, where that is known.
+    package var until: WallTime?
+
+    package init(reason: Reason, until: WallTime? = nil) {
+        self.reason = reason
+        self.until = until
+    }
+}
+
 /// How a destination tells what happens while it works. The daemon makes it durable.
 package protocol UploadNotes: AnyObject, Sendable {
     /// Stores the checkpoint. **Durable when it returns**: call it before the step that depends on it.
@@ -128,12 +146,28 @@ package protocol UploadNotes: AnyObject, Sendable {
     /// The upload begins anew at the remote, and no part of it was taken. What `old` names there is removed behind it; `nil` when nothing is to be.
     /// **Durable when it returns**, both at once.
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws
+    /// What the remote calls this upload, where it says so before it is complete, and it is no secret; shown as ``RemoteObject/id`` will be.
+    /// The same again writes nothing. ``renewed(_:leaving:)`` with a checkpoint in which it does not stand, and a checkpoint without fields, forget it: to be
+    /// called behind them.
+    func named(_ id: String) async throws
+    /// The right to send this upload was renewed at the remote. Told to people and hooks; whatever depends on it is in a checkpoint.
+    func credential(_ news: CredentialNews) async throws
     /// Bytes of the file handed to the socket so far in this attempt's running request, as an offset in the file.
     /// Called often, from any thread; must be cheap.
     func sending(_ offset: Int64)
     /// Bytes that left for a destination with no socket of ours, for the ledger, which counts the others at their sockets.
     func spent(_ bytes: Int64)
     func entered(_ phase: UploadPhase)
+    /// A person wants it to end behind what is on its way: to be asked before each further part or request with bytes of the file.
+    /// What is on its way is waited for and written down, and then the attempt ends as a cancelled one does. When no byte is left to
+    /// be sent it goes on to its end. May become `false` again. Cheap.
+    var isToPause: Bool { get }
+    /// The attempt is being stopped, and not since no byte may go any more: a last request may clear up behind it.
+    var mayClearUp: Bool { get }
+}
+
+extension UploadNotes {
+    package var mayClearUp: Bool { false }
 }
 
 /// ``UploadNotes`` for files that go together; each is named by the id of its order.
@@ -149,6 +183,8 @@ package protocol BundleNotes: AnyObject, Sendable {
     /// As ``UploadNotes/spent(_:)``.
     func spent(_ id: String, _ bytes: Int64)
     func entered(_ phase: UploadPhase)
+    /// As ``UploadNotes/isToPause``: a file that is not being sent yet is left out.
+    func isToPause(_ id: String) -> Bool
 }
 
 /// One configured remote. A value with addresses and credentials and no progress.

@@ -92,12 +92,16 @@ extension Agent: Operations {
         if !scopes.isEmpty {
             let now = house.clocks.wall()
             let until = selection.duration.map { now.advanced(by: .seconds($0)) }
-            for (scope, name) in scopes {
-                try await house.store.setPause(PauseRecord(scope: scope, name: name, since: now, until: until))
+            // Before it is there: nothing may be cut in between.
+            if selection.afterPart { await dispatcher.spare(scopes) }
+            for place in scopes {
+                try await house.store.setPause(
+                    PauseRecord(scope: place.scope, name: place.name, since: now, until: until))
             }
+            if !selection.afterPart { await dispatcher.spareNoMore(scopes) }
             try await dispatcher.reloadPauses()
-            await dispatcher.stop { _, destination, folder in
-                scopes.contains { $0.0 == .all || $0.1 == ($0.0 == .folder ? folder : destination) }
+            await stop(afterPart: selection.afterPart) { _, destination, folder in
+                scopes.contains { $0.scope == .all || $0.name == ($0.scope == .folder ? folder : destination) }
             }
             return UploadsReply()
         }
@@ -112,16 +116,29 @@ extension Agent: Operations {
         }
         try await house.store.pause(rows.map(\.upload.id), true)
         let ids = Set(rows.map(\.upload.id))
-        await dispatcher.stop { id, _, _ in ids.contains(id) }
+        await stop(afterPart: selection.afterPart) { id, _, _ in ids.contains(id) }
         return try await reply(rows.map(\.upload.id))
+    }
+
+    private func stop(
+        afterPart: Bool, where isMeant: @Sendable (_ id: String, _ destination: String, _ folder: String) -> Bool
+    ) async {
+        if afterPart {
+            await dispatcher.stopAfterPart(where: isMeant)
+        } else {
+            await dispatcher.stop(where: isMeant)
+        }
     }
 
     package func resume(_ selection: Selection) async throws -> UploadsReply {
         try requireReady()
         let scopes = try scopes(selection)
         if !scopes.isEmpty {
-            for (scope, name) in scopes { try await house.store.clearPause(scope, name) }
+            for place in scopes { try await house.store.clearPause(place.scope, place.name) }
+            // The pause goes first: one that cuts, for a moment, would cut what it has spared.
             try await dispatcher.reloadPauses()
+            await dispatcher.spareNoMore(scopes)
+            try await dispatcher.takeBackWishes()
             try await dispatcher.reconsider(selection.destination.map { [$0] })
             return UploadsReply()
         }
@@ -131,12 +148,13 @@ extension Agent: Operations {
             throw Refusal(.conflict, "\(row.upload.id) is \(row.upload.state.rawValue): \(verb)", id: row.upload.id)
         }
         try await house.store.pause(rows.map(\.upload.id), false)
+        try await dispatcher.takeBackWishes()
         try await dispatcher.reconsider(Set(rows.map(\.upload.destination)))
         return try await reply(rows.map(\.upload.id))
     }
 
     /// The pauses that a selection without ids means.
-    private func scopes(_ selection: Selection) throws -> [(PauseRecord.Scope, String)] {
+    private func scopes(_ selection: Selection) throws -> [PausedPlace] {
         if !selection.ids.isEmpty {
             guard selection.folder == nil, selection.destination == nil, !selection.all else {
                 throw Refusal(.badRequest, "give ids, or a folder, or a destination, or all: not several")
@@ -145,12 +163,12 @@ extension Agent: Operations {
         }
         try requireKnown(folder: selection.folder, destination: selection.destination)
         switch (selection.folder, selection.destination) {
-        case (let folder?, nil) where !selection.all: return [(.folder, folder)]
-        case (nil, let destination?) where !selection.all: return [(.destination, destination)]
+        case (let folder?, nil) where !selection.all: return [PausedPlace(scope: .folder, name: folder)]
+        case (nil, let destination?) where !selection.all: return [PausedPlace(scope: .destination, name: destination)]
         case (nil, nil): break
         default: throw Refusal(.badRequest, "give a folder, or a destination, or all: not several")
         }
-        return [(.all, "")]
+        return [PausedPlace(scope: .all, name: "")]
     }
 
     /// A misspelt name must not look as if there were nothing to do.

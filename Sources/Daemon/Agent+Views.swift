@@ -88,7 +88,7 @@ extension Agent {
             priority: upload.priority, progress: progress(row, live), attempt: upload.attempt,
             generation: upload.generation, nextAttemptAt: nextAttempt(upload)?.description,
             error: showsFailure ? row.failure.map(ErrorView.init) : nil, warnings: warnings(row),
-            remote: upload.remote.map { RemoteView(id: $0.id, url: $0.url, verifiedBy: $0.verifiedBy) },
+            remote: remote(upload),
             sourceAction: action(asset), sourceState: sourceState(row), remoteDelete: upload.remoteDelete,
             createdAt: upload.createdAt.description, startedAt: upload.startedAt?.description,
             finishedAt: upload.finishedAt?.description, expiresAt: expiry(upload)?.description,
@@ -96,6 +96,12 @@ extension Agent {
             keeping: asset.keeping == .copy ? nil : asset.keeping.rawValue,
             headers: upload.headers.isEmpty ? nil : upload.headers.keys.sorted(),
             url: upload.url.map { redacted(printable($0)) })
+    }
+
+    /// Of one that is not verified only its name there, if that is known.
+    private func remote(_ upload: UploadRecord) -> RemoteView? {
+        if upload.remote == nil, upload.named == nil { return nil }
+        return RemoteView(id: upload.remoteID, url: upload.remote?.url, verifiedBy: upload.remote?.verifiedBy)
     }
 
     private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> String {
@@ -132,6 +138,11 @@ extension Agent {
 
     private func holds(_ row: UploadRow, _ classHolds: [Hold]) -> [Hold] {
         let upload = row.upload
+        if upload.state == .uploading, house.live.isToPause(upload.id) {
+            // It is held already, and what is on its way goes on.
+            let own = upload.pausedAt.map { Hold(.operator, since: $0, text: "pauses behind what is on its way") }
+            return [own].compactMap(\.self) + classHolds.filter { $0.kind == .global }
+        }
         guard upload.state == .staging || upload.state == .queued else { return [] }
         var holds: [Hold] = []
         if let since = upload.pausedAt { holds.append(Hold(.operator, since: since, text: "paused")) }

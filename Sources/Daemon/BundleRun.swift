@@ -25,6 +25,8 @@ struct BundleRun: Sendable {
         }
         defer { for claim in claims { house.live.end(claim.upload.id) } }
         CrashPoint.reached("claimed")
+        let troubled = claims.map(\.upload).filter(\.isTroubled)
+        if !troubled.isEmpty { try await house.store.beginAgain(troubled.map(\.id)) }
         let notes = BundleRunNotes(house: house, ids: claims.map(\.upload.id))
         var orders: [UploadOrder] = []
         for claim in claims {
@@ -81,4 +83,5 @@ private final class BundleRunNotes: BundleNotes {
         if let account = accounts[id], account.countsNotes { account.spend(bytes) }
     }
     func entered(_ phase: UploadPhase) { for id in ids { house.live.enter(id, phase) } }
+    func isToPause(_ id: String) -> Bool { house.live.isToPause(id) }
 }

@@ -13,7 +13,7 @@ extension Dispatcher {
         var isHeld = false
         var yielded: [(Claim, UploadRun.Verdict)] = []
         for claim in left {
-            if isHeld || Task.isCancelled {
+            if isHeld || Task.isCancelled || house.live.isToPause(claim.upload.id) {
                 yielded.append((claim, UploadRun.Verdict(outcome: .yielded, wasAnswered: false)))
             } else {
                 // What stands in the way of one at the destination stands in the way of the rest.
@@ -294,7 +294,7 @@ extension Dispatcher {
                     "reason": failure.message,
                 ])
             for bell in [house.removalBell, house.stagerBell] { bell.ring() }
-        case .held(let failure, _, _):
+        case .held(let failure, _, _, _):
             house.log.debug("held", ["id": upload.id, "reason": failure.message])
         case .yielded:
             house.log.debug("stopped", ["id": upload.id])

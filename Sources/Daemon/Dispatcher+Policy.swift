@@ -96,7 +96,7 @@ extension Dispatcher {
     /// - Returns: The interfaces that transfers were stopped on.
     @discardableResult
     func stopForbidden() -> Set<String> {
-        let (admission, world) = (admission, world)
+        let (admission, world, cuttingWorld) = (admission, world, cuttingWorld)
         // What is to be removed there waits for the same.
         let free = closedToRemovals.filter { admission.bans(on: remote($0), in: world).isEmpty }
         if !free.isEmpty { for bell in [house.removalBell, house.hookBell] { bell.ring() } }
@@ -104,9 +104,9 @@ extension Dispatcher {
         stopForbiddenErrands()
         var interfaces: Set<String> = []
         for transfer in transfers.values where !transfer.task.isCancelled {
-            let remote = remote(transfer.destination)
+            let remote = cutting(transfer.destination)
             let holds = origins(of: transfer).flatMap {
-                admission.bans(on: remote, from: $0, in: world, isUnderWay: true)
+                admission.bans(on: remote, from: cutting($0), in: cuttingWorld, isUnderWay: true)
             }
             if holds.isEmpty, mayGoOn(transfer) { continue }
             if let interface = transfer.passage.interface { interfaces.insert(interface) }
@@ -174,11 +174,15 @@ extension Dispatcher {
 
     func expirePauses() async throws {
         let now = house.clocks.wall()
-        for pause in pauses where pause.until.map({ $0 <= now }) ?? false {
+        let over = pauses.filter { $0.until.map { $0 <= now } ?? false }
+        for pause in over {
             try await house.store.clearPause(pause.scope, pause.name)
             for bell in [house.removalBell, house.hookBell] { bell.ring() }
         }
         pauses = try await house.store.pauses()
+        if over.isEmpty { return }
+        spareNoMore(over.map { PausedPlace(scope: $0.scope, name: $0.name) })
+        try await takeBackWishes()
     }
 
     // MARK: For views

@@ -19,6 +19,8 @@ actor Dispatcher {
     var lookedAt = MonotonicTime(nanoseconds: 0)
     var lookedAtWall: WallTime?
     var pauses: [PauseRecord] = []
+    /// Those of them that cut nothing that is under way.
+    var gentle: Set<PausedPlace> = []
     /// What a person has said to be otherwise for a while.
     var exceptions: [ExceptionRecord] = []
     static let oldestClock = Zone.utc.start(of: sluiceIsYoungerThan)
@@ -147,6 +149,7 @@ actor Dispatcher {
             }
         }
         isStopping = true
+        house.live.isStopping = true
         let tasks = transfers.values.map(\.task) + roomLooks.values + busyAsks.values
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }
@@ -325,7 +328,10 @@ actor Dispatcher {
                 }
             }
             self.transfers[number] = nil
-            for claim in claims { self.runs[claim.upload.id] = nil }
+            for claim in claims {
+                self.runs[claim.upload.id] = nil
+                self.house.live.goOn(claim.upload.id)
+            }
             self.house.dispatchBell.ring()
             self.house.removalBell.ring()
         }

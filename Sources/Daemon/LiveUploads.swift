@@ -23,7 +23,15 @@ final class LiveUploads: Sendable {
     private let left = Mutex<[String: Int64]>([:])
     /// By destination; stays when nothing runs any more.
     private let speeds = Mutex<[String: Speed]>([:])
+    /// Uploads that are to end behind the parts that are on their way.
+    private let ending = Mutex<Set<String>>([])
     private let clocks: any Clocks
+    private let stops = Atomic(false)
+    /// The daemon stops: what ran was allowed until now, and ends for no other reason.
+    var isStopping: Bool {
+        get { stops.load(ordering: .acquiring) }
+        set { stops.store(newValue, ordering: .releasing) }
+    }
 
     init(clocks: any Clocks) { self.clocks = clocks }
 
@@ -39,6 +47,14 @@ final class LiveUploads: Sendable {
         let run = runs.withLock { $0.removeValue(forKey: id) }
         if let run { left.withLock { $0[id] = run.sent } }
     }
+
+    /// What is on its way of these arrives, and no more of them goes.
+    func pause(afterPart ids: some Sequence<String>) { ending.withLock { $0.formUnion(ids) } }
+    /// The wish was taken back, or has come true.
+    func goOn(_ id: String) { ending.withLock { _ = $0.remove(id) } }
+    func isToPause(_ id: String) -> Bool { ending.withLock { $0.contains(id) } }
+    /// Those of which ``isToPause(_:)`` is true.
+    var pausing: Set<String> { ending.withLock { $0 } }
 
     /// How far the attempt had sent that has just ended; to be asked once. 0: nobody knows.
     func takeLeft(_ id: String) -> Int64 { left.withLock { $0.removeValue(forKey: id) ?? 0 } }

@@ -19,7 +19,7 @@ extension AddRequest {
 }
 
 extension Selection {
-    private enum Key: String, CodingKey, CaseIterable { case ids, all, folder, destination, duration }
+    private enum Key: String, CodingKey, CaseIterable { case ids, all, folder, destination, duration, afterPart }
 
     package init(from decoder: any Decoder) throws {
         try refuseOtherKeys(than: Key.self, in: decoder)
@@ -29,7 +29,8 @@ extension Selection {
             all: try values.decodeIfPresent(Bool.self, forKey: .all) ?? false,
             folder: try values.decodeIfPresent(String.self, forKey: .folder),
             destination: try values.decodeIfPresent(String.self, forKey: .destination),
-            duration: try values.decodeIfPresent(Int64.self, forKey: .duration))
+            duration: try values.decodeIfPresent(Int64.self, forKey: .duration),
+            afterPart: try values.decodeIfPresent(Bool.self, forKey: .afterPart) ?? false)
     }
 }
 
@@ -108,6 +109,12 @@ private func refuseOtherKeys<Key: CodingKey & CaseIterable>(than known: Key.Type
     let names = known.allCases.map(\.stringValue)
     let written = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
     if let strange = written.filter({ !names.contains($0) }).min() {
-        throw Refusal(.badRequest, "no key `\(strange)`; there are: " + names.joined(separator: ", "))
+        throw Refusal(
+            .badRequest, "no key `\(snakeCase(strange))`; there are: " + names.map(snakeCase).joined(separator: ", "))
     }
+}
+
+/// As it travels: the decoder has made `afterPart` of `after_part`.
+private func snakeCase(_ name: String) -> String {
+    name.reduce(into: "") { $0 += $1.isUppercase ? "_\($1.lowercased())" : "\($1)" }
 }

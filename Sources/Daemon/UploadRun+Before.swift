@@ -85,7 +85,8 @@ extension UploadRun {
             at: house.clocks.wall(), retryable: true)
         // Neither the destination's fault nor an attempt.
         return Verdict(
-            outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait)), wasAnswered: false)
+            outcome: .held(failure, until: house.clocks.monotonic().advanced(by: wait), isFault: false),
+            wasAnswered: false)
     }
 
     private func waits(_ place: String, _ words: String, _ failures: Int) -> Verdict {

@@ -27,6 +27,8 @@ struct UploadRun: Sendable {
     func run() async throws -> Verdict {
         var approved = self
         if let verdict = try await approved.askBefore() { return verdict }
+        // Nothing of it is on its way yet.
+        if house.live.isToPause(claim.upload.id) { return Verdict(outcome: .yielded, wasAnswered: false) }
         return try await approved.send()
     }
 
@@ -47,6 +49,7 @@ struct UploadRun: Sendable {
             }
             CrashPoint.reached("claimed")
             let parts = try await house.parts(of: claim.asset, for: destination)
+            if upload.isTroubled { try await house.store.beginAgain([upload.id]) }
             // Also where it was left out of a bundle, whose transfer has no account of its own.
             var remote = try await Lane.paying(for: upload.id) {
                 try await destination.upload(house.order(claim, sha256, parts), notes: notes)
@@ -113,7 +116,8 @@ struct UploadRun: Sendable {
         case .pending(let after):
             return Verdict(
                 outcome: .held(
-                    failure, until: house.clocks.monotonic().advanced(by: after), knowing: notes.known),
+                    failure, until: house.clocks.monotonic().advanced(by: after), knowing: notes.known,
+                    isFault: false),
                 wasAnswered: true)
         case .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The dispatcher fills in when it may go again, since that is the destination's matter.
@@ -211,6 +215,16 @@ final class RunNotes: UploadNotes {
         if old != nil { house.removalBell.ring() }
     }
 
+    func named(_ remoteID: String) async throws {
+        try await source?.insist()
+        try await house.store.name(remoteID, for: id)
+    }
+
+    func credential(_ news: CredentialNews) async throws {
+        try await source?.insist()
+        try await house.store.note(news, for: id)
+    }
+
     private func note(acked: Int64) {
         // More than before: a server that says where an upload stands, and takes no byte, is not up.
         state.withLock { state in
@@ -220,7 +234,9 @@ final class RunNotes: UploadNotes {
         house.live.acked(id, acked)
     }
 
+    var mayClearUp: Bool { house.live.isStopping }
     func sending(_ offset: Int64) { house.live.sent(id, offset) }
     func spent(_ bytes: Int64) { if let account, account.countsNotes { account.spend(bytes) } }
     func entered(_ phase: UploadPhase) { house.live.enter(id, phase) }
+    var isToPause: Bool { house.live.isToPause(id) }
 }

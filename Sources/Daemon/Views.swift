@@ -244,27 +244,6 @@ package struct ReceiveRequest: Sendable, Hashable {
     }
 }
 
-/// What `pause`, `resume`, `cancel`, `retry` and `remove` are about.
-package struct Selection: Codable, Sendable, Hashable {
-    /// Ids, unique prefixes of at least 6 characters, or keys.
-    package var ids: [String]
-    package var all: Bool
-    package var folder: String?
-    package var destination: String?
-    /// Seconds; for `pause`.
-    package var duration: Int64?
-
-    package init(
-        ids: [String] = [], all: Bool = false, folder: String? = nil, destination: String? = nil, duration: Int64? = nil
-    ) {
-        self.ids = ids
-        self.all = all
-        self.folder = folder
-        self.destination = destination
-        self.duration = duration
-    }
-}
-
 /// Which lists are cleared.
 package struct FlushRequest: Codable, Sendable, Hashable {
     /// `completed`, `failed` or `cancelled`; absent for all three.

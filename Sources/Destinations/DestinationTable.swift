@@ -79,5 +79,6 @@ package enum DestinationTable {
         Vimeo.kind,
         S3.kind,
         OSS.kind,
+        Apsara.kind,
     ]
 }

@@ -215,7 +215,7 @@ func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String 
         case "state":
             let words = [event.detail["from"], event.detail["to"] ?? upload.state].compactMap { $0 }
             text += "  " + words.joined(separator: " to ") + upload.holds.map { "; \(holdText($0, now))" }.joined()
-        case "failed", "attempt":
+        case "failed", "attempt_failed":
             if let error = upload.error { text += "  \(error.code): \(printable(error.message))" }
         case "source":
             let words = [event.detail["state"], event.detail["note"]].compactMap { $0 }.filter { !$0.isEmpty }
@@ -226,7 +226,7 @@ func eventLine(_ event: EventView, _ console: Console, now: WallTime) -> String 
     // Said already, in the words of its type.
     let skipped: Set<String> =
         switch event.type {
-        case "attempt" where event.op?.error != nil: ["error", "message"]
+        case "attempt_failed" where event.op?.error != nil: ["error", "message"]
         case "source": ["state", "note"]
         default: ["from", "to"]
         }

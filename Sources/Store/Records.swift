@@ -148,6 +148,7 @@ package struct UploadRecord: Sendable, Hashable {
     package var pausedAt: WallTime?
     package var backoffUntil: MonotonicTime?
     package var acked: Int64
+    /// What was verified there; nothing of what is not complete.
     package var remote: RemoteObject?
     package var remoteDelete: String?
     package var createdAt: WallTime
@@ -164,8 +165,15 @@ package struct UploadRecord: Sendable, Hashable {
     package var isSkipped = false
     /// Bytes up to which it was sent when its last attempt ended: what the remote has of them is known when it was asked.
     package var sent: Int64 = 0
+    /// What the remote calls it, where it said so before the upload was complete.
+    package var named: String?
+    /// Its last attempt failed, and no other was begun since.
+    package var isTroubled = false
     /// The remote may know of it: there is a checkpoint.
     package var isBegun = false
+
+    /// What the remote calls it, complete or not.
+    package var remoteID: String? { remote?.id ?? named }
 
     /// How it ended, wherever it is shown; `nil` while it is not over.
     package var ending: UploadState? { state.isTerminal ? ended ?? state : nil }
@@ -260,7 +268,8 @@ package enum AttemptOutcome: Sendable, Hashable {
     ///
     /// - Parameter knowing: Where it asked for them, the files that travel with it as it found them: when another one of
     ///   them is over by now, it does not wait.
-    case held(Failure, until: MonotonicTime, knowing: [Companion]? = nil)
+    /// - Parameter isFault: Something did not work; `false` where all is well and it is only too early.
+    case held(Failure, until: MonotonicTime, knowing: [Companion]? = nil, isFault: Bool = true)
     /// This upload waits until then and tries again. Uses an attempt.
     case again(Failure, until: MonotonicTime)
     case refused(Failure)

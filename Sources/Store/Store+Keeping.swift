@@ -28,5 +28,6 @@ extension Store {
     func forgetProgress(of upload: UploadRecord) throws {
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
         try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(upload.id)])
+        try forgetName(of: upload.id)
     }
 }

@@ -11,6 +11,7 @@ extension Store {
 
     /// Inside a transaction. Any acknowledged byte resets the budget of attempts.
     func keep(acked: Int64, of id: String) throws {
+        try noteRecovery(of: id, acked: acked)
         try connection.run(
             "UPDATE upload SET attempt = CASE WHEN ?2 > acked THEN 0 ELSE attempt END, acked = ?2, sent = ?2 WHERE id = ?1",
             [.text(id), .integer(acked)])

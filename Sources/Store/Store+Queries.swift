@@ -87,7 +87,7 @@ extension Store {
             ) { $0.text(0) }
             if !ids.isEmpty { return try ids.compactMap { try row($0) } }
         }
-        return []
+        return try rows("WHERE upload.named = ?1 ORDER BY upload.id DESC LIMIT 20", [.text(name)])
     }
 
     package func rows(key: String) throws -> [UploadRow] {
@@ -212,12 +212,13 @@ extension UploadRecord {
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
-        "url", "sent",
+        "url", "sent", "named",
     ]
     static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
-    static let columns = (names + [isBegun]).joined(separator: ", ")
-    static let qualified = (names.map { "upload." + $0 } + [isBegun]).joined(separator: ", ")
-    static let count = names.count + 1
+    private static let isTroubled = "upload.trouble IS NOT NULL AND upload.tried_again = 0"
+    static let columns = (names + [isTroubled, isBegun]).joined(separator: ", ")
+    static let qualified = (names.map { "upload." + $0 } + [isTroubled, isBegun]).joined(separator: ", ")
+    static let count = names.count + 2
 
     init(_ row: Connection.Row, _ at: Int32) {
         func time(_ column: Int32) -> WallTime? { row.optionalInteger(at + column).map { WallTime(milliseconds: $0) } }
@@ -244,6 +245,7 @@ extension UploadRecord {
             isApproved: row.optionalInteger(at + 25) == row.integer(at + 13),
             // Not the minus of what is stored, which a damaged number may not have.
             isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false,
-            sent: max(0, row.integer(at + 28)), isBegun: row.integer(at + 29) == 1)
+            sent: max(0, row.integer(at + 28)), named: row.optionalText(at + 29), isTroubled: row.integer(at + 30) == 1,
+            isBegun: row.integer(at + 31) == 1)
     }
 }

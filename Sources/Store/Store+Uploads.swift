@@ -161,6 +161,7 @@ extension Store {
         // One of nothing says that nothing was begun: room at the destination is asked for as for any other.
         if checkpoint.fields.isEmpty {
             try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(id)])
+            try forgetName(of: id)
         } else {
             try connection.run("INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2)", [.text(id), .text(fields)])
         }
@@ -218,8 +219,9 @@ extension Store {
         switch ending.outcome {
         case .yielded:
             try move(upload, by: .yielded)
-        case .held(let failure, let until, let known):
+        case .held(let failure, let until, let known, let isFault):
             try note(failure, upload)
+            if isFault { try noteTrouble(failure, of: id) }
             // Whoever was over while it was on its way could not end a wait that was not there yet.
             let hasNews = try known.map { try Self.over($0) != Self.over(companions(of: id)) } ?? false
             try connection.run(
@@ -228,17 +230,20 @@ extension Store {
             try move(upload, by: .yielded)
         case .again(let failure, let until):
             try note(failure, upload)
+            try noteTrouble(failure, of: id)
             try connection.run(
                 "UPDATE upload SET attempt = attempt + 1, backoff_until = ?2 WHERE id = ?1",
                 [.text(id), .integer(until.nanoseconds)])
             try move(upload, by: .attemptFailed)
-            try note("attempt", id, ["error": failure.code, "message": failure.message])
+            try note("attempt_failed", id, ["error": failure.code, "message": failure.message])
         case .refused(let failure):
             try note(failure, upload)
+            try noteTrouble(failure, of: id)
             try move(upload, by: .refused)
             try remember(upload, .failed, code: failure.code)
         case .copyLost(let failure):
             try note(failure, upload)
+            try noteTrouble(failure, of: id)
             try move(upload, by: .copyLost)
             try connection.run(
                 "UPDATE asset SET state = 'arrived', sha256 = NULL, staged_size = NULL WHERE id = ?1 AND state IN ('staged', 'dropped')",
@@ -255,6 +260,7 @@ extension Store {
             try abandon(upload, code: failure.code)
             try dropUnneeded(upload.asset)
         case .verified(let remote):
+            try noteRecovery(of: id)
             try complete(upload, remote)
         }
         return try self.upload(id)?.state
@@ -278,6 +284,8 @@ extension Store {
 
     /// - Parameter end: What it counts as.
     func complete(_ upload: UploadRecord, _ remote: RemoteObject, as end: UploadEnd = .completed) throws {
+        var remote = remote
+        remote.id = remote.id ?? upload.named
         try connection.run(
             "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
             [.text(upload.id), .text(try Self.json(remote))])
@@ -331,7 +339,7 @@ extension Store {
         if isOver { try endExceptions(of: upload.id) }
         var detail = ["from": now.rawValue, "to": next.rawValue]
         detail["reason"] = reason
-        if isOver { (detail["remote_id"], detail["url"]) = (remote?.id, remote?.url) }
+        if isOver { (detail["remote_id"], detail["url"]) = (remote?.id ?? upload.named, remote?.url) }
         try note(isOver ? next.rawValue : "state", upload.id, detail)
         if isOver {
             listsChanged = true

@@ -78,6 +78,7 @@ extension Store {
                 ELSE 0 END, sent = CASE WHEN EXISTS (SELECT 1 FROM checkpoint WHERE upload = ?1) THEN sent ELSE 0 END
                 WHERE id = ?1
                 """, [.text(id)])
+            if !upload.isBegun { try self.forgetName(of: id) }
             // It is no longer verified.
             try connection.run("UPDATE asset SET kept_at = NULL WHERE id = ?1", [.integer(upload.asset)])
             if !fromCopy {

@@ -94,6 +94,7 @@ struct ControlTests {
         try await withLine { line in
             let selection = Selection(ids: ["a", "b"], all: true, folder: "f", destination: "d", duration: 7200)
             #expect(try await line.client.pause(selection).uploads == [.sample()])
+            _ = try await line.client.pause(Selection(folder: "f", afterPart: true))
             _ = try await line.client.resume(Selection())
             _ = try await line.client.cancel(Selection(ids: ["x"]))
             _ = try await line.client.retry(Selection(all: true))
@@ -102,7 +103,7 @@ struct ControlTests {
                     path: hexadecimal([0x2F, 0xFF, 0x0A]), to: ["d"], key: "k", context: ["A_b": "c"], again: true))
             #expect(
                 line.daemon.asked == [
-                    "pause a,b|all|f|d|7200", "resume ||||", "cancel x||||", "retry |all|||",
+                    "pause a,b|all|f|d|7200", "pause ||f|||after part", "resume ||||", "cancel x||||", "retry |all|||",
                     #"add /\xff\x0a|["d"]|k|["A_b": "c"]|true"#,
                 ])
         }
@@ -223,7 +224,9 @@ struct ControlTests {
                 "POST", "/v1/uploads/cam1%2F0001/pause", #"{"ids":[],"all":false,"duration":60}"#)
             #expect(reply.status == 202)
             #expect(reply.text.hasPrefix(#"{"attempt":1"#))
-            #expect(line.daemon.asked == ["pause cam1/0001||||60"])
+            let gentle = try await line.ask("POST", "/v1/uploads/cam1%2F0001/pause", #"{"after_part":true}"#)
+            #expect(gentle.status == 202)
+            #expect(line.daemon.asked == ["pause cam1/0001||||60", "pause cam1/0001|||||after part"])
         }
     }
 

@@ -50,10 +50,11 @@ final class FakeDaemon: Operations {
     }
 
     private func note(_ verb: String, _ selection: Selection) throws -> [UploadView] {
-        let parts = [
-            selection.ids.joined(separator: ","), selection.all ? "all" : "", selection.folder ?? "",
-            selection.destination ?? "", selection.duration.map(String.init) ?? "",
-        ]
+        let parts =
+            [
+                selection.ids.joined(separator: ","), selection.all ? "all" : "", selection.folder ?? "",
+                selection.destination ?? "", selection.duration.map(String.init) ?? "",
+            ] + (selection.afterPart ? ["after part"] : [])
         return try note("\(verb) \(parts.joined(separator: "|"))")
     }
 

@@ -15,6 +15,10 @@ struct RequestTests {
             ("/v1/cancel", #"{"folder":"front"}"#, 202, "cancel ||front||"),
             ("/v1/uploads", #"{"path":"2f61"}"#, 202, "add /a|[]||[:]|false"),
             ("/v1/pause", #"{"foldr":"front"}"#, 400, "no key `foldr`; there are: ids, all, folder"),
+            (
+                "/v1/pause", #"{"after_parts":true}"#, 400,
+                "no key `after_parts`; there are: ids, all, folder, destination, duration, after_part"
+            ),
             ("/v1/uploads", #"{"path":"2f61","force":true}"#, 400, "no key `force`; there are: path"),
             ("/v1/allow", #"{"folder":"front","kinds":["quota"],"duration":60}"#, 200, "allow front quota 60"),
             ("/v1/limit", #"{}"#, 200, "limit off 0"),

@@ -264,6 +264,13 @@ struct TemplateTests {
         }
         #expect(made == Array("/{x}/".utf8) + [0xFF] + Array("/%Y".utf8))
     }
+
+    @Test("in JSON no value ends the text that it stands in")
+    func json() throws {
+        let template = try Template("{{\"n\": \"{name}\"}}").inJSON
+        let made = template.filled { _, _ in Array("a\",\"b\":\"\\\n".utf8) }
+        #expect(String(decoding: made, as: UTF8.self) == #"{"n": "a\",\"b\":\"\\\u000a"}"#)
+    }
 }
 
 @Suite("Stored identity")

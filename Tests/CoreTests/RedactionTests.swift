@@ -6,6 +6,8 @@ struct RedactionTests {
     @Test(
         "takes secrets out",
         arguments: [
+            ("it has AccessKeySecret=abcSECRETabc of mine", "it has AccessKeySecret=*** of mine"),
+            ("SecurityToken: CAIS+/x", "SecurityToken: ***"),
             ("PUT https://ann:pw@nas.example/x", "PUT https://***@nas.example/x"),
             ("https://a@b@host/", "https://***@host/"),
             ("https://h/f?X-Amz-Signature=abc&X-Amz-Date=1", "https://h/f?X-Amz-Signature=***&X-Amz-Date=1"),

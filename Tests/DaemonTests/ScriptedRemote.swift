@@ -14,10 +14,14 @@ final class ScriptedRemote: Destination {
         case leaveOut
         /// Says that it has nothing yet, and then fails.
         case failAfterWord(Remedy)
+        /// Says what it calls the upload, and then fails.
+        case failNamed(Remedy)
         /// Waits before it has made anything, until the test lets it go on.
         case waitOpening
         /// Waits with an object made and no byte accepted, until the test lets it go on or the daemon stops it.
         case waitUploading
+        /// Takes it in four parts, and waits with each until the test lets that arrive.
+        case waitParts
     }
 
     private struct State {
@@ -39,6 +43,9 @@ final class ScriptedRemote: Destination {
         var space: RemoteSpace?
         var isUnreachable = false
         var looks = 0
+        var parts: [Int] = []
+        var mediaID: String?
+        var renewal: CredentialNews?
     }
 
     private let state = Mutex(State())
@@ -52,6 +59,14 @@ final class ScriptedRemote: Destination {
 
     private static let failure = Failure(
         .transient, code: "scripted", message: "as the test says", at: WallTime(milliseconds: 0), retryable: true)
+
+    /// What it calls uploads as soon as they are opened.
+    var mediaID: String? {
+        get { state.withLock { $0.mediaID } }
+        set { state.withLock { $0.mediaID = newValue } }
+    }
+    /// The right that it gives anew when the next one is opened.
+    func renew(_ news: CredentialNews) { state.withLock { $0.renewal = news } }
 
     func set(_ act: Act, for name: FilePath) { state.withLock { $0.acts[name] = act } }
 
@@ -92,8 +107,8 @@ final class ScriptedRemote: Destination {
             state.running[name] = bell
             let act = state.acts[name] ?? state.standard
             switch act {
-            case .waitOpening, .waitUploading: state.waiting.insert(name)
-            case .take, .fail, .leaveOut, .failAfterWord: break
+            case .waitOpening, .waitUploading, .waitParts: state.waiting.insert(name)
+            case .take, .fail, .leaveOut, .failAfterWord, .failNamed: break
             }
             return act
         }
@@ -115,6 +130,10 @@ final class ScriptedRemote: Destination {
             try await notes.accepted(0, checkpoint)
             throw UploadError(Self.failure, remedy: remedy)
         }
+        if case .failNamed(let remedy) = act {
+            if let mediaID { try await notes.named(mediaID) }
+            throw UploadError(Self.failure, remedy: remedy)
+        }
         if case .waitOpening = act { await bell.wait() }
         try Task.checkCancellation()
         if checkpoint["object"] == nil {
@@ -126,8 +145,11 @@ final class ScriptedRemote: Destination {
             checkpoint["object"] = "\(number)"
             try await notes.record(checkpoint)
         }
+        if let mediaID { try await notes.named(mediaID) }
+        if let news = state.withLock({ $0.renewal.take() }) { try await notes.credential(news) }
         notes.entered(.uploading)
         if case .waitUploading = act { await bell.wait() }
+        if case .waitParts = act { try await takeParts(order, checkpoint, bell, notes) }
         try Task.checkCancellation()
         reach("opened", order)
         notes.spent(order.file.size)
@@ -137,6 +159,29 @@ final class ScriptedRemote: Destination {
         state.withLock { $0.contents.append(content) }
         reach("sent", order)
         return RemoteObject(id: nil, url: nil, verifiedBy: "script")
+    }
+
+    /// As an engine does it: asks before each part whether it is to end there.
+    private func takeParts(
+        _ order: UploadOrder, _ checkpoint: Checkpoint, _ bell: Nudge, _ notes: any UploadNotes
+    ) async throws {
+        var checkpoint = checkpoint
+        for part in (checkpoint["parts"].flatMap { Int($0) } ?? 0)..<4 {
+            if notes.isToPause { throw CancellationError() }
+            state.withLock { $0.parts.append(part) }
+            await bell.wait()
+            try Task.checkCancellation()
+            checkpoint["parts"] = "\(part + 1)"
+            try await notes.accepted(order.file.size * Int64(part + 1) / 4, checkpoint)
+        }
+    }
+
+    /// Every part that was begun so far, in order.
+    var parts: [Int] { state.withLock { $0.parts } }
+
+    /// Lets arrive what is on its way, and does otherwise as before.
+    func step() {
+        for bell in state.withLock({ Array($0.running.values) }) { bell.ring() }
     }
 
     func takesTogether(_ bundling: Bundling) { state.withLock { $0.bundling = bundling } }
@@ -173,7 +218,8 @@ final class ScriptedRemote: Destination {
         try Task.checkCancellation()
         var made: [String: RemoteObject] = [:]
         let leftOut = Set(zip(orders, acts).filter { if case .leaveOut = $0.1 { true } else { false } }.map(\.0.id))
-        for order in plain where held.contains(order.id) && !leftOut.contains(order.id) {
+        for order in plain
+        where held.contains(order.id) && !leftOut.contains(order.id) && !notes.isToPause(order.id) {
             notes.spent(order.id, order.file.size)
             made[order.id] = RemoteObject(id: nil, url: nil, verifiedBy: "script")
         }

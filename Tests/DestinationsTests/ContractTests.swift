@@ -27,6 +27,10 @@ struct ContractTests {
     func sizes(_ remote: Remote, _ size: Int) async throws {
         try await remote.open { end in
             let parcel = try Parcel(size)
+            guard size > 0 || end.keepsEmpty else {
+                #expect(try await parcel.failure(to: end).remedy == .giveUp)
+                return
+            }
             let object = try await parcel.send(to: end, Logbook())
             #expect(object.warnings.isEmpty)
             #expect(!object.verifiedBy.isEmpty)
@@ -86,6 +90,43 @@ struct ContractTests {
             #expect(try await end.objects.isEmpty, "a file is not seen before it is whole")
             _ = try await parcel.send(to: end, logbook)
             #expect(logbook.sent.allSatisfy { $0 >= accepted }, "\(logbook.sent) and \(accepted)")
+            #expect(try await end.objects == ["front/clip.mp4": parcel.content])
+        }
+    }
+
+    @Test(
+        "told to end behind what is on its way, it ends at an acknowledged byte, and sends none twice",
+        arguments: Remote.all)
+    func pausedBehindPart(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(4 * Self.chunk + 1)
+            let logbook = Logbook()
+            logbook.pause { $0.accepted > 0 }
+            await #expect(throws: CancellationError.self) { try await parcel.send(to: end, logbook) }
+            let (accepted, sent) = (logbook.accepted, logbook.sent)
+            #expect(accepted > 0 && accepted < parcel.content.count)
+            #expect(sent.allSatisfy { $0 <= accepted }, "all that left has arrived: \(sent) and \(accepted)")
+            #expect(try await end.objects.isEmpty)
+            logbook.pause { _ in false }
+            _ = try await parcel.send(to: end, logbook)
+            #expect(logbook.sent.allSatisfy { $0 >= accepted }, "\(logbook.sent) and \(accepted)")
+            #expect(try await end.objects == ["front/clip.mp4": parcel.content])
+            #expect(try await end.remains.isEmpty)
+        }
+    }
+
+    @Test(
+        "told so before its first byte, it sends none; told so behind its last one, it goes to its end",
+        arguments: Remote.all)
+    func pausedAtTheEnds(_ remote: Remote) async throws {
+        try await remote.open { end in
+            let parcel = try Parcel(3 * Self.chunk)
+            let logbook = Logbook()
+            logbook.pause { _ in true }
+            await #expect(throws: CancellationError.self) { try await parcel.send(to: end, logbook) }
+            #expect(logbook.sent.isEmpty)
+            logbook.pause { $0.accepted >= 3 * Self.chunk }
+            _ = try await parcel.send(to: end, logbook)
             #expect(try await end.objects == ["front/clip.mp4": parcel.content])
         }
     }

@@ -112,9 +112,31 @@ struct OSSSignatureTests {
         let message = S3Message(
             method: vector.method, host: "", path: "", query: vector.query, payload: S3Message.unsignedPayload,
             bucket: "outin-test-bucket", key: Self.name)
-        let text = OSSSignature.canonical(
+        let text = OSSSignature(key: key, region: "cn-shanghai", version: .v4).canonical(
             message, headers.filter { $0.key != "Authorization" }.map { ($0.key, $0.value) })
         #expect(hexadecimal(Hasher.digest(.sha256, of: Array(text.utf8))) == vector.canonical)
+    }
+
+    @Test("V4 covers further headers where it is told to")
+    func covered() throws {
+        let headers: [(String, String)] = [
+            ("Content-Length", "1048576"), ("Host", "outin-test-bucket.oss-cn-shanghai.aliyuncs.com"),
+            ("Content-Type", "application/octet-stream"),
+        ]
+        let message = S3Message(
+            method: "PUT", host: "", path: "", query: [("partNumber", "2"), ("uploadId", "U1")], headers: headers,
+            payload: S3Message.unsignedPayload, bucket: "outin-test-bucket", key: "a/b.mp4")
+        let signature = OSSSignature(
+            key: Self.own, region: "cn-shanghai", version: .v4, covered: ["content-length", "host"])
+        let signed = signature.headers(of: message, at: try #require(Self.time))
+        let text = signature.canonical(message, signed.filter { $0.0 != "Authorization" })
+        #expect(
+            hexadecimal(Hasher.digest(.sha256, of: Array(text.utf8)))
+                == "9b86bc32c545f781d8f7b9ba161473d52adec184c0e8c3079998bdd25b12e7fc")
+        #expect(
+            signed.last?.1
+                == "OSS4-HMAC-SHA256 Credential=\(Self.own.id)/20240713/cn-shanghai/oss/aliyun_v4_request, AdditionalHeaders=content-length;host, Signature=485c20c8af705df3278fbe29236116421c083f3e727f677a8447e5cb427ab3c8"
+        )
     }
 
     @Test(

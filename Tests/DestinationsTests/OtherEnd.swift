@@ -24,6 +24,8 @@ protocol OtherEnd: Sendable {
     var remains: [FilePath] { get async throws }
     /// Whether a file of this name can be there at all.
     func keeps(_ name: FilePath) -> Bool
+    /// Whether a file without a byte may be one.
+    var keepsEmpty: Bool { get }
     /// A file's path there.
     func place(of name: FilePath) -> FilePath
     /// The other end goes away, as far as the destination can see.
@@ -51,6 +53,10 @@ struct Remote: CustomTestStringConvertible, Sendable {
             Remote(testDescription: "s3") { try BucketEnd() },
             Remote(testDescription: "s3, signed by somebody else") { try BucketEnd(isPresigned: true) },
             Remote(testDescription: "oss") { try await OSSEnd(chunk: Int64(chunk)) },
+            Remote(testDescription: "apsara-vod") { try await ApsaraEnd(.key, chunk: Int64(chunk)) },
+            Remote(testDescription: "apsara-vod, by a service") {
+                try await ApsaraEnd(.service, chunk: Int64(chunk))
+            },
             Remote(testDescription: "s3 at rclone") { try await S3End(.rclone, chunk: Int64(chunk)) },
         ] + (Ceph.isWanted ? [ceph] : [])
 
@@ -72,6 +78,7 @@ struct Remote: CustomTestStringConvertible, Sendable {
 
 extension OtherEnd {
     func keeps(_ name: FilePath) -> Bool { true }
+    var keepsEmpty: Bool { true }
     func place(of name: FilePath) -> FilePath { name }
 
     var objects: [FilePath: [UInt8]] {

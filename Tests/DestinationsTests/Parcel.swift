@@ -99,20 +99,32 @@ final class Logbook: UploadNotes {
         /// Notes in this attempt.
         var taken = 0
         var isToStop: @Sendable (Pages) -> Bool = { _ in false }
+        var isToPause: @Sendable (Pages) -> Bool = { _ in false }
         /// Bytes of the file that were named as sent before anything was written down.
         var early = false
         var refusals = 0
         /// To be removed at the remote.
         var left: [Checkpoint] = []
         var companions: [Companion] = []
+        var names: [String] = []
+        var credentials: [CredentialNews] = []
     }
 
     private let pages = Mutex(Pages())
+    private let refusingCredentials: Bool
+    let mayClearUp: Bool
 
     struct Dead: Error {}
 
-    /// - Parameter refusing: So many notes are refused from the first on, as by a daemon that dies there.
-    init(refusing: Int = 0) { pages.withLock { $0.refusals = refusing } }
+    /// - Parameters:
+    ///   - refusing: So many notes are refused from the first on, as by a daemon that dies there.
+    ///   - refusingCredentials: No renewal is written down.
+    ///   - mayClearUp: What stops an attempt is the daemon's own end.
+    init(refusing: Int = 0, refusingCredentials: Bool = false, mayClearUp: Bool = false) {
+        self.mayClearUp = mayClearUp
+        self.refusingCredentials = refusingCredentials
+        pages.withLock { $0.refusals = refusing }
+    }
 
     var last: Checkpoint? { pages.withLock { $0.checkpoints.last } }
     var accepted: Int64 { pages.withLock { $0.accepted } }
@@ -123,6 +135,9 @@ final class Logbook: UploadNotes {
         pages.withLock { $0.checkpoints.map { $0.fields.values.reduce(0) { $0 + $1.utf8.count } } }
     }
     var left: [Checkpoint] { pages.withLock { $0.left } }
+    /// What the remote was said to call it, and the rights that were renewed.
+    var names: [String] { pages.withLock { $0.names } }
+    var credentials: [CredentialNews] { pages.withLock { $0.credentials } }
     var everything: String { pages.withLock { "\($0.checkpoints)" } }
 
     func beginAttempt() {
@@ -134,6 +149,10 @@ final class Logbook: UploadNotes {
 
     /// Cancels the task that takes a note, when it fits.
     func stop(when isToStop: @escaping @Sendable (Pages) -> Bool) { pages.withLock { $0.isToStop = isToStop } }
+
+    /// Wants the attempt to end behind what is on its way, while it fits.
+    func pause(when isToPause: @escaping @Sendable (Pages) -> Bool) { pages.withLock { $0.isToPause = isToPause } }
+    var isToPause: Bool { pages.withLock { $0.isToPause($0) } }
 
     func record(_ checkpoint: Checkpoint) async throws {
         try take {
@@ -179,6 +198,17 @@ final class Logbook: UploadNotes {
             $0.parts = [:]
             if let old { $0.left.append(old) }
         }
+        try Task.checkCancellation()
+    }
+
+    func named(_ id: String) async throws {
+        try take { $0.names.append(id) }
+        try Task.checkCancellation()
+    }
+
+    func credential(_ news: CredentialNews) async throws {
+        if refusingCredentials { throw Dead() }
+        try take { $0.credentials.append(news) }
         try Task.checkCancellation()
     }
 

@@ -163,7 +163,7 @@ struct PartsEngineTests {
 }
 
 /// A remote in memory. Its requests are counted in their order: begin, parts, completion.
-private final class PartsRemote: PartsDialect {
+final class PartsRemote: PartsDialect {
     struct Stored: Sendable {
         var bytes: [UInt8]
         var tag: String
@@ -179,6 +179,7 @@ private final class PartsRemote: PartsDialect {
         var drops: Int?
         var tags: [String] = []
         var unsettled = 0
+        var gate: Gate?
     }
 
     private let state = Mutex(State())
@@ -198,6 +199,8 @@ private final class PartsRemote: PartsDialect {
     var begun: Int { state.withLock { $0.begun } }
     var completedWith: [String] { state.withLock { $0.tags } }
 
+    /// From now on each part waits there before it arrives.
+    func holds(at gate: Gate) { state.withLock { $0.gate = gate } }
     func loses(_ request: Int) { state.withLock { $0.lost = request } }
     func leavesUnsettled(_ times: Int) { state.withLock { $0.unsettled = times } }
     func dropsBeforeCompletion(_ part: Int) { state.withLock { $0.drops = part } }
@@ -260,6 +263,7 @@ private final class PartsRemote: PartsDialect {
         _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> PartSending {
         if Task.isCancelled { return PartSending(.failed(CancellationError()), bytesSent: 0) }
+        await state.withLock { $0.gate }?.pass()
         do {
             let all = try Files.read(piece.order.file.path, limit: 1 << 20)
             let bytes = Array(all[Int(part.offset)..<Int(part.end)])

@@ -172,7 +172,7 @@ struct S3SignerTests {
         let failed = try await error([script.display, "a-secret-argument"])
         #expect(failed.remedy == .holdDestination(after: nil))
         #expect(
-            failed.failure.message.contains("the signer \(script.display) gives no address: it ended with status 3"))
+            failed.failure.message.contains("the signer \(script.display) gives no answer: it ended with status 3"))
         #expect(!failed.failure.message.contains("a-secret"))
         let question = String(decoding: try Files.read(seen), as: UTF8.self)
         #expect(question.contains(#""key":"it's \"$(reboot)\".mp4""#) && question.hasSuffix("1\n"), "\(question)")

@@ -66,6 +66,8 @@ final class Ledger: UploadNotes {
         var phases: [UploadPhase] = []
         /// To be removed at the remote.
         var left: [Checkpoint] = []
+        var names: [String] = []
+        var credentials: [CredentialNews] = []
     }
 
     let book = Mutex(Book())
@@ -101,9 +103,14 @@ final class Ledger: UploadNotes {
             if let old { $0.left.append(old) }
         }
     }
+    func named(_ id: String) async throws { book.withLock { $0.names.append(id) } }
+    func credential(_ news: CredentialNews) async throws { book.withLock { $0.credentials.append(news) } }
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }
     func spent(_ bytes: Int64) {}
     func entered(_ phase: UploadPhase) { book.withLock { $0.phases.append(phase) } }
+    /// A person wants it to end behind what is on its way.
+    let pauses = Mutex(false)
+    var isToPause: Bool { pauses.withLock { $0 } }
 
     var last: Checkpoint? { book.withLock { $0.checkpoints.last } }
 }

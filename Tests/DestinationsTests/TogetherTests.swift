@@ -31,7 +31,8 @@ struct TogetherTests {
     func all(_ remote: Remote) async throws {
         try await remote.open { end in
             let parcels = try parcels(
-                ContractTests.names.filter(end.keeps) + ["empty.mp4", "front/a.mp4", "front/b.mp4"], size: 0)
+                ContractTests.names.filter(end.keeps) + ["empty.mp4", "front/a.mp4", "front/b.mp4"],
+                size: end.keepsEmpty ? 0 : 1)
             let notes = Notebook()
             let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
             if end.destination.bundling != nil { #expect(done.count == parcels.count) }
@@ -45,6 +46,21 @@ struct TogetherTests {
                     == Dictionary(uniqueKeysWithValues: parcels.map { (end.place(of: $0.order.name), $0.content) }))
             #expect(try await end.remains.isEmpty)
             #expect(!notes.wasEarly, "nothing is sent before it is written down where it goes")
+        }
+    }
+
+    @Test("of files that are to pause, those that are not being sent yet are left out", arguments: Remote.all)
+    func paused(_ remote: Remote) async throws {
+        try await remote.open { end in
+            guard end.destination.bundling != nil else { return }
+            let parcels = try parcels(["a.mp4", "b.mp4", "c.mp4"])
+            let notes = Notebook(pausing: ["id0", "id1", "id2"])
+            let done = try await end.destination.upload(together: parcels.map(\.order), notes: notes)
+            #expect(done.count == 1 && Set(done.keys) == Set(notes.spent.keys), "\(done.keys) and \(notes.spent)")
+            #expect(try await end.objects.count == 1)
+            try await sendRest(parcels, but: done, to: end, notes)
+            #expect(try await end.objects.count == 3)
+            #expect(try await end.remains.isEmpty)
         }
     }
 
@@ -185,11 +201,14 @@ private final class Notebook: BundleNotes {
     private let pages = Mutex(Pages())
     private let lost: Set<String>
     private let stops: Bool
+    private let pausing: Set<String>
 
     /// - Parameters:
     ///   - losing: Uploads that were cancelled meanwhile.
     ///   - stopping: Cancels the task when bytes are about to go.
-    init(losing lost: Set<String> = [], stopping stops: Bool = false) {
+    ///   - pausing: Uploads that are to be left where they are once bytes of another have gone.
+    init(losing lost: Set<String> = [], stopping stops: Bool = false, pausing: Set<String> = []) {
+        self.pausing = pausing
         self.lost = lost
         self.stops = stops
     }
@@ -216,6 +235,7 @@ private final class Notebook: BundleNotes {
             pages.spent[id, default: 0] += bytes
         }
     }
+    func isToPause(_ id: String) -> Bool { pausing.contains(id) && !spent.isEmpty }
     func entered(_ phase: UploadPhase) {
         guard stops, phase == .uploading else { return }
         pages.withLock { $0.wasStopped = true }

@@ -41,7 +41,8 @@ private final class DamagingPlace: WholeDialect, WholePlace {
         return true
     }
     func bring(
-        _ pieces: [WholePiece], _ spent: @escaping @Sendable (String, Int64) -> Void
+        _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
+        _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String> { [] }
     func settle(_ name: FilePath) async throws {}
     func remove(_ part: FilePath) async throws {}

@@ -36,6 +36,24 @@ struct CRCTests {
         }
     }
 
+    @Test("CRC-64/XZ as headers of OSS have it is that of the maker's packages")
+    func oss() {
+        let known: [([UInt8], UInt64)] = [
+            ([], 0), (Array("a".utf8), 3_675_645_893_302_102_789),
+            (Array("123456789".utf8), 11_051_210_869_376_104_954),
+            (Array("hello world".utf8), 5_981_764_153_023_615_706),
+            ([UInt8](repeating: 0, count: 1 << 20), 6_947_770_692_288_575_170),
+            (Array("1234567890".utf8), 12_811_388_247_244_714_686),
+        ]
+        for (data, value) in known { #expect(crc(.crc64xz, data) == value) }
+        #expect(
+            CRC.combined(6_748_440_630_437_108_969, 6_285_347_597_771_850_461, length: 5, .crc64xz)
+                == 12_811_388_247_244_714_686)
+        #expect(
+            CRC.combined(0x45AF_90DC_6404_CCD5, 0x1946_DD23_FD43_B323, length: 102_400, .crc64xz)
+                == 0x968D_291A_C0FF_8E69)
+    }
+
     @Test("is the same however the data is cut, and those of any two pieces make that of both", arguments: 0..<50)
     func cuts(_ seed: UInt64) {
         var dice = Dice(seed: seed)

@@ -1,19 +1,17 @@
 import Core
 import Digests
-import Glibc
-import Linux
 import TestKit
 import Testing
 
 /// The daemon with a bucket at the stand-in for OSS, killed behind each step and at random moments.
 @Suite("a bucket of OSS as destination", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct OSSTests {
-    private struct Site {
+    private struct Site: CrashSite {
         let fixture: DaemonFixture
         let server: OSSServer
         let camera: Camera
 
-        init(seed: UInt64 = 1, more: String = "") async throws {
+        init(more: String = "") async throws {
             fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
             server = try await OSSServer()
             let key = try fixture.folder.write("oss.key", Array(OSSServer.secretKey.utf8))
@@ -23,31 +21,18 @@ struct OSSTests {
                     + "bucket: \(OSSServer.bucket), access_key: {literal: \(OSSServer.id)}, "
                     + "secret_key: {file: \(key.display)}, part_size: 1 MiB, single_up_to: 512 KiB\(more)}"
             ]
-            camera = Camera(fixture, dice: Dice(seed: seed))
+            camera = Camera(fixture, dice: Dice(seed: Setting.seed))
         }
 
-        func drop(_ number: Int, size: Int) throws {
-            try camera.drop(Clip(number: number, size: size, relative: FilePath("clip \(number).mp4")))
-        }
-
-        /// Waits until the bucket holds exactly the clips, each once, and nothing of them is left here.
-        func settle() async throws {
+        /// The bucket holds exactly the clips, each once.
+        func expectAll() async throws {
             let clips = camera.clips
-            try await eventually("\(clips.count) objects", within: .seconds(120), every: .milliseconds(50)) {
-                try fixture.daemon?.mustRun()
-                guard let status = try await fixture.status(), !status.starting, status.counts.ongoing == 0 else {
-                    return false
-                }
-                return try Outcome.files(in: fixture.drop, hidden: true).isEmpty
-                    && Outcome.files(in: fixture.staging, hidden: true).isEmpty
-            }
             let there = try await server.objects()
             #expect(Set(there.keys) == Set(clips.map(\.relative.display)))
             for clip in clips {
                 let whole = hexadecimal(Hasher.digest(.sha256, of: clip.content))
                 #expect(there[clip.relative.display]?.sha256 == whole, "\(clip.relative)")
             }
-            #expect(try await fixture.status()?.counts.completed == clips.count)
             #expect(try await server.unfinished() == [])
         }
     }
@@ -63,34 +48,13 @@ struct OSSTests {
         try site.drop(1, size: 4_000_000)
         // These go together.
         for number in 2...4 { try site.drop(number, size: number * 50_000) }
-        try site.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
-        let ending = try await #require(site.fixture.daemon).end(within: .seconds(30))
-        try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(site.fixture.lastWords())")
-        try site.fixture.startDaemon()
-        try await site.settle()
+        try await site.kill(behind: step)
     }
 
     @Test("killed at any moment, with parts side by side, each file is there once and whole")
     func killedAnywhere() async throws {
-        let seed = Setting.seed
-        var dice = Dice(seed: seed)
-        let site = try await Site(seed: seed)
-        try site.fixture.startDaemon()
-        do {
-            for round in 0..<max(2, Setting.kills / 10) {
-                for number in 0..<3 {
-                    let size = number == 0 ? 8_000_000 : Int.random(in: 1...1_000_000, using: &dice)
-                    try site.drop(3 * round + number, size: size)
-                }
-                // The moment is the point: long enough for a file to be anywhere on its way.
-                try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
-                site.fixture.killDaemon()
-                try site.fixture.startDaemon()
-            }
-            try await site.settle()
-        } catch {
-            Issue.record(error, "seed \(seed); run again with SLUICE_SEED=\(seed) SLUICE_KILLS=\(Setting.kills)")
-        }
+        let site = try await Site()
+        try await site.killAnywhere(rounds: Setting.kills / 10, large: 8_000_000, others: 1...1_000_000)
     }
 
     @Test("a limit of policy is told to the service where it is asked for")

@@ -1,5 +1,4 @@
 import Core
-import Glibc
 import Linux
 import TestKit
 import Testing
@@ -7,12 +6,12 @@ import Testing
 /// The daemon with a bucket at somebody else's server, killed behind each step and at random moments.
 @Suite("a bucket as destination", .serialized, .timeLimit(.minutes(Patience.minutes(10))))
 struct S3Tests {
-    private struct Site {
+    private struct Site: CrashSite {
         let fixture: DaemonFixture
         let server: S3Server
         let camera: Camera
 
-        init(_ maker: S3Maker, seed: UInt64 = 1) async throws {
+        init(_ maker: S3Maker) async throws {
             fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
             server = try await S3Server(maker)
             if maker.makesBuckets { try await server.client("mkdir", "there:\(server.bucket)") }
@@ -23,24 +22,12 @@ struct S3Tests {
                     + "access_key: {literal: \(S3Server.id)}, secret_key: {file: \(key.display)}, "
                     + "part_size: 5 MiB, single_up_to: 1 MiB}"
             ]
-            camera = Camera(fixture, dice: Dice(seed: seed))
+            camera = Camera(fixture, dice: Dice(seed: Setting.seed))
         }
 
-        func drop(_ number: Int, size: Int) throws {
-            try camera.drop(Clip(number: number, size: size, relative: FilePath("clip \(number).mp4")))
-        }
-
-        /// Waits until the bucket holds exactly the clips, each once, and nothing of them is left here.
-        func settle() async throws {
+        /// The bucket holds exactly the clips, each once.
+        func expectAll() async throws {
             let clips = camera.clips
-            try await eventually("\(clips.count) objects", within: .seconds(120), every: .milliseconds(50)) {
-                try fixture.daemon?.mustRun()
-                guard let status = try await fixture.status(), !status.starting, status.counts.ongoing == 0 else {
-                    return false
-                }
-                return try Outcome.files(in: fixture.drop, hidden: true).isEmpty
-                    && Outcome.files(in: fixture.staging, hidden: true).isEmpty
-            }
             let copy = TemporaryFolder()
             try await server.client("copy", "there:\(server.bucket)", copy.path.display)
             #expect(try Set(Outcome.files(in: copy.path, hidden: true)) == Set(clips.map(\.relative)))
@@ -48,7 +35,6 @@ struct S3Tests {
                 let isWhole = try Files.read(copy.path.appending(clip.relative), limit: 1 << 30) == clip.content
                 #expect(isWhole, "\(clip.relative)")
             }
-            #expect(try await fixture.status()?.counts.completed == clips.count)
         }
     }
 
@@ -66,11 +52,7 @@ struct S3Tests {
         try site.drop(1, size: 11_000_000)
         // These go together.
         for number in 2...4 { try site.drop(number, size: number * 50_000) }
-        try site.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": step])
-        let ending = try await #require(site.fixture.daemon).end(within: .seconds(30))
-        try #require(ending == .signal(SIGKILL), "\(step) was not reached: \(site.fixture.lastWords())")
-        try site.fixture.startDaemon()
-        try await site.settle()
+        try await site.kill(behind: step)
         let unfinished = try await site.server.client(
             "backend", "list-multipart-uploads", "there:\(site.server.bucket)")
         #expect(!unfinished.contains("UploadId"), "\(unfinished)")
@@ -122,25 +104,9 @@ struct S3Tests {
 
     @Test("killed at any moment, with parts side by side, each file is there once and whole", arguments: makers)
     func killedAnywhere(_ maker: S3Maker) async throws {
-        let seed = Setting.seed
-        var dice = Dice(seed: seed)
-        let site = try await Site(maker, seed: seed)
-        try site.fixture.startDaemon()
-        do {
-            // What Ceph holds, it holds in memory.
-            for round in 0..<max(2, Setting.kills / (maker == .ceph ? 40 : 10)) {
-                for number in 0..<3 {
-                    let size = number == 0 ? 16_000_000 : Int.random(in: 1...2_000_000, using: &dice)
-                    try site.drop(3 * round + number, size: size)
-                }
-                // The moment is the point: long enough for a file to be anywhere on its way.
-                try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
-                site.fixture.killDaemon()
-                try site.fixture.startDaemon()
-            }
-            try await site.settle()
-        } catch {
-            Issue.record(error, "seed \(seed); run again with SLUICE_SEED=\(seed) SLUICE_KILLS=\(Setting.kills)")
-        }
+        let site = try await Site(maker)
+        // What Ceph holds, it holds in memory.
+        let rounds = Setting.kills / (maker == .ceph ? 40 : 10)
+        try await site.killAnywhere(rounds: rounds, large: 16_000_000, others: 1...2_000_000)
     }
 }

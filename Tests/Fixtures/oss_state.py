@@ -85,6 +85,8 @@ class State:
             "say_end": True,  # False: there is no ExpireUTCTime
             "vod_bucket": "outin-emulated",
             "vod_endpoint": None,  # what addresses say; without it, this server
+            "info_lags": False,  # the video service has not noticed yet what was uploaded
+            "own_style": "coded",  # how the user's own service passes on what it gets: coded, text, object, wrapped
             "own_headers": {},  # that the user's own service asks for
         }
         self.keys, self.buckets, self.objects, self.uploads = {}, {"cameras", "outin-emulated"}, {}, {}

@@ -405,8 +405,13 @@ class Clients(Emulator):
                 self.assertEqual(again["VideoId"], made["VideoId"])
                 self.assertEqual(self.upload_to(again, b"world"), address)
                 self.assertNotEqual(again["UploadAuth"], made["UploadAuth"])
+                info = client.get_mezzanine_info(vod_models.GetMezzanineInfoRequest(**wish)).body.mezzanine
+                self.assertEqual((info.status, info.size, info.video_id), ("Normal", 5, made["VideoId"]))
             image = client.create_upload_image(vod_models.CreateUploadImageRequest(image_type="cover", image_ext="jpg")).body.to_map()
+            wish = vod_models.GetImageInfoRequest(image_id=image["ImageId"])
+            self.assertEqual(client.get_image_info(wish).body.image_info.status, "Uploading")
             self.assertTrue(self.upload_to(image, b"picture")["FileName"].endswith(".jpg"))
+            self.assertEqual(client.get_image_info(wish).body.image_info.status, "Normal")
             with self.assertRaises(TeaException) as caught:
                 client.create_upload_video(vod_models.CreateUploadVideoRequest(title="x", file_name="a.mp4", reference_id=reference))
             self.assertEqual(caught.exception.code, "InvalidParameter.ReferenceId")
@@ -983,6 +988,10 @@ class Rules(Emulator):
         self.taken(self.part(upload, 1, b"hello", address["FileName"], bucket=address["Bucket"], who=who))
         self.taken(self.finish(upload, [(1, b"hello")], address["FileName"], bucket=address["Bucket"], who=who))
         self.assertTrue(self.control("videos")[made["VideoId"]]["uploaded"])
+        asked = {"operation": "create", "kind": "video", "file": "b.mp4", "size": 5, "reference": "again-and-again", "parameters": {"Title": "t"}}
+        first, second = (self.own("/_auth", asked)[1] for _ in range(2))
+        self.assertEqual(first["VideoId"], second["VideoId"])
+        self.assertEqual(self.own("/_auth", {"operation": "check"}), (200, {}))
         self.assertEqual(self.own("/_auth", {"file": "a", "video": "none"})[1]["Code"], "InvalidVideo.NotFound")
         self.assertEqual(self.own("/_auth", {"file": "a.txt"})[1]["Code"], "InvalidParameter.FileName")
         self.assertTrue(self.own("/_auth", {"file": "a.jpg"})[1]["ImageURL"].endswith(".jpg"))

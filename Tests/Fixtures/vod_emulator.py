@@ -62,6 +62,8 @@ RULES = {  # action -> (what has to be there, what each value may be)
     "RefreshUploadVideo": ((), {"VideoId": up_to(64), "ReferenceId": up_to(64)}),
     "CreateUploadImage": (("ImageType",), COMMON | {
         "ImageType": shaped("default|cover"), "ImageExt": lambda value: value in PICTURES, "OriginalFileName": up_to(256)}),
+    "GetMezzanineInfo": ((), {"VideoId": up_to(64), "ReferenceId": up_to(64)}),
+    "GetImageInfo": (("ImageId",), {"ImageId": up_to(64)}),
 }
 
 
@@ -170,7 +172,7 @@ def create_video(state, given, by):
             raise Refusal(400, "InvalidParameter.ReferenceId", "The specified ReferenceId exists already.")
         short = secrets.token_hex(4)
         state.videos[video] = {
-            "title": given["Title"], "file": given["FileName"], "size": given.get("FileSize"), "reference": reference or None,
+            "number": len(state.videos), "title": given["Title"], "file": given["FileName"], "size": given.get("FileSize"), "reference": reference or None,
             "bucket": state.settings["vod_bucket"], "key": f"sv/{short}/{short}.{extension(given['FileName'])}",
             "given": {name: value for name, value in given.items() if name in RULES["CreateUploadVideo"][1]},
             "by": by, "refreshes": 0, "refreshes_after_upload": 0}
@@ -200,10 +202,27 @@ def create_image(state, given, by):
     image, bucket = uuid.uuid4().hex, state.settings["vod_bucket"]
     name = f"image/{given['ImageType']}/{image[:16]}.{given.get('ImageExt') or 'png'}"
     with state.lock:
-        state.videos[image] = {"title": given.get("Title"), "image": True, "reference": None, "bucket": bucket, "key": name, "by": by,
+        state.videos[image] = {"number": len(state.videos), "file": given.get("OriginalFileName"), "title": given.get("Title"), "image": True, "reference": None, "bucket": bucket, "key": name, "by": by,
                                "given": {field: value for field, value in given.items() if field in RULES["CreateUploadImage"][1]}}
     where = f"http://127.0.0.1:{state.port}/{bucket}/{name}"
     return {"ImageId": image, "ImageURL": where, "FileURL": where} | blobs(state, bucket, name)
+
+
+def info(state, action, given):
+    """Whether the bytes of a medium are there."""
+    check(action, given)
+    medium = given.get("VideoId") or given.get("ImageId")
+    if given.get("ReferenceId") and not medium:
+        medium = next((id for id, one in state.videos.items() if one["reference"] == given["ReferenceId"]), None)
+    found = state.videos.get(medium)
+    image = action == "GetImageInfo"
+    if not found or bool(found.get("image")) != image:
+        raise Refusal(404, "InvalidImage.NotFound" if image else "InvalidVideo.NotFound", "The medium does not exist.")
+    stored = state.objects.get((found["bucket"], found["key"]))
+    status = "Normal" if stored and not state.settings["info_lags"] else "Uploading"
+    if image:
+        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": stored.size} if stored else {}}}
+    return {"Mezzanine": {"VideoId": medium, "Status": status} | ({"Size": stored.size} if stored else {})}
 
 
 def serve(state, call):
@@ -226,6 +245,8 @@ def serve(state, call):
         found = create_video(state, given, key.id)
     elif call.operation == "RefreshUploadVideo":
         found = refresh_video(state, given, key.id, bool(call.fault("move")))
+    elif call.operation in ("GetMezzanineInfo", "GetImageInfo"):
+        found = info(state, call.operation, given)
     else:
         found = create_image(state, given, key.id)
     return found
@@ -245,9 +266,31 @@ def own_service(state, call):
     if call.operation == "Sts":
         key = state.issue(lifetime=asked.get("lifetime"), services=asked.get("services", ("oss", "vod")))
         return {"AccessKeyId": key.id, "AccessKeySecret": key.secret, "SecurityToken": key.token, "Expiration": iso(key.ends, short=True)}
+    operation = asked.get("operation", "create")
+    if operation == "check":
+        return {}
+    given = dict(asked.get("parameters") or {})
     name, size = str(asked.get("file") or ""), asked.get("size")
-    if asked.get("video"):
-        return refresh_video(state, {"VideoId": asked["video"]}, "service", bool(call.fault("move")))
-    if extension(name).lower() in PICTURES - MEDIA:
-        return create_image(state, {"ImageType": "default", "ImageExt": extension(name).lower(), "Title": name[:128]}, "service")
-    return create_video(state, {"Title": name[:128], "FileName": name} | ({"FileSize": str(size)} if size is not None else {}), "service")
+    media = asked.get("media") or asked.get("video")
+    kind = asked.get("kind") or ("image" if extension(name).lower() in PICTURES - MEDIA else "video")
+    if media and kind != "image":
+        return packed(state, refresh_video(state, {"VideoId": media}, "service", bool(call.fault("move"))))
+    given.setdefault("Title", name[:128])
+    if kind == "image":
+        return packed(state, create_image(
+            state, {"ImageType": "default", "ImageExt": extension(name).lower(), "OriginalFileName": name} | given, "service"))
+    given |= {"FileName": name} | ({"FileSize": str(size)} if size is not None else {})
+    reference = asked.get("reference")
+    if reference and any(one["reference"] == reference for one in state.videos.values()):
+        return packed(state, refresh_video(state, {"ReferenceId": reference}, "service"))
+    return packed(state, create_video(state, given | ({"ReferenceId": reference} if reference else {}), "service"))
+
+
+def packed(state, found):
+    """As services of different people pass it on."""
+    style = state.settings["own_style"]
+    if style in ("text", "object"):
+        for name in ("UploadAddress", "UploadAuth"):
+            plain = base64.b64decode(found[name]).decode()
+            found[name] = plain if style == "text" else json.loads(plain)
+    return {"Code": "OK", "data": found} if style == "wrapped" else found

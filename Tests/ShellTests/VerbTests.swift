@@ -49,6 +49,8 @@ struct VerbTests {
             (["pause"], ["pause ||||"]),
             (["pause", "--folder", "b", "--for", "2h"], ["pause ||b||7200"]),
             (["pause", "--destination", "d"], ["pause |||d|"]),
+            (["pause", "--after-part", "a"], ["pause a|||||after part"]),
+            (["pause", "--after-part", "--for", "1m"], ["pause ||||60|after part"]),
             (["resume", "--folder", "f"], ["resume ||f||"]),
             (["cancel", "--all"], ["cancel |all|||"]),
             (["retry", "a"], ["retry a||||"]),

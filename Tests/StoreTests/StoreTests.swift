@@ -279,8 +279,9 @@ struct StoreTests {
         #expect(try await scene.store.finish(uploads[0], .verified(remote)) == .completed)
         #expect(try await scene.store.cancel(uploads) == [.completed])
         let events = try await scene.store.events(after: 0, limit: 100)
-        #expect(events.map(\.type) == ["added", "state", "state", "failed", "state", "state", "completed"])
-        #expect(events.map(\.seq) == Array(1...7).map(Int64.init))
+        #expect(
+            events.map(\.type) == ["added", "state", "state", "failed", "state", "state", "recovered", "completed"])
+        #expect(events.map(\.seq) == Array(1...8).map(Int64.init))
     }
 
     @Test("an upload that waits after a failure is not handed out before its time, nor one that a person paused")

@@ -105,7 +105,7 @@ _sluice_options() {
         metrics) _sluice_words --config --socket --help ;;
         events) _sluice_words --since --json --config --socket --help ;;
         add) _sluice_words --to --name --key --context --header --url --again --json --config --socket --help ;;
-        pause) _sluice_words --all --folder --destination --for --json --config --socket --help ;;
+        pause) _sluice_words --all --folder --destination --for --after-part --json --config --socket --help ;;
         resume) _sluice_words --all --folder --destination --json --config --socket --help ;;
         cancel) _sluice_words --all --folder --destination --json --config --socket --help ;;
         retry) _sluice_words --all --folder --destination --json --config --socket --help ;;
@@ -124,7 +124,7 @@ _sluice_options() {
 _sluice_operands() {
     case $verb in
         '') _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
-        destinations) _sluice_words tus directory chunked-form vimeo s3 oss ;;
+        destinations) _sluice_words tus directory chunked-form vimeo s3 oss apsara-vod ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
         quota) _sluice_ask destinations ;;

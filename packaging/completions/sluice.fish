@@ -90,7 +90,7 @@ complete -c sluice -n '__sluice_at check' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at destinations' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at destinations' -l help -d 'this text'
-complete -c sluice -n '__sluice_at destinations' -a 'tus directory chunked-form vimeo s3 oss'
+complete -c sluice -n '__sluice_at destinations' -a 'tus directory chunked-form vimeo s3 oss apsara-vod'
 
 complete -c sluice -n '__sluice_at config' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at config' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
@@ -220,6 +220,7 @@ complete -c sluice -n '__sluice_at pause' -l all -d 'all of them'
 complete -c sluice -n '__sluice_at pause' -l folder -d 'those of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at pause' -l destination -d 'those to this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at pause' -l for -d 'resume by itself after 30m, 2h, 1d …' -x
+complete -c sluice -n '__sluice_at pause' -l after-part -d 'let what is on its way arrive first'
 complete -c sluice -n '__sluice_at pause' -l json -d 'one JSON object (or one a line) for programs'
 complete -c sluice -n '__sluice_at pause' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at pause' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F

@@ -68,7 +68,7 @@ struct FormTemplate: Hashable, Sendable {
             case .secret(let name): Array((values.secrets[name] ?? "").utf8)
             // Coded already.
             case .inJSON(.name(.nameInJSON)): values[.nameInJSON]
-            case .inJSON(let piece): FormValues.escapedInJSON(piece.filled(values))
+            case .inJSON(let piece): escapedInJSON(piece.filled(values))
             }
         }
     }
@@ -164,7 +164,7 @@ struct FormValues: Sendable {
         case .credential: return Array((secrets[Self.credential] ?? "").utf8)
         case .name: return file.bytes
         case .nameInURI: return Array(PercentCoding.encode(file.bytes).utf8)
-        case .nameInJSON: return Self.escapedInJSON(file.bytes)
+        case .nameInJSON: return escapedInJSON(file.bytes)
         case .stem: return file.stem.bytes
         case .ext: return file.fileExtension?.bytes ?? []
         case .relpath: return order.name.bytes
@@ -178,17 +178,4 @@ struct FormValues: Sendable {
     }
 
     private func number(_ number: Int64) -> [UInt8] { Array("\(number)".utf8) }
-
-    /// RFC 8259, section 7; what is no UTF-8 cannot stand in JSON and is shown by its replacement.
-    static func escapedInJSON(_ bytes: [UInt8]) -> [UInt8] {
-        var out: [UInt8] = []
-        for byte in String(decoding: bytes, as: UTF8.self).utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): out += [UInt8(ascii: "\\"), byte]
-            case ..<0x20: out += Array("\\u00\(hexadecimal([byte]))".utf8)
-            default: out.append(byte)
-            }
-        }
-        return out
-    }
 }

@@ -8,11 +8,12 @@ extension DirectoryPlace {
     ///
     /// Whatever goes wrong with one of them leaves that one out: it is brought for itself, which meets the same and says so.
     func bring(
-        _ pieces: [WholePiece], _ spent: @escaping @Sendable (String, Int64) -> Void
+        _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
+        _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String> {
         let named = try await run("") { pulse in
             var written: [(piece: WholePiece, file: Written)] = []
-            for piece in pieces {
+            for piece in pieces where isWanted(piece.order.id) {
                 try pulse.beat()
                 if let file = try? self.write(piece, pulse, spent) { written.append((piece, file)) }
             }

@@ -19,6 +19,7 @@ struct OffsetEngine: Sendable {
             if !run.isConcluding { notes.entered(.uploading) }
             while offset < order.file.size {
                 try Task.checkCancellation()
+                if notes.isToPause { throw CancellationError() }
                 offset = try await run.send(from: offset)
             }
             notes.entered(.finishing)

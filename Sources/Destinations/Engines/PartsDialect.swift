@@ -19,6 +19,8 @@ protocol PartsDialect: Sendable {
     /// once more, as its parts leave, before the last one does or the remote makes a file of them.
     var comparesContent: Bool { get }
     var inquiry: PartsInquiry { get }
+    /// Its fields of the checkpoint that stay when the upload begins anew.
+    var lasting: [String] { get }
 
     /// How a new upload of this file is cut.
     ///
@@ -83,6 +85,8 @@ protocol PartsDialect: Sendable {
 }
 
 extension PartsDialect {
+    var lasting: [String] { [] }
+
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
     ) async throws -> RemoteObject? { nil }

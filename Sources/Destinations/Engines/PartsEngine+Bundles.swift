@@ -38,7 +38,7 @@ extension PartsEngine {
             let checkpoints = Dictionary(pieces.map { ($0.order.id, $0.checkpoint) }) { first, _ in first }
             let isHeld = pieces.isEmpty ? [] : try await notes.record(checkpoints)
             notes.entered(.uploading)
-            for piece in pieces where isHeld.contains(piece.order.id) {
+            for piece in pieces where isHeld.contains(piece.order.id) && !notes.isToPause(piece.order.id) {
                 try Task.checkCancellation()
                 let id = piece.order.id
                 let sending = await notes.paying(for: id) {

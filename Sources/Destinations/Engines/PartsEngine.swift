@@ -11,6 +11,9 @@ struct PartsEngine: Sendable {
     /// Parts of one upload that may be on their way together.
     let parallel: Int
     let gone: GonePolicy
+    /// Whether a later attempt goes on where one was stopped. If not, what is at the remote is removed when it is, or where no byte may
+    /// go then, when the next one begins.
+    var resumes = true
 
     func upload(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> RemoteObject {
         let look = try order.file.checkLook(dialect.failure)
@@ -20,7 +23,9 @@ struct PartsEngine: Sendable {
                 switch error {
                 case .renewed: continue
                 case .finished(let object): return object
-                case .failed(let error): throw error
+                case .failed(let error):
+                    if error is CancellationError, !resumes, notes.mayClearUp { await run.abandon() }
+                    throw error
                 }
             }
         }

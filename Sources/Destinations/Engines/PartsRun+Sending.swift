@@ -52,7 +52,7 @@ extension PartsRun {
             while true {
                 // A server that goes on renaming is never asked for two things at once.
                 let most = dialect.mayRename && taken.isEmpty || renamings > 2 ? 1 : engine.parallel
-                while failure == nil, running < most, let index = waiting.first {
+                while failure == nil, running < most, !notes.isToPause, let index = waiting.first {
                     waiting.removeFirst()
                     try await prepare(index, plan, isLast: isRest && waiting.isEmpty)
                     start(plan[index], plan, in: &group)
@@ -74,10 +74,12 @@ extension PartsRun {
                     failure = failure ?? error
                 }
             }
-            // Nobody needs the digest of an attempt that has failed.
-            if failure != nil { group.cancelAll() }
+            // Nobody needs the digest of an attempt that ends here.
+            if failure != nil || !waiting.isEmpty { group.cancelAll() }
         }
         if let failure { throw failure }
+        // A person has paused it: what was on its way has arrived.
+        if !waiting.isEmpty { throw CancellationError() }
     }
 
     /// What must be durable before a part leaves.

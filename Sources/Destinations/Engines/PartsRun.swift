@@ -22,6 +22,8 @@ internal import Linux
 /// | `gone_seen` | times that the remote did not know the upload, in a row |
 final class PartsRun {
     static let begun = "begun"
+    /// Fields that stay when the upload begins anew.
+    static let counted = ["orphans", "reuploaded", "restarts", "remains"]
 
     /// Why a run ends before its end.
     enum Exit: Error {
@@ -87,6 +89,9 @@ final class PartsRun {
 
     private func open() async throws -> PartPlan {
         if checkpoint[Self.begun] == nil { return try await create() }
+        if !engine.resumes, renewals == 0, !isPerhapsWhole {
+            throw try await renewed("what was begun is not gone on with", isWanted: true)
+        }
         guard dialect.isOurs(checkpoint) else { throw try await renewed("the destination is another server now") }
         guard let plan = storedPlan, checkpoint["sha256"] == hexadecimal(order.file.sha256) else {
             throw try await renewed("what was begun is not this content")
@@ -268,14 +273,35 @@ final class PartsRun {
     /// So many beginnings from the first part on, and the file is refused.
     static let mostRestarts: Int64 = 10
 
+    /// It is looked for, whether a later attempt goes on or not.
+    private var isPerhapsWhole: Bool {
+        checkpoint["completing"] != nil || checkpoint["final_sent"] != nil && !dialect.completesByRequest
+    }
+
+    /// The attempt was stopped, and the next one begins anew: gives the remote's room back now, if it can be done at once.
+    func abandon() async {
+        guard checkpoint[Self.begun] != nil, !isPerhapsWhole, dialect.canAbort else { return }
+        let (dialect, checkpoint) = (dialect, checkpoint)
+        // What fails here is removed with the next beginning.
+        let task = Task { try? await dialect.abort(checkpoint) }
+        let alarm = Task {
+            try? await Alarms.shared.sleep(for: .seconds(2))
+            task.cancel()
+        }
+        _ = await task.value
+        alarm.cancel()
+    }
+
     /// Forgets the upload; the next run begins a new one.
     ///
-    /// - Parameter isGone: The server says that there is nothing.
-    func renewed(_ reason: String, isGone: Bool = false) async throws -> any Error {
+    /// - Parameters:
+    ///   - isGone: The server says that there is nothing.
+    ///   - isWanted: Nothing went wrong: it counts for no failure.
+    func renewed(_ reason: String, isGone: Bool = false, isWanted: Bool = false) async throws -> any Error {
         let old = checkpoint
         checkpoint = Checkpoint()
-        for field in ["orphans", "reuploaded", "restarts", "remains"] { checkpoint[field] = old[field] }
-        let restarts = checkpoint.count("restarts")
+        for field in Self.counted + dialect.lasting { checkpoint[field] = old[field] }
+        let restarts = isWanted ? 0 : checkpoint.count("restarts")
         let wasBegun = old[Self.begun] != nil
         // Also where the server said that it knows of none: it may have been mistaken, and "not there" is success.
         let remains = wasBegun && dialect.canAbort && dialect.isOurs(old) ? old : nil

@@ -44,10 +44,12 @@ protocol WholePlace: Sendable {
     /// Brings small files, each under its temporary name, looks at them as ``holds(_:as:)`` does, and gives them their
     /// names where those are free. Durable when this returns.
     ///
+    /// - Parameter isWanted: Asked for each id before the first byte of that file.
     /// - Returns: The ids of those that have their name. Whatever goes wrong with one leaves it out, and a stop those that
     ///   have no name yet.
     func bring(
-        _ pieces: [WholePiece], _ spent: @escaping @Sendable (String, Int64) -> Void
+        _ pieces: [WholePiece], isWanted: @escaping @Sendable (String) -> Bool,
+        _ spent: @escaping @Sendable (String, Int64) -> Void
     ) async throws -> Set<String>
 
     /// Makes durable what was found under its name.

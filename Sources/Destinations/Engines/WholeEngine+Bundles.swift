@@ -41,6 +41,7 @@ extension WholeEngine {
         // Before there is anything under the temporary names: what nobody remembers is never removed.
         let held = try await notes.record(Dictionary(checkpoints, uniquingKeysWith: { first, _ in first }))
         notes.entered(.uploading)
-        return try await place.bring(pieces.filter { held.contains($0.order.id) }) { notes.spent($0, $1) }
+        return try await place.bring(
+            pieces.filter { held.contains($0.order.id) }, isWanted: { !notes.isToPause($0) }, { notes.spent($0, $1) })
     }
 }

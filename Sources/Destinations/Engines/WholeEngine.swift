@@ -207,6 +207,7 @@ final class WholeRun {
         let notes = notes
         repeat {
             try Task.checkCancellation()
+            if notes.isToPause { throw CancellationError() }
             let next = try await place.send(
                 from: offset, of: order, to: part, { notes.spent($0) }, { notes.sending($0) })
             // A file that goes in one piece needs no note: it is sent again if it has to be.

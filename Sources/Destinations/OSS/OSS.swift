@@ -5,7 +5,7 @@ internal import Transport
 /// A bucket of Alibaba Cloud OSS: what ``S3`` does, in OSS's words and with its signatures.
 enum OSS {
     /// By which of the service's addresses.
-    private enum Way: String, CaseIterable {
+    enum Way: String, CaseIterable {
         case `public`, `internal`, accelerate
 
         func host(in region: String) -> String {
@@ -43,14 +43,7 @@ enum OSS {
                 SettingKey(
                     "signature", .choice([BucketWire.Signing.v4.rawValue, BucketWire.Signing.v1.rawValue]),
                     "How requests are signed: `v4` by default, `v1` where the region is not known."),
-                SettingKey("access_key", .secret, "The key's id."),
-                SettingKey("secret_key", .secret, "The key itself."),
-                SettingKey("session_token", .secret, "The token of a temporary key."),
-                SettingKey(
-                    "credentials", .secret,
-                    "In place of these three: JSON with `AccessKeyId`, `AccessKeySecret`, `SecurityToken` and `Expiration`, or a credentials file."
-                ),
-                SettingKey("profile", .text, "Which section of a credentials file; `default` by default."),
+            ] + S3Access.keysOfAlibaba + [
                 SettingKey(
                     "part_size", .size, "Bytes of a part, 16 MiB by default; more where a file would have too many."),
                 SettingKey("single_up_to", .size, "Files of up to so many bytes go in one request; 16 MiB by default."),
@@ -96,6 +89,13 @@ enum OSS {
     }
 
     // MARK: Settings
+
+    /// Of no bucket yet.
+    static var unplaced: S3Settings {
+        S3Settings(
+            preset: preset, bucket: "", region: "", endpoint: "", isVirtual: true, checksum: preset.checksum,
+            tags: preset.tags)
+    }
 
     static func settings(_ values: [String: SettingValue]) -> S3Settings? {
         func text(_ key: String) -> String? { if case .text(let text)? = values[key] { text } else { nil } }
@@ -187,7 +187,7 @@ enum OSS {
         if text("signature") == "v4", region(values) == nil {
             object("signature", "is `v4`, which needs `region`: `endpoint` does not tell it")
         }
-        all += S3Words.marked(values) + S3Access.objections(values, further: [])
+        all += S3Words.marked(values) + S3Access.objections(values, further: ["sts"])
         if values["kms_key"] != nil, text("encryption") != "KMS" {
             object("kms_key", "has no effect without `encryption: KMS`")
         }

@@ -8,6 +8,8 @@ struct OSSSignature: Sendable {
     /// The plain id, like `cn-shanghai`; V1 needs none.
     var region: String
     var version: BucketWire.Signing
+    /// Further headers that V4 covers, in small letters: a server in between cannot change them.
+    var covered: Set<String> = []
 
     private static let algorithm = "OSS4-HMAC-SHA256"
 
@@ -27,10 +29,13 @@ struct OSSSignature: Sendable {
         let scope = "\(stamp.prefix(8))/\(region)/oss/aliyun_v4_request"
         headers.append(("x-oss-content-sha256", S3Message.unsignedPayload))
         headers.append(("x-oss-date", stamp))
-        let request = Self.canonical(message, headers)
+        let request = canonical(message, headers)
         let words = [Self.algorithm, stamp, scope, hexadecimal(Hasher.digest(.sha256, of: Array(request.utf8)))]
         let signature = hexadecimal(mac(signingKey(String(stamp.prefix(8))), words.joined(separator: "\n")))
-        headers.append(("Authorization", "\(Self.algorithm) Credential=\(key.id)/\(scope), Signature=\(signature)"))
+        // An empty list is refused.
+        let names = covered.isEmpty ? "" : ", AdditionalHeaders=\(covered.sorted().joined(separator: ";"))"
+        headers.append(
+            ("Authorization", "\(Self.algorithm) Credential=\(key.id)/\(scope)\(names), Signature=\(signature)"))
         return headers
     }
 
@@ -47,17 +52,17 @@ struct OSSSignature: Sendable {
 
     /// All of the query is signed, a name without a value as it stands; and of the headers those of the service, the content's type and
     /// its MD5. The bucket is in the path, wherever it is in the address.
-    static func canonical(_ message: S3Message, _ headers: [(String, String)]) -> String {
+    func canonical(_ message: S3Message, _ headers: [(String, String)]) -> String {
         let query = message.query.map { (PercentCoding.encode($0.name.utf8), PercentCoding.encode($0.value.utf8)) }
             .sorted { $0 < $1 }.map { $0.1.isEmpty ? $0.0 : "\($0.0)=\($0.1)" }.joined(separator: "&")
-        let signed = lowered(headers).filter {
+        let signed = Self.lowered(headers).filter {
             $0.name.hasPrefix("x-oss-") || $0.name == "content-type" || $0.name == "content-md5"
+                || covered.contains($0.name)
         }
         let path = "/\(message.bucket)/" + (message.key.map { S3Message.path(of: $0) } ?? "")
         let lines =
             [message.method, path, query] + signed.map { "\($0.name):\($0.value)" }
-            // No further headers are signed.
-            + ["", "", S3Message.unsignedPayload]
+            + ["", covered.sorted().joined(separator: ";"), S3Message.unsignedPayload]
         return lines.joined(separator: "\n")
     }
 

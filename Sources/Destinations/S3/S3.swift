@@ -40,9 +40,12 @@ struct S3: Destination {
     }
 
     func wishes(forSize size: Int64) -> [PartDigests.Wish] {
-        let dialect = S3Dialect(api: api, isSingle: size <= api.settings.singleUpTo)
+        Self.wishes(forSize: size, S3Dialect(api: api, isSingle: size <= api.settings.singleUpTo))
+    }
+
+    static func wishes(forSize size: Int64, _ dialect: S3Dialect) -> [PartDigests.Wish] {
         guard let plan = dialect.plan(forSize: size) else { return [] }
-        return dialect.digests(api.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map {
+        return dialect.digests(dialect.settings.checksum).subtracting(dialect.isSingle ? [.sha256] : []).map {
             PartDigests.Wish(partSize: plan.partSize, kind: $0)
         }
     }

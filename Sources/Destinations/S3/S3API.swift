@@ -122,6 +122,7 @@ struct S3API: Sendable {
         var corrected: Set<S3Signed.Correction> = []
         while true {
             let signed = try await signer.signed(request)
+            let began = asking.clocks.monotonic()
             let response = try await asking.ask(
                 Request(
                     request.method, signed.url, headers: signed.headers, body: request.body, limits: request.limits),
@@ -129,6 +130,7 @@ struct S3API: Sendable {
             ).response
             // Now, and not when it was sent: of those there may be many meanwhile.
             if let proof = signed.proof { asking.rememberForNow(proof) }
+            if case .file = request.body { await signer.carried(for: asking.clocks.monotonic().since(began)) }
             guard !(200..<300).contains(response.status), response.status != 404,
                 let correction = await signed.mend(response, corrected)
             else { return response }

@@ -9,10 +9,27 @@ enum S3Access: Sendable {
     /// What the machine or container is given by the service that it runs at.
     case metadata(S3Metadata.Settings)
     /// Somebody else has the key, and signs.
-    case signer(S3Presigner.Signer, hosts: [String])
+    case signer(OwnService.Way, hosts: [String])
+    /// Temporary keys come from somebody who has the right to make them.
+    case served(OwnService.Way)
 }
 
 extension S3Access {
+    /// As a key of Alibaba Cloud is given.
+    static let keysOfAlibaba = [
+        SettingKey("access_key", .secret, "The key's id."),
+        SettingKey("secret_key", .secret, "The key itself."),
+        SettingKey("session_token", .secret, "The token of a temporary key."),
+        SettingKey(
+            "credentials", .secret,
+            "In place of these three: JSON with `AccessKeyId`, `AccessKeySecret`, `SecurityToken` and `Expiration`, or a credentials file."
+        ),
+        SettingKey("profile", .text, "Which section of a credentials file; `default` by default."),
+        SettingKey(
+            "sts", .section(OwnService.keys),
+            "In place of a key: a service of yours that hands out temporary keys of the security token service."),
+    ]
+
     static let keys = [
         SettingKey("access_key", .secret, "The key's id."),
         SettingKey("secret_key", .secret, "The key itself."),
@@ -33,14 +50,10 @@ extension S3Access {
             ]), "In place of a key: what the machine is given where it runs."),
         SettingKey(
             "presign",
-            .section([
-                SettingKey("url", .url, "The service that is asked for signed addresses."),
-                SettingKey("token", .secret, "Sent to it as `Authorization: Bearer …`."),
-                SettingKey("headers", .headers, "More headers for it."),
-                SettingKey("ca_file", .path, "Certificates to trust for it instead of the system's (PEM)."),
-                SettingKey("command", .texts, "In place of a service, a program and its arguments."),
-                SettingKey("hosts", .texts, "Where signed addresses may lead, beside the endpoint."),
-            ]), "In place of a key: who has it, and signs each request."),
+            .section(
+                OwnService.keys + [
+                    SettingKey("hosts", .texts, "Where signed addresses may lead, beside the endpoint.")
+                ]), "In place of a key: who has it, and signs each request."),
     ]
 
     /// - Returns: `nil` where nothing gives a right.
@@ -55,11 +68,12 @@ extension S3Access {
                     kind: kind, url: text("instance_metadata.url"), role: text("instance_metadata.role"),
                     token: secret("instance_metadata.token")))
         }
-        if let signer = S3Presigner.signer(values) {
+        if let signer = OwnService.way(values, in: S3Presigner.section) {
             var hosts: [String] = []
             if case .texts(let texts)? = values["presign.hosts"] { hosts = texts }
             return .signer(signer, hosts: hosts)
         }
+        if let service = OwnService.way(values, in: "sts") { return .served(service) }
         if let document = secret("credentials") {
             return .kept(.document(document, profile: text("profile") ?? "default"))
         }
@@ -67,26 +81,26 @@ extension S3Access {
         return .kept(.words(id: id, secret: key, token: secret("session_token")))
     }
 
-    /// - Parameter further: The sections that a type has for rights beside a kept key.
+    /// - Parameters:
+    ///   - further: The sections that a type has for rights beside a kept key.
+    ///   - place: The key of the configuration at which it is told that there is none.
     static func objections(
-        _ values: [String: SettingValue], further: [String] = ["instance_metadata", "presign"]
+        _ values: [String: SettingValue], further: [String] = ["instance_metadata", "presign"],
+        at place: String = "bucket"
     ) -> [SettingObjection] {
         var all: [SettingObjection] = []
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
         let hasWords = ["access_key", "secret_key", "session_token"].contains { values[$0] != nil }
         let hasDocument = values["credentials"] != nil
-        let hasMetadata = values.keys.contains { $0.hasPrefix("instance_metadata.") }
-        let hasSigner = values.keys.contains { $0.hasPrefix("presign.") }
+        let sections = further.filter { OwnService.isSet(values, in: $0) }
         if hasDocument, hasWords {
             object("credentials", "stands in place of `access_key`, `secret_key` and `session_token`")
         }
-        if hasMetadata, hasWords || hasDocument {
-            object("instance_metadata", "stands in place of a key; take one of them out")
+        for (number, section) in sections.enumerated() where hasWords || hasDocument || number > 0 {
+            let whose = ["presign", "authorisation"].contains(section) ? ", which is somebody else's" : ""
+            object(section, "stands in place of a key\(whose); take one of them out")
         }
-        if hasSigner, hasWords || hasDocument || hasMetadata {
-            object("presign", "stands in place of a key, which is somebody else's; take one of them out")
-        }
-        if !hasMetadata, !hasSigner, !hasDocument {
+        if sections.isEmpty, !hasDocument {
             let lacking = ["access_key", "secret_key"].filter { values[$0] == nil }
             if let there = ["access_key", "secret_key", "session_token"].first(where: { values[$0] != nil }) {
                 let names = lacking.map { "`\($0)`" }.joined(separator: " and ")
@@ -94,7 +108,7 @@ extension S3Access {
             } else {
                 all.append(
                     SettingObjection(
-                        key: "bucket",
+                        key: place,
                         problem:
                             "needs a key: set `access_key` and `secret_key`, or "
                             + (further.isEmpty
@@ -107,6 +121,7 @@ extension S3Access {
             object("profile", "is `\(profile)`, and has no effect without `credentials`")
         }
         return all + S3Metadata.objections(values) + S3Presigner.objections(values)
+            + OwnService.objections(values, in: "sts", lacking: "does not say who hands out keys")
     }
 
     /// The keys of the configuration that it stands at.
@@ -117,6 +132,7 @@ extension S3Access {
         case .kept(.document): "`credentials`"
         case .metadata: "`instance_metadata`"
         case .signer: "`presign`"
+        case .served: "`sts`"
         }
     }
 
@@ -126,14 +142,28 @@ extension S3Access {
     }
 
     func signer(_ settings: S3Settings, _ asking: Asking, _ tools: DestinationTools) -> any S3Signing {
-        let clocks = tools.clocks
-        let keys: any S3KeySource
         switch self {
-        case .kept(let source): keys = S3Keys(source, reader: tools.secrets, now: { clocks.wall() })
-        case .metadata(let settings): keys = S3Metadata(settings, asking: asking, reader: tools.secrets)
         case .signer(let signer, let hosts):
-            return S3Presigner(signer, hosts: hosts, asking: asking, settings: settings, reader: tools.secrets)
+            S3Presigner(signer, hosts: hosts, asking: asking, settings: settings, reader: tools.secrets)
+        case .kept(let source): S3KeySigner(Self.keys(source, tools), asking: asking, settings: settings)
+        case .metadata(let metadata):
+            S3KeySigner(
+                S3Metadata(metadata, asking: asking, reader: tools.secrets), asking: asking, settings: settings)
+        case .served(let way): S3KeySigner(STSKeys.asked(way, asking, tools), asking: asking, settings: settings)
         }
-        return S3KeySigner(keys, asking: asking, settings: settings)
+    }
+
+    /// Where a key of Alibaba Cloud comes from; `nil` for what gives none.
+    func keys(_ asking: Asking, _ tools: DestinationTools) -> (any S3KeySource)? {
+        switch self {
+        case .kept(let source): Self.keys(source, tools)
+        case .served(let way): STSKeys.asked(way, asking, tools)
+        case .metadata, .signer: nil
+        }
+    }
+
+    private static func keys(_ source: S3Keys.Source, _ tools: DestinationTools) -> S3Keys {
+        let clocks = tools.clocks
+        return S3Keys(source, reader: tools.secrets, now: { clocks.wall() })
     }
 }

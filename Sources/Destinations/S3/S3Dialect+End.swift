@@ -49,6 +49,7 @@ extension S3Dialect {
         let bytes = Array(body.utf8)
         var headers: [(name: String, value: String)] = [("Content-Type", "application/xml")]
         if settings.preset.conditions == .all, settings.taken != .replace { headers.append(wire.unlessThere) }
+        headers += settings.appointed?.ending ?? []
         if let whole, let name = checksum.header {
             headers.append((name, whole))
             headers.append(("x-amz-checksum-type", "FULL_OBJECT"))
@@ -80,7 +81,12 @@ extension S3Dialect {
         let key = key(piece.checkpoint)
         let tags = parts.map { S3Tag($0.tag).etag.filter { $0 != "\"" } }
         let joined = hexadecimal(Hasher.digest(.md5, of: tags.flatMap { bytes(hexadecimal: $0) ?? [] }))
-        guard let there = try await api.look(at: key) else {
+        let there: S3API.Object
+        switch try await sight(of: key) {
+        case .there(let object): there = object
+        // It was made of parts that were each taken with their digest, and more than that nobody may see.
+        case .hidden, .ended: return .done(object(piece, "parts"))
+        case .nothing:
             // Somebody may have taken it away already. Then the answer has told that it was there whole, and there is nothing any more
             // that it could be made of.
             if api.tags(ofWhole: false) == .md5, Self.joinedTag(body?["ETag"]?.text, parts.count) == joined,
@@ -108,7 +114,12 @@ extension S3Dialect {
 
     func found(_ piece: PartsPiece) async throws -> RemoteObject? {
         let key = key(piece.checkpoint)
-        guard let there = try await api.look(at: key) else { return nil }
+        let there: S3API.Object
+        switch try await sight(of: key) {
+        case .there(let object): there = object
+        case .nothing: return nil
+        case .hidden, .ended: return try await settings.appointed?.isWhole() == true ? object(piece, "held") : nil
+        }
         switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {
         case .same: return object(piece, "held")
         case .other: return nil

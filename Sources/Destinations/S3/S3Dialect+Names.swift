@@ -12,6 +12,9 @@ extension S3Dialect {
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
     ) async throws -> RemoteObject? {
+        if let appointed = settings.appointed {
+            return try await settle(at: appointed, order, plan, &checkpoint, restarts)
+        }
         // A name that the service itself guards needs no question before one small request.
         let isGuarded = settings.preset.conditions != .none && settings.taken != .replace
         let key: FilePath
@@ -77,7 +80,7 @@ extension S3Dialect {
     }
 
     func reserve(_ key: FilePath, _ order: UploadOrder) throws(UploadError) {
-        guard settings.taken != .replace, !api.reserve(key, for: order.id) else { return }
+        guard settings.appointed == nil, settings.taken != .replace, !api.reserve(key, for: order.id) else { return }
         throw UploadError(
             failure(
                 .transient, "name_in_use",
@@ -91,7 +94,13 @@ extension S3Dialect {
         try reserve(key, piece.order)
         let isGuarded = isSingle ? settings.preset.conditions != .none : settings.preset.conditions == .all
         guard isPerhapsThere || !isGuarded && settings.taken != .replace else { return .goesOn }
-        guard let there = try await api.look(at: key) else { return .goesOn }
+        let there: S3API.Object
+        switch try await sight(of: key) {
+        case .there(let object): there = object
+        case .nothing: return .goesOn
+        case .hidden, .ended:
+            return try await settings.appointed?.isWhole() == true ? .finished(object(piece, "held")) : .goesOn
+        }
         switch try await likeness(of: there, at: key, to: piece.order.file, piece.plan, isOurs: true) {
         case .damaged(let error): throw error
         case .other: break

@@ -31,8 +31,10 @@ struct S3Dialect: PartsDialect {
     var comparesContent: Bool { isSingle }
     var inquiry: PartsInquiry { isSingle ? .none : .list }
     var canAbort: Bool { true }
+    var lasting: [String] { settings.appointed?.lasting ?? [] }
 
-    func isOurs(_ checkpoint: Checkpoint) -> Bool { checkpoint["server"] == api.server }
+    /// What somebody else has said where it goes is there, by whichever address it is reached.
+    func isOurs(_ checkpoint: Checkpoint) -> Bool { checkpoint["server"] == api.server || settings.appointed != nil }
 
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
         api.asking.failure(kind, code, message, retryable: retryable)
@@ -76,6 +78,8 @@ struct S3Dialect: PartsDialect {
 
     private func create(_ key: FilePath, _ order: UploadOrder) async throws -> String {
         var headers = objectHeaders(order)
+        // Not a byte goes to what is there already.
+        if settings.appointed != nil { headers.append(wire.unlessThere) }
         if let algorithm = settings.checksum.algorithm {
             headers.append(("x-amz-checksum-algorithm", algorithm))
             headers.append(("x-amz-checksum-type", settings.checksum.kind == nil ? "COMPOSITE" : "FULL_OBJECT"))
@@ -99,7 +103,7 @@ struct S3Dialect: PartsDialect {
             as UploadError
         {
             // Who signs for us may keep the list to himself.
-            if error.failure.code == S3Presigner.refusal { return nil }
+            if error.failure.code == S3Presigner.refusal || isHidden(error) { return nil }
             throw error
         }
         let since = uploads.filter { $0.begunAt.map { $0.milliseconds >= asked - 60_000 } ?? false }
@@ -113,6 +117,8 @@ struct S3Dialect: PartsDialect {
         var headers = settings.objectHeaders
         headers.append(("Content-Type", order.mediaType))
         headers.append((wire.digestHeader, hexadecimal(order.file.sha256)))
+        // Whoever appoints an object has been told the rest.
+        if settings.appointed != nil { return headers }
         headers.append(("\(wire.prefix)meta-mtime", "\(order.modified / 1_000_000_000)"))
         // 2 KiB in all; names are tokens.
         var room = 2000 - 200
@@ -257,6 +263,11 @@ struct S3Dialect: PartsDialect {
             // It may be there by a request of ours whose answer was lost.
             if let object = try await found(piece) {
                 return ends(.taken(TakenPart(index: 0, size: part.length), finished: object, changes: [:]))
+            }
+            if settings.appointed != nil, verdict.isOfTaken {
+                if case .hidden = try await sight(of: key(piece.checkpoint)) {
+                    return ends(.failed(unseen(key(piece.checkpoint))))
+                }
             }
             return ends(verdict.isOfTaken ? .startOver(error) : .failed(error))
         default: return ends(verdict.isDamage ? .damaged(error) : .failed(error))

@@ -7,6 +7,18 @@ protocol S3KeySource: Sendable {
     func current() async throws -> (key: S3Key, reading: Int)
     /// The service did not take the key of this reading: the next one is read anew.
     func refused(_ reading: Int) async
+    /// Whether a key that was refused in these words may have another behind it.
+    func isWorthRenewing(_ verdict: S3Verdict, _ key: S3Key, isHead: Bool) async -> Bool
+    /// Bytes of a file were on their way for so long.
+    func carried(for time: Duration) async
+}
+
+extension S3KeySource {
+    func isWorthRenewing(_ verdict: S3Verdict, _ key: S3Key, isHead: Bool) async -> Bool {
+        verdict.isOfKey && (key.token != nil || verdict.code != "AccessDenied") || isHead && verdict.isMute
+    }
+
+    func carried(for time: Duration) async {}
 }
 
 /// A key that is kept as a secret, read again when it ends or is refused.

@@ -1,7 +1,5 @@
 internal import Core
 internal import Credentials
-internal import Glibc
-internal import Linux
 internal import Transport
 
 /// Has somebody sign who holds the key: a service of the person's, or a program. Every request goes to an address that it gave
@@ -9,19 +7,12 @@ internal import Transport
 actor S3Presigner: S3Signing {
     /// Nobody here knows what key there is.
     nonisolated var isLent: Bool { false }
-    enum Signer: Sendable {
-        case service(url: String, headers: [CredentialProvider.Header], caFile: FilePath?)
-        case command([String])
-    }
-
     private struct Kept {
         var given: S3Given
         var end: MonotonicTime
     }
 
-    private let signer: Signer
-    /// For questions to the service.
-    private let service: Asking
+    private let signer: OwnService
     /// For requests to the bucket, and for words.
     private let asking: Asking
     private let settings: S3Settings
@@ -43,22 +34,15 @@ actor S3Presigner: S3Signing {
     private static let life: Duration = .seconds(300)
     /// What is left of its life when a request with it begins.
     private static let margin: Duration = .seconds(30)
-    private static let patience: Duration = .seconds(30)
 
-    init(_ signer: Signer, hosts: [String], asking: Asking, settings: S3Settings, reader: SecretReader) {
-        self.signer = signer
+    init(_ signer: OwnService.Way, hosts: [String], asking: Asking, settings: S3Settings, reader: SecretReader) {
+        self.signer = OwnService(
+            signer, role: "the signer", code: "signer_unusable", asking: asking, reader: reader)
         self.asking = asking
         self.settings = settings
         self.hosts = S3SignedHosts(
             endpoint: WebAddress(settings.endpoint.replacing("{region}", with: settings.region)), others: hosts,
             bucket: settings.bucket)
-        switch signer {
-        case .service(let url, let headers, let caFile):
-            service = Asking(
-                transport: asking.transport, credentials: CredentialProvider(headers, reader: reader),
-                origin: WebAddress(url).origin, caFile: caFile, clocks: asking.clocks, name: asking.name)
-        case .command: service = asking
-        }
     }
 
     func signed(_ request: S3Request) async throws -> S3Signed {
@@ -134,16 +118,12 @@ actor S3Presigner: S3Signing {
             "endpoint": .text(hosts.endpoint.description), "region": .text(settings.region),
             "requests": .list(all.map(\.json)),
         ])
-        guard let bytes = try? question.bytes else { throw problem("cannot be asked", .misconfigured) }
-        let answer: [UInt8] =
-            switch signer {
-            case .service(let url, _, _): try await answer(of: url, to: bytes)
-            case .command(let words): try await answer(of: words, to: bytes)
-            }
+        let answer = try await signer.answer(to: question, "the question for a signed address")
         // A login page is none, nor is what a broken proxy says.
         guard let first = all.first, let signed = JSONValue.read(answer)?["signed"]?.items, let given = signed.first
         else {
-            throw problem("gives something else than JSON with a list called `signed`", .holdDestination(after: nil))
+            throw signer.problem(
+                "gives something else than JSON with a list called `signed`", .holdDestination(after: nil))
         }
         let now = asking.clocks.wall()
         for (wanted, json) in zip(all, signed).dropFirst() {
@@ -155,75 +135,15 @@ actor S3Presigner: S3Signing {
             kept[mark] = Kept(given: given, end: asking.clocks.monotonic().advanced(by: given.life ?? Self.life))
         }
         do { return try S3Given(given, for: first, at: hosts, now: now) } catch .wrong(let words) {
-            throw problem(words, .misconfigured)
+            throw signer.problem(words, .misconfigured)
         } catch .refused(let words, let isFinal) {
             throw refused(first, words, isFinal)
         }
     }
 
-    private func answer(of url: String, to question: [UInt8]) async throws -> [UInt8] {
-        let request = Request(
-            "POST", url, headers: [("Content-Type", "application/json"), ("Accept", "application/json")],
-            body: .bytes(question), limits: Limits(whole: Self.patience))
-        for isLast in [false, true] {
-            let response: Response
-            do { response = try await service.ask(request).response } catch let error as Asking.Unanswered {
-                throw asking.silence("no signer at \(asking.host(url))", error)
-            }
-            if response.status == 200 { return response.body }
-            // Its secret may have been renewed, and was read anew. A question changes nothing, and can be asked again.
-            if response.status == 401, !isLast { continue }
-            let after = retryAfter(response.headers, now: asking.clocks.wall())
-            let remedy: Remedy =
-                switch response.status {
-                case 401, 403: .authenticate
-                case 429: .rateLimit(after: after)
-                case 500..., 408: .holdDestination(after: after)
-                default: .misconfigured
-                }
-            var refused = service.refused("the question for a signed address", response, remedy)
-            // It may have said addresses all the same, whose secrets nobody knows yet.
-            refused.failure.message = redacted(refused.failure.message)
-            throw refused
-        }
-        throw problem("does not answer", .holdDestination(after: nil))
-    }
-
-    private func answer(of words: [String], to question: [UInt8]) async throws -> [UInt8] {
-        // What systemd passes to the daemon may be what it proves itself with.
-        let passed = getenv("CREDENTIALS_DIRECTORY").map { ["CREDENTIALS_DIRECTORY=\(String(cString: $0))"] } ?? []
-        let program = Program(
-            words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + passed, folder: "/",
-            input: question)
-        do { return try await program.awaitAnswer(atMost: 1 << 20, within: Self.patience) } catch let error
-            as Program.Problem
-        {
-            throw problem(
-                "gives no address: \(error); run it by hand as the daemon's user, with a question on its standard input",
-                .holdDestination(after: nil))
-        }
-    }
-
     // MARK: Words
 
-    private var name: String {
-        switch signer {
-        case .service(let url, _, _): "the signer at \(asking.host(url))"
-        // Arguments may be secret.
-        case .command(let words): "the signer \(FilePath(words.first ?? "").display)"
-        }
-    }
-
-    private func problem(_ words: String, _ remedy: Remedy) -> UploadError {
-        UploadError(
-            asking.failure(
-                remedy == .misconfigured ? .config : .transient, "signer_unusable", "\(name) \(words)", retryable: true),
-            remedy: remedy)
-    }
-
     private func refused(_ wanted: S3Wanted, _ words: String, _ isFinal: Bool) -> UploadError {
-        // An address in it was sent nowhere, so that nobody knows its secrets.
-        let said = FilePath(String(redacted(service.withoutSecrets(words)).prefix(200))).display
         let need =
             switch wanted.operation {
             case .list: "; `sluice remote` needs it"
@@ -233,7 +153,8 @@ actor S3Presigner: S3Signing {
         return UploadError(
             asking.failure(
                 isFinal ? .permanent : .auth, Self.refusal,
-                "\(name) refuses `\(wanted.operation.rawValue)`: \(said)\(need)", retryable: !isFinal),
+                "\(signer.name) refuses `\(wanted.operation.rawValue)`: \(signer.shown(words))\(need)",
+                retryable: !isFinal),
             remedy: isFinal ? .giveUp : .authenticate)
     }
 }

@@ -24,8 +24,21 @@ struct S3Settings: Sendable {
     var signing = BucketWire.Signing.s3
     /// The service is told of the limit that policy sets.
     var tellsLimit = false
+    /// Somebody else has said which object it is to be.
+    var appointed: S3Appointment?
     /// Of each object: storage class, encryption, ACL, tags.
     var objectHeaders: [(name: String, value: String)] = []
+}
+
+/// One object that a right was given for, and nothing else: its key is neither chosen nor changed.
+struct S3Appointment: Sendable {
+    var key: FilePath
+    /// Fields of the checkpoint that stay when the upload begins anew.
+    var lasting: [String]
+    /// Sent with the end of an upload in parts.
+    var ending: [(name: String, value: String)] = []
+    /// Whether whoever gave the right has the whole file; `nil` where nobody tells. The right may not be one to look.
+    var isWhole: @Sendable () async throws -> Bool?
 }
 
 extension S3 {
@@ -159,7 +172,10 @@ extension S3Settings {
         }.joined(separator: "&")
     }
 
-    static func objections(_ values: [String: SettingValue], _ preset: S3Preset?) -> [SettingObjection] {
+    /// - Parameter name: What a person calls the service; the preset's by default.
+    static func objections(
+        _ values: [String: SettingValue], _ preset: S3Preset?, of name: String? = nil
+    ) -> [SettingObjection] {
         var all: [SettingObjection] = []
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
         let smallest = preset?.smallestPart ?? 5 << 20
@@ -168,7 +184,7 @@ extension S3Settings {
             if size > 5 << 30 { object(key, "is at most 5 GiB, for every service") }
             if key == "part_size", size < smallest {
                 let least = smallest < 1 << 20 ? "\(smallest >> 10) KiB" : "\(smallest >> 20) MiB"
-                object(key, "is at least \(least) for `\(preset?.name ?? "other")`")
+                object(key, "is at least \(least) for `\(name ?? preset?.name ?? "other")`")
             }
         }
         if case .map(let tags)? = values["tags"] {

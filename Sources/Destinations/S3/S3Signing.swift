@@ -1,4 +1,5 @@
 internal import Core
+internal import Credentials
 internal import Synchronization
 internal import Transport
 
@@ -8,6 +9,37 @@ protocol S3Signing: Sendable {
     func signed(_ request: S3Request) async throws -> S3Signed
     /// The key in use is known to be a temporary one.
     var isLent: Bool { get }
+    /// Bytes of a file were on their way for so long.
+    func carried(for time: Duration) async
+}
+
+extension S3Signing {
+    func carried(for time: Duration) async {}
+}
+
+/// The service's clock is so far ahead of ours: learnt from its answers, and never more than a guess of the network's delay.
+final class ServiceClock: Sendable {
+    private let known = Mutex(Duration.zero)
+    var ahead: Duration {
+        get { known.withLock { $0 } }
+        set { known.withLock { $0 = newValue } }
+    }
+
+    /// - Parameter said: What the request was signed with.
+    /// - Returns: Whether an answer is about the time and the request is worth being signed anew.
+    func isCorrected(by response: Response, now: WallTime, said: Duration) -> Bool {
+        // To `HEAD` there are no words, and some servers say `AccessDenied`.
+        guard response.status == 400 || response.status == 403,
+            let theirs = response.headers["Date"].flatMap({ httpDate($0) })
+        else { return false }
+        let found = Duration.milliseconds(theirs.milliseconds - now.milliseconds)
+        guard abs((found - said).inMilliseconds) > Self.tolerance else { return false }
+        ahead = found
+        return true
+    }
+
+    /// Services take signatures of fifteen minutes around their own time. (ms)
+    private static let tolerance: Int64 = 300_000
 }
 
 /// A request as it is sent.
@@ -30,8 +62,6 @@ final class S3KeySigner: S3Signing {
     /// What answers have taught, for all uploads of the destination.
     private struct State {
         var region: String
-        /// The service's clock is so far ahead of ours.
-        var skew: Duration = .zero
         var isLent = false
     }
 
@@ -39,8 +69,10 @@ final class S3KeySigner: S3Signing {
     private let asking: Asking
     private let settings: S3Settings
     private let state: Mutex<State>
+    private let clock: ServiceClock
 
-    init(_ keys: any S3KeySource, asking: Asking, settings: S3Settings) {
+    init(_ keys: any S3KeySource, asking: Asking, settings: S3Settings, clock: ServiceClock = ServiceClock()) {
+        self.clock = clock
         self.keys = keys
         self.asking = asking
         self.settings = settings
@@ -50,17 +82,18 @@ final class S3KeySigner: S3Signing {
     var isLent: Bool { state.withLock { $0.isLent } }
 
     func signed(_ request: S3Request) async throws -> S3Signed {
-        let (key, reading) = try await current()
-        let (region, skew) = state.withLock { state in
+        let (key, reading) = try await asking.key(of: keys)
+        let region = state.withLock { state in
             state.isLent = key.token != nil
-            return (state.region, state.skew)
+            return state.region
         }
         let place = settings.place(of: request.key, in: region)
         let message = S3Message(
             method: request.method, host: place.host, path: place.path, query: request.query, headers: request.headers,
             payload: request.payload ?? S3Message.unsignedPayload, bucket: settings.bucket, key: request.key)
         let query = message.codedQuery
-        let now = asking.clocks.wall().advanced(by: skew)
+        let ahead = clock.ahead
+        let now = asking.clocks.wall().advanced(by: ahead)
         let headers =
             settings.signing == .s3
             ? S3Signature(key: key, region: region).headers(of: message, at: now)
@@ -77,44 +110,34 @@ final class S3KeySigner: S3Signing {
                 self.state.withLock { $0.region = right }
                 return .region
             }
-            if let ahead = self.skew(answer), abs((ahead - skew).inMilliseconds) > Self.tolerance,
-                !corrected.contains(.clock)
+            if !corrected.contains(.clock),
+                self.clock.isCorrected(by: answer, now: self.asking.clocks.wall(), said: ahead)
             {
-                self.state.withLock { $0.skew = ahead }
                 return .clock
             }
-            let isOfKey = verdict.isOfKey && (key.token != nil || verdict.code != "AccessDenied")
-            guard isOfKey || request.method == "HEAD" && verdict.isMute, !corrected.contains(.key) else { return nil }
+            guard !corrected.contains(.key),
+                await self.keys.isWorthRenewing(verdict, key, isHead: request.method == "HEAD")
+            else { return nil }
             await self.keys.refused(reading)
             return .key
         }
     }
 
-    /// Services take signatures of fifteen minutes around their own time. (ms)
-    private static let tolerance: Int64 = 300_000
-
-    /// How far the service's clock is ahead of ours, by an answer that may be about that: to `HEAD` it has no words, and some
-    /// servers say `AccessDenied`.
-    private func skew(_ response: Response) -> Duration? {
-        guard response.status == 400 || response.status == 403,
-            let theirs = response.headers["Date"].flatMap({ httpDate($0) })
-        else { return nil }
-        return .milliseconds(theirs.milliseconds - asking.clocks.wall().milliseconds)
-    }
-
-    private func current() async throws -> (key: S3Key, reading: Int) {
-        do {
-            let current = try await keys.current()
-            asking.remember([current.key.id, current.key.secret] + [current.key.token].compactMap { $0 })
-            return current
-        } catch let error as UploadError { throw error } catch let error as CancellationError { throw error } catch {
-            throw UploadError(
-                asking.failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
-        }
-    }
+    func carried(for time: Duration) async { await keys.carried(for: time) }
 }
 
 extension Asking {
+    /// The key that counts now, which no message shows from then on.
+    func key(of source: any S3KeySource) async throws -> (key: S3Key, reading: Int) {
+        do {
+            let current = try await source.current()
+            remember([current.key.id, current.key.secret] + [current.key.token].compactMap { $0 })
+            return current
+        } catch  where error is SecretError || error is S3Keys.Unusable {
+            throw UploadError(failure(.auth, "secret_unreadable", "\(error)", retryable: true), remedy: .authenticate)
+        }
+    }
+
     /// Nobody answered, told as what that means: `what` stands behind the destination's name.
     func silence(_ what: String, _ error: Unanswered) -> UploadError {
         var told = error.error

@@ -50,11 +50,11 @@ extension VimeoFields {
 
     /// `nil` for what is empty: an empty text would be refused or take the place of what is there.
     private func words(_ own: String, _ names: [String], _ order: UploadOrder) -> String? {
-        ([own] + names).lazy.compactMap { order.metadata[$0].flatMap { Self.trimmed($0) } }.first
+        ([own] + names).lazy.compactMap { order.metadata[$0].flatMap { trimmed($0) } }.first
     }
 
     private func word(_ key: String, _ order: UploadOrder) throws(Unsayable) -> String? {
-        guard let word = order.metadata[key].flatMap({ Self.trimmed($0) }) else { return nil }
+        guard let word = order.metadata[key].flatMap({ trimmed($0) }) else { return nil }
         guard let words = VimeoWords.choices[key], !words.contains(word) else { return word }
         throw Unsayable(
             text: "`\(key)` made `\(FilePath(word).display)`, and Vimeo takes one of \(words.joined(separator: ", "))")
@@ -67,12 +67,6 @@ extension VimeoFields {
     }
 
     private func text(_ name: FilePath) -> String { name.text ?? name.display }
-
-    private static func trimmed(_ text: String) -> String? {
-        let start = text.drop(while: \.isWhitespace)
-        guard let last = start.lastIndex(where: { !$0.isWhitespace }) else { return nil }
-        return String(start[...last])
-    }
 }
 
 extension VimeoFields.Said {

@@ -83,7 +83,7 @@ extension SettingKey {
         case .fields: "names with texts, secrets or {json: …}"
         case .secrets: "names with secrets"
         case .path: "path"
-        case .template: "template"
+        case .template, .templateOfJSON: "template"
         case .texts: "list of texts"
         case .section: "mapping"
         }

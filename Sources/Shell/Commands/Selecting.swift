@@ -16,15 +16,22 @@ extension Verb {
         details: [
             "Without an id, a folder or a destination: everything, also what comes later. A running upload stops within a "
                 + "second and goes on from there. The hold survives a restart, and nothing but `resume`, or the end of "
-                + "--for, takes it away."
+                + "--for, takes it away.",
+            "With --after-part what is on its way arrives first: parts, or the request of what goes in one, which is then "
+                + "complete. Nothing new begins meanwhile. `pause` without it cuts what is still going, `resume` lets it go on.",
         ],
-        options: scope + [Option("for", "TIME", "resume by itself after 30m, 2h, 1d …")] + Option.client,
+        options: scope + [
+            Option("for", "TIME", "resume by itself after 30m, 2h, 1d …"),
+            Option(flag: "after-part", "let what is on its way arrive first"),
+        ] + Option.client,
         examples: [
             ("sluice pause", "Everything."), ("sluice pause 01JD3K8Q", "One upload."),
             ("sluice pause --destination archive --for 2h", "One destination, for two hours."),
+            ("sluice pause --after-part", "Everything, without sending anything twice later."),
         ]
     ) { call in
         var selection = try Selection(call.arguments)
+        selection.afterPart = call.arguments.has("after-part")
         if let written = call.arguments.text("for") {
             guard let seconds = Units.seconds(written) else {
                 throw Arguments.usage(

@@ -1,0 +1,155 @@
+internal import Core
+internal import Digests
+
+// Where a file goes: the medium that VOD has for it, and the right to send its bytes there.
+
+extension Apsara {
+    struct Place: Sendable {
+        var medium: ApsaraMedium
+        var grant: ApsaraGrant
+        /// So long it counts.
+        var left: Duration
+    }
+
+    enum Standing {
+        case place(Place)
+        /// VOD has all of it.
+        case whole(ApsaraMedium)
+    }
+
+    /// Its fields of the checkpoint, beside those of ``ApsaraGift``, ``S3Dialect`` and ``PartsRun``:
+    ///
+    /// | field | means |
+    /// |---|---|
+    /// | `reference` | our name for the medium, by which one is found again whose answer was lost |
+    /// | `asking` | a medium is being asked for, or was |
+    /// | `media_count` | media that were given for this upload |
+    /// | `lost_media` | questions whose answer is not known, and that cannot be asked about |
+    static let counted = ["reference", "media_count", "lost_media"]
+
+    /// By what the file is, so that one that was asked for before a crash, or before the database was lost, is found again: no second
+    /// medium is made of the same file, also by another box.
+    private func reference(_ order: UploadOrder, _ number: Int64) -> String {
+        let words = [asking.name, order.name.display, hexadecimal(order.file.sha256), "\(number)"]
+        let digest = Hasher.digest(.sha256, of: Array(words.joined(separator: "\n").utf8))
+        return "sluice-\(hexadecimal(Array(digest.prefix(20))))"
+    }
+
+    /// - Parameter wish: Gets its reference.
+    func place(
+        for order: UploadOrder, _ checkpoint: inout Checkpoint, _ wish: inout ApsaraWish, _ notes: any UploadNotes
+    ) async throws -> Standing {
+        wish.reference = checkpoint["reference"] ?? ""
+        let newest = grants.take(order.id)
+        guard let medium = ApsaraMedium(checkpoint) else {
+            return try await begin(order, &checkpoint, &wish, notes)
+        }
+        try reserve(wish.reference, order)
+        if let (grant, left) = newest.good(checkpoint, now: asking.clocks.wall()) {
+            conceal(grant)
+            return .place(Place(medium: medium, grant: grant, left: left))
+        }
+        let isPerhapsWhole =
+            checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
+        if isPerhapsWhole, try await authority.isWhole(medium, size: order.file.size) == true { return .whole(medium) }
+        let gift: ApsaraGift
+        do { gift = try await authority.renew(medium, wish) } catch let error as UploadError
+            where ApsaraVerdict.isGone(error)
+        {
+            return try await begin(order, &checkpoint, &wish, notes)
+        }
+        conceal(gift.grant)
+        let left = life(of: gift)
+        if gift.medium.isAt(medium) {
+            gift.note(in: &checkpoint, until: asking.clocks.wall().advanced(by: left))
+            try await notes.record(checkpoint)
+            try await notes.credential(CredentialNews(reason: .ending, until: asking.clocks.wall().advanced(by: left)))
+        } else {
+            try await take(gift, left, &checkpoint, notes, mayBeThere: isPerhapsWhole)
+        }
+        return .place(Place(medium: gift.medium, grant: gift.grant, left: left))
+    }
+
+    /// A medium of its own for the file: new, or one that was asked for before.
+    private func begin(
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ wish: inout ApsaraWish, _ notes: any UploadNotes
+    ) async throws -> Standing {
+        for _ in 0..<Self.mostReferences {
+            let wasAsked = checkpoint["asking"] != nil
+            if !wasAsked {
+                wish.reference = reference(order, checkpoint.number("media_count"))
+                try reserve(wish.reference, order)
+                checkpoint["reference"] = wish.reference
+                checkpoint["asking"] = "1"
+                // Before the question: a medium that nobody remembers stays empty for ever.
+                try await notes.record(checkpoint)
+            } else {
+                try reserve(wish.reference, order)
+                if wish.sort == .image { checkpoint.count("lost_media") }
+            }
+            let (authority, wish) = (authority, wish)
+            let answer = try await outlasting(.milliseconds(800)) { try await authority.begin(wish, again: wasAsked) }
+            checkpoint["asking"] = nil
+            // The next one has another name.
+            checkpoint.count("media_count")
+            switch answer {
+            case .useless: continue
+            case .whole(let medium): return .whole(medium)
+            case .given(let gift, let isNew):
+                conceal(gift.grant)
+                guard grants.claim(gift.medium, under: wish.reference) else {
+                    throw UploadError(
+                        asking.failure(
+                            .config, "media_shared",
+                            "the medium \(gift.medium.id ?? "") was given for this file, and for another one before: look at who gives it",
+                            retryable: true), remedy: .misconfigured)
+                }
+                let left = life(of: gift)
+                try await take(gift, left, &checkpoint, notes, mayBeThere: false)
+                // What an attempt of before may have brought there is looked for.
+                if !isNew, checkpoint["restarts"] == nil { checkpoint["restarts"] = "1" }
+                return .place(Place(medium: gift.medium, grant: gift.grant, left: left))
+            }
+        }
+        throw UploadError(
+            asking.failure(
+                .protocol, "references_taken", "VOD has \(Self.mostReferences) media of this file, and none is of use",
+                retryable: true), remedy: .again(after: nil))
+    }
+
+    private func reserve(_ reference: String, _ order: UploadOrder) throws(UploadError) {
+        guard !grants.reserve(reference, for: order.id) else { return }
+        throw UploadError(
+            asking.failure(
+                .transient, "name_in_use",
+                "the same file under the same name is on its way in another upload; this one waits for its end",
+                retryable: true), remedy: .pending(after: .seconds(30)))
+    }
+
+    private static let mostReferences = 10
+
+    /// What was begun at another address begins anew at this one.
+    private func take(
+        _ gift: ApsaraGift, _ left: Duration, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes,
+        mayBeThere: Bool
+    ) async throws {
+        let old = checkpoint
+        checkpoint = Checkpoint()
+        for field in Self.counted + PartsRun.counted { checkpoint[field] = old[field] }
+        if mayBeThere { checkpoint["reuploaded"] = "1" }
+        gift.note(in: &checkpoint, until: asking.clocks.wall().advanced(by: left))
+        if old[PartsRun.begun] == nil {
+            try await notes.record(checkpoint)
+        } else {
+            try await notes.renewed(checkpoint, leaving: old["upload"] == nil ? nil : old)
+        }
+    }
+
+    private func life(of gift: ApsaraGift) -> Duration {
+        ApsaraKeys.life(of: gift.grant, now: asking.clocks.wall(), ahead: clock.ahead)
+    }
+
+    private func conceal(_ grant: ApsaraGrant) {
+        [grant.key.id, grant.key.secret, grant.key.token ?? ""].filter { !$0.isEmpty }.forEach(asking.rememberForNow)
+    }
+}

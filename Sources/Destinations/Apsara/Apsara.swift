@@ -1,0 +1,249 @@
+internal import Core
+internal import Credentials
+internal import Transport
+
+/// ApsaraVideo VOD at Alibaba Cloud: a medium for each file, whose bytes go to the storage that VOD names for it, as ``OSS`` takes them.
+struct Apsara: Destination {
+    let authority: any ApsaraAuthority
+    var settings: ApsaraSettings
+    let asking: Asking
+    let clock = ServiceClock()
+    let site: DestinationSite
+    let grants = LiveGrants()
+
+    init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
+        // The loader has told of them all, with their places.
+        if let objection = Self.objections(values).first {
+            throw UnusableSetting(key: objection.key, problem: objection.problem)
+        }
+        settings = Self.settings(values)
+        var caFile: FilePath?
+        if case .path(let path)? = values["ca_file"] { caFile = path }
+        asking = Asking(
+            transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
+            caFile: caFile, clocks: tools.clocks, name: tools.name)
+        let storage = "https://\(settings.way.host(in: settings.region))"
+        if let way = OwnService.way(values, in: "authorisation") {
+            authority = ApsaraService(
+                service: OwnService(
+                    way, role: "the authorisation service", code: "authorisation_unusable", asking: asking,
+                    reader: tools.secrets))
+            site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
+            return
+        }
+        guard let access = S3Access.of(values), let keys = access.keys(asking, tools) else {
+            throw UnusableSetting(key: "access_key", problem: "is missing")
+        }
+        authority = ApsaraAPI(
+            asking: asking, keys: keys, endpoint: settings.endpoint ?? ApsaraAPI.endpoint(settings.region),
+            version: settings.version, clock: clock, rights: access.shown)
+        site = WebAddress(settings.uploadEndpoint ?? settings.endpoint ?? storage).site ?? .here
+    }
+
+    func wishes(forSize size: Int64) -> [PartDigests.Wish] {
+        let nowhere = ApsaraMedium(
+            sort: .video, endpoint: settings.uploadEndpoint ?? "https://nowhere", bucket: "nowhere", key: "nowhere")
+        let nobody = ApsaraKeys(
+            ApsaraGrant(key: S3Key(id: "", secret: "")), left: .zero, clocks: asking.clocks, clock: clock
+        ) { _ in throw CancellationError() }
+        let isSingle = size <= settings.bucket.singleUpTo && !settings.fields.needsEnd
+        return S3.wishes(forSize: size, dialect(of: nowhere, nobody, isSingle: isSingle, nil) { nil })
+    }
+
+    func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
+        guard let sort = ApsaraSort.of(order.name) else {
+            throw refusal(
+                "not_media",
+                "its name does not end like a video, a sound or a picture that VOD takes; `include` can leave it out")
+        }
+        guard order.file.size > 0 else {
+            throw refusal("empty_file", "an empty file makes no medium; it is not sent")
+        }
+        let said: ApsaraFields.Said
+        do { said = try settings.fields.said(of: order, as: sort) } catch {
+            throw refusal("metadata_refused", error.text)
+        }
+        defer { grants.letGo(of: order.id) }
+        var checkpoint = order.checkpoint ?? Checkpoint()
+        var wish = ApsaraWish(
+            sort: sort, name: Self.shown(order.name), size: order.file.size,
+            sha256: order.file.sha256, reference: "", said: said)
+        let place: Place
+        switch try await self.place(for: order, &checkpoint, &wish, notes) {
+        case .place(let found): place = found
+        case .whole(let medium): return object(medium, "held", said.warnings)
+        }
+        if let id = place.medium.id { try await notes.named(id) }
+        var order = order
+        order.checkpoint = checkpoint
+        let remote = try await send(order, place, wish, notes)
+        grants.forget(order.id)
+        return object(place.medium, remote.verifiedBy, remote.warnings + said.warnings + lostMedia(checkpoint))
+    }
+
+    private func send(
+        _ order: UploadOrder, _ place: Place, _ wish: ApsaraWish, _ notes: any UploadNotes
+    ) async throws -> RemoteObject {
+        let (authority, grants, asking, medium) = (authority, grants, asking, place.medium)
+        let keys = ApsaraKeys(
+            place.grant, left: place.left, clocks: asking.clocks, clock: clock, renewsForLooks: !authority.tellsWhole
+        ) { [clock] reason in
+            let gift: ApsaraGift
+            do { gift = try await authority.renew(medium, wish) } catch let error as UploadError {
+                if ApsaraVerdict.isGone(error) { grants.spoil(order.id) }
+                throw error
+            }
+            asking.remember([gift.grant.key.secret] + [gift.grant.key.token].compactMap { $0 })
+            guard gift.medium.isAt(medium) else {
+                grants.spoil(order.id)
+                throw asking.moved()
+            }
+            let life = ApsaraKeys.life(of: gift.grant, now: asking.clocks.wall(), ahead: clock.ahead)
+            let until = asking.clocks.wall().advanced(by: life)
+            grants.keep(gift.grant, until: until, for: order.id)
+            try await notes.credential(CredentialNews(reason: reason, until: until))
+            return gift.grant
+        }
+        let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }
+        let isSingle =
+            begun.map { $0["upload"] == nil }
+            ?? (order.file.size <= settings.bucket.singleUpTo && wish.said.notification == nil)
+        let dialect = dialect(of: medium, keys, isSingle: isSingle, wish.said.notification) {
+            try await authority.isWhole(medium, size: order.file.size)
+        }
+        let engine = PartsEngine(
+            dialect: dialect, parallel: settings.bucket.parallel, gone: .reupload, resumes: settings.resumes)
+        do { return try await engine.upload(order, notes) } catch let error as UploadError {
+            switch error.failure.code {
+            case S3Dialect.otherThere:
+                // What has its address is another file, which stays: this one gets a medium of its own.
+                var anew = Checkpoint()
+                for field in Self.counted + PartsRun.counted { anew[field] = order.checkpoint?[field] }
+                try await notes.renewed(anew, leaving: nil)
+            case S3Dialect.isThere:
+                // Nobody knew of it: it may have been brought there before the database was lost. It is looked at before a byte goes.
+                guard order.checkpoint?["restarts"] == nil else { throw dialect.unseen(medium.key) }
+                var again = order
+                again.checkpoint?["restarts"] = "1"
+                return try await engine.upload(again, notes)
+            default: break
+            }
+            throw error
+        }
+    }
+
+    // MARK: The storage
+
+    /// A medium's object, as the engine wants it.
+    func dialect(
+        of medium: ApsaraMedium, _ keys: ApsaraKeys, isSingle: Bool, _ notification: JSONValue?,
+        isWhole: @escaping @Sendable () async throws -> Bool?
+    ) -> S3Dialect {
+        var bucket = settings.bucket
+        bucket.endpoint = endpoint(of: medium)
+        bucket.bucket = medium.bucket
+        let host = WebAddress(bucket.endpoint).host
+        let region = OSS.region(ofHost: host)
+        bucket.region = region ?? medium.region ?? settings.region
+        // The first version knows no region: safe where it is only guessed.
+        bucket.signing = settings.signing ?? (region == nil ? .v1 : .v4)
+        // No bucket can be named before a number.
+        bucket.isVirtual = IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil
+        var appointment = S3Appointment(key: medium.key, lasting: ApsaraGift.fields + Self.counted, isWhole: isWhole)
+        if let bytes = try? notification?.bytes { appointment.ending = [("x-oss-notification", base64(bytes))] }
+        bucket.appointed = appointment
+        let signer = S3KeySigner(keys, asking: asking, settings: bucket, clock: clock)
+        return S3Dialect(
+            api: S3API(asking: asking, settings: bucket, signer: signer, rights: "the upload credential"),
+            isSingle: isSingle)
+    }
+
+    private func endpoint(of medium: ApsaraMedium) -> String {
+        if let own = settings.uploadEndpoint { return own }
+        guard settings.way != .public, let region = OSS.region(ofHost: WebAddress(medium.endpoint).host) else {
+            return medium.endpoint
+        }
+        return "https://\(settings.way.host(in: region))"
+    }
+
+    // MARK: What else is asked
+
+    func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+        if checkpoint[Checkpoint.isFinished] != nil { return false }
+        // An empty medium may have been made by a request whose answer was lost.
+        guard let medium = ApsaraMedium(checkpoint) else { return checkpoint["asking"] == nil }
+        guard checkpoint["upload"] != nil else { return true }
+        do {
+            let (authority, asking) = (authority, asking)
+            let wish = ApsaraWish(
+                sort: medium.sort, name: medium.key.name.display, size: checkpoint.number("size"), sha256: [],
+                reference: checkpoint["reference"] ?? "", said: ApsaraFields.Said())
+            let renewed: @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant = { _ in
+                let gift = try await authority.renew(medium, wish)
+                guard gift.medium.isAt(medium) else { throw asking.moved() }
+                return gift.grant
+            }
+            let grant: ApsaraGrant
+            if let kept = ApsaraGrant.read(checkpoint, now: asking.clocks.wall())?.grant {
+                grant = kept
+            } else {
+                // Of what may be whole no new right is asked for: that would be the wish to write over it.
+                guard checkpoint["completing"] == nil else { return false }
+                grant = try await renewed(.ending)
+            }
+            let keys = ApsaraKeys(
+                grant, left: ApsaraKeys.longestLife, clocks: asking.clocks, clock: clock, renewal: renewed)
+            return try await dialect(of: medium, keys, isSingle: false, nil) { nil }.abort(checkpoint)
+        } catch let error as UploadError {
+            if ApsaraVerdict.isGone(error) { return true }
+            if ["AccessDenied", ApsaraKeys.moved].contains(error.failure.code) { return false }
+            throw error
+        } catch {
+            throw UploadError(
+                asking.failure(.cancelled, "cancelled", "the removal was stopped", retryable: true),
+                remedy: .again(after: nil))
+        }
+    }
+
+    func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
+        .unknown("VOD names no digest of what it holds, and two media may have one title")
+    }
+
+    func check() async -> CheckResult { await authority.check() }
+
+    // MARK: Words
+
+    func object(_ medium: ApsaraMedium, _ verifiedBy: String, _ warnings: [String]) -> RemoteObject {
+        RemoteObject(
+            id: medium.id ?? medium.key.display, url: medium.imageURL, verifiedBy: verifiedBy, warnings: warnings)
+    }
+
+    private func lostMedia(_ checkpoint: Checkpoint) -> [String] {
+        let count = checkpoint.number("lost_media")
+        return count == 0 ? [] : ["\(count) question(s) for a medium got no answer: VOD may hold as many empty ones"]
+    }
+
+    /// A path that VOD can show. To it a `\` is another `/`, and might leave nothing before the ending.
+    private static func shown(_ name: FilePath) -> String {
+        let isPlain = !name.bytes.contains { $0 < 0x20 || $0 == 0x7F }
+        return ((isPlain ? name.text : nil) ?? name.display).replacing("\\", with: "_")
+    }
+
+    func refusal(_ code: String, _ message: String) -> UploadError {
+        UploadError(asking.failure(.permanent, code, message, retryable: false), remedy: .giveUp)
+    }
+}
+
+extension ApsaraKeys {
+    /// The code of a failure that a right leads elsewhere than before.
+    static let moved = "media_moved"
+}
+
+extension Asking {
+    fileprivate func moved() -> UploadError {
+        UploadError(
+            failure(
+                .transient, ApsaraKeys.moved, "VOD has given the file another address; it begins anew there",
+                retryable: true), remedy: .again(after: .zero))
+    }
+}

@@ -1,0 +1,200 @@
+internal import Core
+internal import Transport
+
+/// VOD itself, with a key of the person's (VOD API reference, version 2017-03-21).
+struct ApsaraAPI: ApsaraAuthority {
+    let asking: Asking
+    let keys: any S3KeySource
+    /// Without a slash at its end.
+    let endpoint: String
+    let version: ApsaraSignature.Version
+    let clock: ServiceClock
+    let rights: String
+    var tellsWhole: Bool { true }
+
+    static let defaultRegion = "cn-shanghai"
+
+    static func endpoint(_ region: String) -> String {
+        // Hangzhou has none of its own (the service's table of endpoints).
+        "https://vod.\(region == "cn-hangzhou" ? defaultRegion : region).aliyuncs.com"
+    }
+
+    func begin(_ wish: ApsaraWish, again: Bool) async throws -> ApsaraBeginning {
+        if wish.sort == .image { return .given(try await createImage(wish), isNew: true) }
+        if again, let found = try await recover(wish) { return found }
+        do {
+            let parameters =
+                wish.said.fields.map { (name: $0.key, value: $0.value) }
+                + [("FileName", wish.name), ("FileSize", "\(wish.size)"), ("ReferenceId", wish.reference)]
+            let gift = try await gift(try await call("CreateUploadVideo", parameters), wish.sort)
+            return .given(gift, isNew: true)
+        } catch let error as UploadError where error.failure.code == "InvalidParameter.ReferenceId" {
+            // It was made before, by a request whose answer was lost, or in another life of this box.
+            return try await recover(wish) ?? .useless
+        }
+    }
+
+    private func createImage(_ wish: ApsaraWish) async throws -> ApsaraGift {
+        let parameters =
+            wish.said.fields.map { (name: $0.key, value: $0.value) }
+            + [("OriginalFileName", wish.name), ("ImageExt", Self.ending(wish.name))]
+        return try await gift(try await call("CreateUploadImage", parameters), wish.sort)
+    }
+
+    private static func ending(_ name: String) -> String { ApsaraSort.ending(of: FilePath(name)) ?? "png" }
+
+    func renew(_ medium: ApsaraMedium, _ wish: ApsaraWish) async throws -> ApsaraGift {
+        // There is no such call for pictures: the right to one is that to a new one.
+        if medium.sort == .image { return try await createImage(wish) }
+        guard let id = medium.id else {
+            throw UploadError(
+                asking.failure(.protocol, "InvalidVideo.NotFound", "nobody knows its media id", retryable: true),
+                remedy: .again(after: nil))
+        }
+        let json = try await call("RefreshUploadVideo", [("VideoId", id)], region: medium.region)
+        return try await gift(json, medium.sort, before: medium)
+    }
+
+    /// The medium under this reference; `nil` where there is none.
+    private func recover(_ wish: ApsaraWish) async throws -> ApsaraBeginning? {
+        do {
+            let reference = [("ReferenceId", wish.reference)]
+            // A new right to what is whole would be the wish to write over it.
+            if let info = try await asked("GetMezzanineInfo", reference)?["Mezzanine"],
+                info["Status"]?.string == "Normal", let id = info["VideoId"]?.text
+            {
+                guard info["Size"]?.whole == wish.size else { return .useless }
+                return .whole(
+                    ApsaraMedium(sort: wish.sort, id: id, endpoint: endpoint, bucket: "", key: FilePath(wish.name)))
+            }
+            let gift = try await gift(try await call("RefreshUploadVideo", reference), wish.sort)
+            return .given(gift, isNew: false)
+        } catch let error as UploadError {
+            // Services of before know no references, and want the other parameter.
+            let isUnknown = ["MissingParameter", "InvalidParameter"].contains { error.failure.code.hasPrefix($0) }
+            if ApsaraVerdict.isGone(error) || isUnknown { return nil }
+            throw error
+        }
+    }
+
+    func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool? {
+        guard let id = medium.id else { return nil }
+        let (status, there): (String?, Int64?)
+        if medium.sort == .image {
+            let info = try await asked("GetImageInfo", [("ImageId", id)], region: medium.region)?["ImageInfo"]
+            (status, there) = (info?["Status"]?.string, info?["Mezzanine"]?["FileSize"]?.whole)
+        } else {
+            let info = try await asked("GetMezzanineInfo", [("VideoId", id)], region: medium.region)?["Mezzanine"]
+            (status, there) = (info?["Status"]?.string, info?["Size"]?.whole)
+        }
+        return switch status {
+        case "Normal": there.map { $0 == size }
+        case "Uploading": false
+        default: nil
+        }
+    }
+
+    /// - Returns: `nil` where nothing is told: a key may be good for uploads alone.
+    private func asked(
+        _ action: String, _ parameters: [(name: String, value: String)], region: String? = nil
+    ) async throws -> JSONValue? {
+        do { return try await call(action, parameters, region: region) } catch let error as UploadError {
+            switch error.remedy {
+            case .authenticate, .giveUp, .misconfigured, .again: return nil
+            default: throw error
+            }
+        }
+    }
+
+    func check() async -> CheckResult {
+        do {
+            // Nothing is there of this name, and to say so it has to know the key.
+            _ = try await call("RefreshUploadVideo", [("VideoId", "sluice-check")])
+            return CheckResult(.ok, "\(rights) is good")
+        } catch let error as UploadError {
+            if ApsaraVerdict.isGone(error) { return CheckResult(.ok, "the key is good, and VOD answers") }
+            return CheckResult(.failed, error.asFound(right: rights))
+        } catch { return CheckResult(.failed, "the check was stopped") }
+    }
+
+    // MARK: Calls
+
+    /// What is in the query is coded, and an answer may have it coded once more.
+    private func conceal(_ key: S3Key, _ signed: ApsaraSignature.Signed) {
+        for text in [key.id, key.token ?? ""] {
+            let once = PercentCoding.encode(text.utf8)
+            asking.remember([once, PercentCoding.encode(once.utf8)])
+        }
+        let proof = (signed.headers.first { $0.name == "Authorization" }?.value ?? signed.query)
+            .split(separator: "Signature=").last.map(String.init)
+        if let proof { [proof, PercentCoding.text(decoding: proof) ?? proof].forEach(asking.rememberForNow) }
+    }
+
+    private func gift(
+        _ json: JSONValue, _ sort: ApsaraSort, before medium: ApsaraMedium? = nil
+    ) async throws -> ApsaraGift {
+        do { return try ApsaraGift(json, as: sort, before: medium) } catch {
+            throw UploadError(
+                asking.failure(.protocol, "unusable_answer", "VOD gives \(error.words)", retryable: true),
+                remedy: .holdDestination(after: nil))
+        }
+    }
+
+    /// What may be mended is mended once each: the key, the clock, and a nonce that somebody had before.
+    private func call(
+        _ action: String, _ parameters: [(name: String, value: String)], region: String? = nil
+    ) async throws -> JSONValue {
+        var corrected: Set<S3Signed.Correction> = []
+        var hasNewNonce = false
+        // What was begun in a region is asked for there, unless the person has named the service.
+        let base = region.flatMap { endpoint.hasSuffix(".aliyuncs.com") ? Self.endpoint($0) : nil } ?? endpoint
+        while true {
+            let (key, reading) = try await asking.key(of: keys)
+            let ahead = clock.ahead
+            let signed = ApsaraSignature(
+                key: key, version: version, action: action, parameters: parameters,
+                host: WebAddress(base).authority ?? ""
+            ).signed("POST", at: asking.clocks.wall().advanced(by: ahead))
+            conceal(key, signed)
+            let request = Request(
+                "POST", "\(base)/?\(signed.query)", headers: signed.headers + [("Accept", "application/json")],
+                limits: Limits(whole: .seconds(60)))
+            let response: Response
+            do { response = try await asking.ask(request).response } catch let error as Asking.Unanswered {
+                throw error.error
+            }
+            if response.status == 200 {
+                guard let json = JSONValue.read(response.body), case .object = json else {
+                    throw UploadError(
+                        asking.failure(
+                            .protocol, "unusable_answer",
+                            "\(asking.host(base)) answers \(action) with something else than a JSON object",
+                            retryable: true), remedy: .holdDestination(after: nil))
+                }
+                return json
+            }
+            let code = ApsaraVerdict(response, now: asking.clocks.wall()).code
+            switch code {
+            case "SignatureNonceUsed" where !hasNewNonce:
+                hasNewNonce = true
+                continue
+            case let code? where code.hasPrefix("InvalidTimeStamp.Expired") || code == "IllegalTimestamp":
+                if corrected.insert(.clock).inserted,
+                    clock.isCorrected(by: response, now: asking.clocks.wall(), said: ahead)
+                {
+                    continue
+                }
+            case let code? where code.hasPrefix("InvalidSecurityToken"):
+                await keys.refused(reading)
+                if corrected.insert(.key).inserted { continue }
+            case let code? where code.hasPrefix("InvalidAccessKeyId") || code == "SignatureDoesNotMatch":
+                // Nobody asks again for this call; the next one reads what stands there then.
+                await keys.refused(reading)
+            default: break
+            }
+            var refused = asking.refused("the call \(action)", response)
+            refused.failure.message = redacted(refused.failure.message)
+            throw refused
+        }
+    }
+}

@@ -1,0 +1,182 @@
+internal import Core
+
+/// What ApsaraVideo VOD makes of a file. It goes by the ending of the name alone (VOD developer guide, "Upload overview",
+/// supported formats), whatever is in the file.
+enum ApsaraSort: String, Sendable, CaseIterable {
+    case video, audio, image
+
+    private static let endings: [(ApsaraSort, [String])] = [
+        (
+            .video,
+            [
+                "mp4", "ts", "3gp", "mpg", "mpeg", "mpe", "dat", "vob", "asf", "avi", "wmv", "flv", "f4v", "rm", "rmvb",
+                "mov", "mkv", "m3u8", "dv", "gif", "m2t", "m4v", "mj2", "mjpeg", "mts", "ogg", "qt", "swf", "webm",
+            ]
+        ),
+        (.audio, ["mp3", "wma", "wav", "aac", "ra", "m4a", "flac", "ape", "ac3", "amr", "caf", "acm"]),
+        // Only what is no video: a `gif` may be either, and the client of the service's maker calls it a picture.
+        (.image, ["png", "jpg", "jpeg", "gif", "heic", "webp"]),
+    ]
+
+    private static let byEnding: [String: ApsaraSort] = {
+        var table: [String: ApsaraSort] = [:]
+        for (sort, words) in endings { for word in words { table[word] = sort } }
+        return table
+    }()
+
+    /// - Returns: `nil` for what the service takes for nothing.
+    static func of(_ name: FilePath) -> ApsaraSort? { ending(of: name).flatMap { byEnding[$0] } }
+
+    /// In small letters.
+    static func ending(of name: FilePath) -> String? { name.fileExtension.flatMap { $0.text }?.lowercased() }
+}
+
+/// What is said of every file, besides what templates make.
+struct ApsaraFields: Hashable, Sendable {
+    /// `false`: it is kept as it is.
+    var transcode: Bool?
+    var process: Bool?
+    var watermark: Bool?
+    var priority: Int?
+    /// `default`, or `cover`.
+    var imageType = "default"
+}
+
+extension ApsaraFields {
+    /// Whether the service has to hear something with the end of the bytes.
+    var needsEnd: Bool { process != nil || watermark != nil || priority != nil }
+
+    /// What the service is told of one file, and what had to be cut, for a person.
+    struct Said: Hashable, Sendable {
+        /// By the service's own names (VOD API reference, "CreateUploadVideo", "CreateUploadImage").
+        var fields: [String: String] = [:]
+        /// For the end of the upload; `nil` where nothing is to be said there.
+        var notification: JSONValue?
+        var warnings: [String] = []
+    }
+
+    struct Unsayable: Error, Hashable { let text: String }
+
+    /// Characters, and how many tags.
+    static let longestTitle = 128
+    static let longestDescription = 1024
+    static let longestTag = 32
+    static let mostTags = 16
+
+    /// Keys of the section `media` that a template fills, and the service's names of them.
+    static let named = [
+        ("media.title", "Title"), ("media.description", "Description"), ("media.tags", "Tags"),
+        ("media.category", "CateId"), ("media.cover", "CoverURL"), ("media.template_group", "TemplateGroupId"),
+        ("media.workflow", "WorkflowId"), ("media.storage_location", "StorageLocation"),
+        ("media.user_data", "UserData"), ("media.app_id", "AppId"),
+    ]
+
+    /// - Throws: A sentence for a person, where what a template made cannot be said.
+    func said(of order: UploadOrder, as sort: ApsaraSort) throws(Unsayable) -> Said {
+        var said = Said()
+        for (key, name) in Self.named {
+            guard let text = order.metadata[key].flatMap({ Self.plain($0) }) else { continue }
+            if let problem = Self.problem(with: text, at: key) {
+                throw Unsayable(text: "`\(key)` made `\(FilePath(text).display)`, which \(problem)")
+            }
+            said.fields[name] = text
+        }
+        let title =
+            said.fields["Title"] ?? ["title", "name"].lazy.compactMap { order.metadata[$0] }.first.flatMap {
+                Self.plain($0)
+            }
+            ?? Self.plain(order.name.stem.text ?? order.name.stem.display) ?? order.name.name.display
+        said.fields["Title"] = Self.cut(title, Self.longestTitle, "title", &said.warnings)
+        if let words = said.fields["Description"] ?? order.metadata["description"].flatMap({ Self.plain($0) }) {
+            said.fields["Description"] = Self.cut(words, Self.longestDescription, "description", &said.warnings)
+        }
+        if let tags = said.fields["Tags"] { said.fields["Tags"] = Self.tags(tags, &said.warnings) }
+        let cover = said.fields["CoverURL"]
+        if sort == .image {
+            for name in ["CoverURL", "TemplateGroupId", "WorkflowId"] { said.fields[name] = nil }
+            said.fields["ImageType"] = imageType
+        } else if transcode == false, said.fields["TemplateGroupId"] == nil {
+            said.fields["TranscodeMode"] = "NoTranscode"
+        }
+        said.notification = notification(said, cover)
+        return said
+    }
+
+    /// What the service hears with the end of the bytes (header `x-oss-notification`); what was said when the file was announced stands
+    /// there again, as the clients of the service's maker have it.
+    private func notification(_ said: Said, _ cover: String?) -> JSONValue? {
+        guard needsEnd else { return nil }
+        var vod: [String: JSONValue] = [:]
+        for (name, own) in [("Title", "Title"), ("Description", "Description"), ("Tags", "Tags"), ("CateId", "CateId")]
+        {
+            if let text = said.fields[own] { vod[name] = .text(text) }
+        }
+        if let cover { vod["CoverUrl"] = .text(cover) }
+        if let process { vod["IsProcess"] = .text("\(process)") }
+        if let data = said.fields["UserData"].flatMap({ JSONValue.read(Array($0.utf8)) }) {
+            vod["UserData"] = data
+        } else {
+            var data: [String: JSONValue] = [:]
+            if let watermark { data["IsShowWaterMark"] = .text("\(watermark)") }
+            if let priority { data["Priority"] = .text("\(priority)") }
+            if !data.isEmpty { vod["UserData"] = .object(data) }
+        }
+        return .object(["Vod": .object(vod)])
+    }
+
+    /// What is wrong with a text that a template made or that stands in the configuration: what comes behind it in a sentence.
+    static func problem(with text: String, at key: String) -> String? {
+        func isWord(_ marks: String, _ most: Int) -> Bool {
+            text.utf8.count <= most
+                && text.utf8.allSatisfy { byte in
+                    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                        || marks.utf8.contains(byte)
+                }
+        }
+        switch key {
+        case "media.category":
+            return Int64(text).map { $0 > 0 } == true && text.utf8.first != UInt8(ascii: "+")
+                ? nil : "is no number of a category"
+        case "media.cover":
+            let isAddress =
+                (text.hasPrefix("http://") || text.hasPrefix("https://")) && text.utf8.count > 8
+                && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+            return isAddress ? nil : "is no http or https address"
+        case "media.template_group", "media.workflow":
+            return isWord("-_", 64) ? nil : "is no id: letters, digits, `-` and `_`, at most 64"
+        case "media.app_id":
+            return text.hasPrefix("app-") && isWord("-", 64) ? nil : "is no id of an application, like `app-1000000`"
+        case "media.storage_location":
+            return isWord("-_.", 256) ? nil : "is no storage address, like `outin-….oss-cn-shanghai.aliyuncs.com`"
+        case "media.user_data":
+            if case .object? = JSONValue.read(Array(text.utf8)) { return nil }
+            return "is no JSON object"
+        default: return nil
+        }
+    }
+
+    /// Names may have line ends and worse, which make no title.
+    private static func plain(_ text: String) -> String? {
+        var scalars = String.UnicodeScalarView()
+        scalars.append(contentsOf: text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 })
+        return trimmed(String(scalars))
+    }
+
+    private static func cut(_ text: String, _ most: Int, _ what: String, _ warnings: inout [String]) -> String {
+        guard text.unicodeScalars.count > most else { return text }
+        warnings.append("`media.\(what)` had more than the \(most) characters that VOD takes, and was cut")
+        var scalars = String.UnicodeScalarView()
+        scalars.append(contentsOf: text.unicodeScalars.prefix(most))
+        return String(scalars)
+    }
+
+    /// Separated by commas; what is too much is left out.
+    private static func tags(_ text: String, _ warnings: inout [String]) -> String {
+        var tags = text.split(separator: ",").compactMap { trimmed(String($0)) }
+        if tags.count > mostTags {
+            warnings.append("`media.tags` had \(tags.count) tags, and VOD takes \(mostTags): the last were left out")
+            tags = Array(tags.prefix(mostTags))
+        }
+        return tags.map { cut($0, longestTag, "tags", &warnings) }.joined(separator: ",")
+    }
+}

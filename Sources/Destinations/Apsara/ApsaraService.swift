@@ -1,0 +1,94 @@
+internal import Core
+internal import Transport
+
+/// A service or a program of the person's that asks VOD for us, and has the key: docs/destinations/apsara-vod.md has its questions for those
+/// who write one.
+struct ApsaraService: ApsaraAuthority {
+    let service: OwnService
+    let rights = "`authorisation`"
+    var tellsWhole: Bool { false }
+
+    /// Whoever is asked may have made one for the same reference before, and then gives that.
+    func begin(_ wish: ApsaraWish, again: Bool) async throws -> ApsaraBeginning {
+        .given(try await ask("create", wish, nil, "the question for an upload address"), isNew: !again)
+    }
+
+    func renew(_ medium: ApsaraMedium, _ wish: ApsaraWish) async throws -> ApsaraGift {
+        try await ask("refresh", wish, medium, "the question for a new credential")
+    }
+
+    func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool? { nil }
+
+    func check() async -> CheckResult {
+        do {
+            let question = JSONValue.object([
+                "version": .whole(1), "operation": .text("check"), "destination": .text(service.asking.name),
+            ])
+            let answer = JSONValue.read(
+                try await service.answer(to: question, "the check") { refusal($0, "the check") })
+            guard let answer, case .object = answer else {
+                return CheckResult(.failed, "\(service.name) gives something else than a JSON object")
+            }
+            if let problem = said(answer) { return CheckResult(.warning, problem.asFound(right: nil)) }
+            return CheckResult(.ok, "\(service.name) answers; whether VOD does is seen with the first file")
+        } catch let error as UploadError {
+            return CheckResult(.failed, error.asFound(right: rights))
+        } catch { return CheckResult(.failed, "the check was stopped") }
+    }
+
+    // MARK: Questions
+
+    private func ask(
+        _ operation: String, _ wish: ApsaraWish, _ medium: ApsaraMedium?, _ what: String
+    ) async throws -> ApsaraGift {
+        var fields: [String: JSONValue] = [
+            "version": .whole(1), "operation": .text(operation), "destination": .text(service.asking.name),
+            "kind": .text(wish.sort.rawValue), "file": .text(wish.name), "size": .whole(wish.size),
+            "sha256": .text(hexadecimal(wish.sha256)), "reference": .text(wish.reference),
+            // As VOD wants them, so that they can be passed on.
+            "parameters": .object(wish.said.fields.mapValues { .text($0) }),
+        ]
+        if let id = medium?.id { fields["media"] = .text(id) }
+        let bytes = try await service.answer(to: .object(fields), what) { refusal($0, what) }
+        guard let json = JSONValue.read(bytes), case .object = json else {
+            throw service.problem("gives something else than a JSON object", .holdDestination(after: nil))
+        }
+        // Some wrap what they have to say, with a code of their own beside it.
+        let inner = json["UploadAddress"] == nil ? json["data"] ?? json : json
+        if inner["UploadAddress"] == nil, let error = said(inner) ?? said(json) { throw error }
+        do {
+            return try ApsaraGift(inner, as: wish.sort, before: wish.sort == .image ? nil : medium)
+        } catch {
+            throw service.problem("gives \(error.words)", .holdDestination(after: nil))
+        }
+    }
+
+    private func refusal(_ response: Response, _ what: String) -> UploadError? {
+        // Without words of its own the status says it.
+        guard let json = JSONValue.read(response.body),
+            !ApsaraVerdict(json, status: response.status, wait: nil).words.isEmpty
+        else { return nil }
+        var error = service.asking.refused(what, response)
+        error.failure.message = redacted(error.failure.message)
+        return error
+    }
+
+    /// What a program says no with, which has no status.
+    private func said(_ json: JSONValue) -> UploadError? {
+        guard json["error"] != nil || json["Code"]?.string != nil else { return nil }
+        let verdict = ApsaraVerdict(json, status: nil, wait: nil)
+        let kind: Failure.Class =
+            switch verdict.remedy {
+            case .giveUp: .permanent
+            case .authenticate: .auth
+            case .misconfigured: .config
+            default: .transient
+            }
+        return UploadError(
+            service.asking.failure(
+                kind, verdict.code.map { service.shown($0) } ?? "authorisation_refused",
+                "\(service.name) refuses: \(verdict.words.isEmpty ? "it does not say why" : service.shown(verdict.words))",
+                retryable: verdict.remedy != .giveUp),
+            remedy: verdict.remedy)
+    }
+}

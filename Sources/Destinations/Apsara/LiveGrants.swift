@@ -1,0 +1,77 @@
+internal import Core
+internal import Synchronization
+
+/// What this run knows of the rights to uploads that is not written down with them: those that were renewed on the way.
+final class LiveGrants: Sendable {
+    enum Newest: Sendable {
+        /// What is written down counts.
+        case written
+        case renewed(ApsaraGrant, until: WallTime)
+        /// What is written down is not to be used any more, whatever is left of it.
+        case spoiled
+
+        /// The right that counts, and what is left of it.
+        func good(_ checkpoint: Checkpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
+            switch self {
+            case .written: return ApsaraGrant.read(checkpoint, now: now)
+            case .spoiled: return nil
+            case .renewed(let grant, let until):
+                let left = Duration.milliseconds(until.milliseconds - now.milliseconds)
+                return left > .zero && left <= ApsaraKeys.longestLife ? (grant, left) : nil
+            }
+        }
+    }
+
+    /// By the ids of uploads. One that is never taken up again is forgotten with the oldest.
+    private let newest = Mutex<[(id: String, what: Newest)]>([])
+    private static let most = 256
+    /// Media that were given, by their ids, and under which reference: a medium is one file's.
+    private let media = Mutex<[String: String]>([:])
+    private static let mostMedia = 4096
+
+    /// - Returns: `false` when another file was given this medium.
+    func claim(_ medium: ApsaraMedium, under reference: String) -> Bool {
+        guard let id = medium.id else { return true }
+        return media.withLock { media in
+            if let other = media[id], other != reference { return false }
+            if media.count >= Self.mostMedia { media = [:] }
+            media[id] = reference
+            return true
+        }
+    }
+
+    /// Uploads that are on their way, by their references: two of the same file would send it twice.
+    private let going = Mutex<[String: String]>([:])
+
+    /// - Returns: `false` when another upload goes to the same medium.
+    func reserve(_ reference: String, for id: String) -> Bool {
+        going.withLock { going in
+            if let other = going[reference], other != id { return false }
+            going[reference] = id
+            return true
+        }
+    }
+
+    func letGo(of id: String) { going.withLock { $0 = $0.filter { $0.value != id } } }
+
+    func keep(_ grant: ApsaraGrant, until: WallTime, for id: String) { put(.renewed(grant, until: until), id) }
+    func spoil(_ id: String) { put(.spoiled, id) }
+    func forget(_ id: String) { newest.withLock { $0.removeAll { $0.id == id } } }
+
+    /// Asked once for each attempt: what spoils it is for the next one.
+    func take(_ id: String) -> Newest {
+        newest.withLock { all in
+            guard let index = all.firstIndex(where: { $0.id == id }) else { return .written }
+            if case .spoiled = all[index].what { return all.remove(at: index).what }
+            return all[index].what
+        }
+    }
+
+    private func put(_ what: Newest, _ id: String) {
+        newest.withLock { all in
+            all.removeAll { $0.id == id }
+            all.append((id, what))
+            if all.count > Self.most { all.removeFirst() }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+internal import Core
+
+// An object that a right was given for: it has its key, and the right may be one to write and not to look.
+
+extension S3Dialect {
+    /// What is seen at a key.
+    enum Sight {
+        case there(S3API.Object)
+        case nothing
+        /// The right does not go so far.
+        case hidden
+        /// The right has ended, and for a look alone it is not renewed.
+        case ended
+    }
+
+    /// The code of a failure that another file has the key.
+    static let otherThere = "other_there"
+    /// OSS's word for it.
+    static let isThere = "FileAlreadyExists"
+
+    func sight(of key: FilePath) async throws -> Sight {
+        do { return try await api.look(at: key).map { .there($0) } ?? .nothing } catch let error as UploadError {
+            if isHidden(error) { return .hidden }
+            if settings.appointed != nil, ApsaraKeys.ends.contains(error.failure.code) { return .ended }
+            throw error
+        }
+    }
+
+    /// A right for one object that does not cover a question: nothing is wrong with it.
+    func isHidden(_ error: UploadError) -> Bool {
+        settings.appointed != nil && ["AccessDenied", "http_403"].contains(error.failure.code)
+    }
+
+    /// Nothing is asked before the first beginning: whoever has given the key has made it for this file.
+    func settle(
+        at appointed: S3Appointment, _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint,
+        _ restarts: Int64
+    ) async throws -> RemoteObject? {
+        checkpoint["server"] = api.server
+        checkpoint["key"] = appointed.key.display
+        checkpoint["checksum"] = settings.checksum.rawValue
+        if checkpoint["asked_at"] == nil { checkpoint["asked_at"] = "\(api.asking.clocks.wall().milliseconds)" }
+        guard restarts > 0 else { return nil }
+        let held = RemoteObject(
+            id: appointed.key.display, url: api.address(of: appointed.key), verifiedBy: "held")
+        switch try await sight(of: appointed.key) {
+        case .nothing: return nil
+        case .hidden, .ended: return try await appointed.isWhole() == true ? held : nil
+        case .there(let there):
+            switch try await likeness(of: there, at: appointed.key, to: order.file, plan, isOurs: true) {
+            case .same: return held
+            case .damaged(let error): throw error
+            case .other:
+                throw UploadError(
+                    failure(
+                        .protocol, Self.otherThere,
+                        "\(api.address(of: appointed.key)), which was given for this file, has another content",
+                        retryable: true), remedy: .again(after: nil))
+            }
+        }
+    }
+
+    /// Something is there, and nobody tells what.
+    func unseen(_ key: FilePath) -> UploadError {
+        refusal(
+            "outcome_unknown",
+            "\(api.address(of: key)) is there, and the right that was given is not one to look at it: it may be this file, of which an "
+                + "answer was lost. Look there; `sluice cancel` ends the upload, and the source stays")
+    }
+}

@@ -1,0 +1,68 @@
+internal import Core
+
+/// Temporary keys that a service or a program of the person's hands out: asked again before they end, and when one is refused.
+actor STSKeys: S3KeySource {
+    private let service: OwnService
+    private let asking: Asking
+    private var held: (key: S3Key, end: WallTime?)?
+    /// One question for all who wait.
+    private let question = JoinedWork()
+    private var reading = 0
+    private var isRefused = false
+    private var askedAt: WallTime?
+
+    /// A service that gives the same key until its end is not asked for each part. (ms)
+    private static let pause: Int64 = 60_000
+
+    init(_ service: OwnService, _ asking: Asking) {
+        self.service = service
+        self.asking = asking
+    }
+
+    static func asked(_ way: OwnService.Way, _ asking: Asking, _ tools: DestinationTools) -> STSKeys {
+        let service = OwnService(
+            way, role: "the service for temporary keys", code: "sts_unusable", asking: asking, reader: tools.secrets)
+        return STSKeys(service, asking)
+    }
+
+    func current() async throws -> (key: S3Key, reading: Int) {
+        if let held, !isRefused, !isDue(held.end) { return (held.key, reading) }
+        do { try await question.join { try await self.ask() } } catch {
+            // One that counts still goes on without it.
+            if let held, !isRefused, let end = held.end, end > asking.clocks.wall() { return (held.key, reading) }
+            throw error
+        }
+        guard let held else { throw service.problem("gives no key", .authenticate) }
+        return (held.key, reading)
+    }
+
+    func refused(_ reading: Int) { if reading == self.reading { isRefused = true } }
+
+    private func isDue(_ end: WallTime?) -> Bool {
+        let now = asking.clocks.wall()
+        guard let end, end < now.advanced(by: S3Keys.margin) else { return false }
+        return askedAt.map { abs(now.milliseconds - $0.milliseconds) >= Self.pause } ?? true
+    }
+
+    private func ask() async throws {
+        askedAt = asking.clocks.wall()
+        let bytes = try await service.answer(
+            to: .object(["version": .whole(1), "operation": .text("keys"), "destination": .text(asking.name)]),
+            "the question for temporary keys")
+        guard let json = JSONValue.read(bytes), case .object = json else {
+            throw service.problem("gives something else than a JSON object", .holdDestination(after: nil))
+        }
+        if let words = (json["error"]?["message"] ?? json["error"] ?? json["Message"])?.string {
+            throw service.problem("gives no key: \(service.shown(words))", .authenticate)
+        }
+        do {
+            // As the security token service answers itself, too.
+            let document = try (json["Credentials"] ?? json).bytes
+            held = try S3KeyDocument.read(String(decoding: document, as: UTF8.self), profile: "", from: "its answer")
+        } catch let error as S3Keys.Unusable {
+            throw service.problem("gives no key: \(error)", .authenticate)
+        }
+        isRefused = false
+        reading += 1
+    }
+}

@@ -1,0 +1,195 @@
+internal import Core
+internal import Credentials
+internal import Glibc
+internal import Linux
+internal import Transport
+
+/// Somebody of the person's who is asked for a right in JSON, and has what the box has not: a service, or a program.
+struct OwnService: Sendable {
+    enum Way: Sendable {
+        case service(url: String, headers: [CredentialProvider.Header], caFile: FilePath?)
+        case command([String])
+    }
+
+    let way: Way
+    /// What it is to the person: `the signer`.
+    let role: String
+    /// The code of a failure that it cannot be used.
+    let code: String
+    /// For questions to a service; else the destination's own.
+    let asking: Asking
+
+    private static let patience: Duration = .seconds(30)
+
+    /// - Parameter asking: The destination's.
+    init(_ way: Way, role: String, code: String, asking: Asking, reader: SecretReader) {
+        self.way = way
+        self.role = role
+        self.code = code
+        switch way {
+        case .service(let url, let headers, let caFile):
+            self.asking = Asking(
+                transport: asking.transport, credentials: CredentialProvider(headers, reader: reader),
+                origin: WebAddress(url).origin, caFile: caFile, clocks: asking.clocks, name: asking.name)
+        case .command: self.asking = asking
+        }
+    }
+
+    /// For a person. Arguments may be secret.
+    var name: String {
+        switch way {
+        case .service(let url, _, _): "\(role) at \(asking.host(url))"
+        case .command(let words): "\(role) \(FilePath(words.first ?? "").display)"
+        }
+    }
+
+    /// Where questions go; `nil` where nobody is asked over a network.
+    var address: WebAddress? { if case .service(let url, _, _) = way { WebAddress(url) } else { nil } }
+
+    /// - Parameters:
+    ///   - what: The question in words, for a refusal.
+    ///   - judge: What a service's answer says that is none; `nil` for what its status says.
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func answer(
+        to question: JSONValue, _ what: String, judge: (Response) -> UploadError? = { _ in nil }
+    ) async throws -> [UInt8] {
+        guard let bytes = try? question.bytes else { throw problem("cannot be asked", .misconfigured) }
+        return switch way {
+        case .service(let url, _, _): try await answer(of: url, to: bytes, what, judge)
+        case .command(let words): try await answer(of: words, to: bytes)
+        }
+    }
+
+    private func answer(
+        of url: String, to question: [UInt8], _ what: String, _ judge: (Response) -> UploadError?
+    ) async throws -> [UInt8] {
+        let request = Request(
+            "POST", url, headers: [("Content-Type", "application/json"), ("Accept", "application/json")],
+            body: .bytes(question), limits: Limits(whole: Self.patience))
+        for isLast in [false, true] {
+            let response: Response
+            do { response = try await asking.ask(request).response } catch let error as Asking.Unanswered {
+                throw asking.silence("no \(role.dropFirst("the ".count)) at \(asking.host(url))", error)
+            }
+            if response.status == 200 { return response.body }
+            // Its secret may have been renewed, and was read anew. A question changes nothing, and can be asked again.
+            if response.status == 401, !isLast { continue }
+            if let error = judge(response) { throw error }
+            let after = retryAfter(response.headers, now: asking.clocks.wall())
+            let remedy: Remedy =
+                switch response.status {
+                case 401, 403: .authenticate
+                case 429: .rateLimit(after: after)
+                case 500..., 408: .holdDestination(after: after)
+                default: .misconfigured
+                }
+            var refused = asking.refused(what, response, remedy)
+            // It may have said addresses all the same, whose secrets nobody knows yet.
+            refused.failure.message = redacted(refused.failure.message)
+            throw refused
+        }
+        throw problem("does not answer", .holdDestination(after: nil))
+    }
+
+    private func answer(of words: [String], to question: [UInt8]) async throws -> [UInt8] {
+        // What systemd passes to the daemon may be what it proves itself with.
+        let passed = getenv("CREDENTIALS_DIRECTORY").map { ["CREDENTIALS_DIRECTORY=\(String(cString: $0))"] } ?? []
+        let program = Program(
+            words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + passed, folder: "/",
+            input: question)
+        do { return try await program.awaitAnswer(atMost: 1 << 20, within: Self.patience) } catch let error
+            as Program.Problem
+        {
+            throw problem(
+                "gives no answer: \(error); run it by hand as the daemon's user, with a question on its standard input",
+                .holdDestination(after: nil))
+        }
+    }
+
+    func problem(_ words: String, _ remedy: Remedy) -> UploadError {
+        UploadError(
+            asking.failure(
+                remedy == .misconfigured ? .config : .transient, code, "\(name) \(words)", retryable: true),
+            remedy: remedy)
+    }
+
+    /// What it says, fit to be shown: an address in it was sent nowhere, so that nobody knows its secrets.
+    func shown(_ words: String) -> String {
+        FilePath(String(redacted(asking.withoutSecrets(words)).prefix(200))).display
+    }
+}
+
+// What a person sets of it, in a section.
+extension OwnService {
+    static let keys = [
+        SettingKey("url", .url, "The service that is asked."),
+        SettingKey("token", .secret, "Sent to it as `Authorization: Bearer …`."),
+        SettingKey("headers", .headers, "More headers for it."),
+        SettingKey("ca_file", .path, "Certificates to trust for it instead of the system's (PEM)."),
+        SettingKey("command", .texts, "In place of a service, a program and its arguments."),
+    ]
+
+    /// Lower-case. Set twice, they would break the framing.
+    private static let reserved: Set<String> = [
+        "content-type", "content-length", "transfer-encoding", "expect", "host", "connection", "accept",
+    ]
+
+    static func way(_ values: [String: SettingValue], in section: String) -> Way? {
+        if case .texts(let words)? = values["\(section).command"] { return .command(words) }
+        guard case .text(let url)? = values["\(section).url"] else { return nil }
+        var headers: [CredentialProvider.Header] = []
+        if case .secret(let source)? = values["\(section).token"] {
+            headers.append(.init("Authorization", prefix: "Bearer ", source))
+        }
+        if case .map(let map)? = values["\(section).headers"] {
+            headers += map.sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }
+        }
+        var caFile: FilePath?
+        if case .path(let path)? = values["\(section).ca_file"] { caFile = path }
+        return .service(url: url, headers: headers, caFile: caFile)
+    }
+
+    static func isSet(_ values: [String: SettingValue], in section: String) -> Bool {
+        values.keys.contains { $0.hasPrefix("\(section).") }
+    }
+
+    /// - Parameter lacking: What is not said where neither a service nor a program is named: `does not say who signs`.
+    static func objections(
+        _ values: [String: SettingValue], in section: String, lacking: String
+    ) -> [SettingObjection] {
+        guard isSet(values, in: section) else { return [] }
+        var all: [SettingObjection] = []
+        func object(_ key: String, _ problem: String) {
+            all.append(SettingObjection(key: "\(section).\(key)", problem: problem))
+        }
+        if case .texts(let words)? = values["\(section).command"] {
+            if words.first?.hasPrefix("/") != true {
+                object("command", "takes a program by its absolute path, and its arguments; no shell looks for it")
+            }
+            for key in ["url", "token", "headers", "ca_file"] where values["\(section).\(key)"] != nil {
+                object(key, "is for a service, and `command` is asked; take one of them out")
+            }
+        } else if values["\(section).url"] == nil {
+            all.append(
+                SettingObjection(
+                    key: section, problem: "\(lacking): set `url` or `command`",
+                    missing: ["\(section).url", "\(section).command"]))
+        }
+        if case .secret(.literal(let token))? = values["\(section).token"],
+            !token.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        {
+            object("token", "has a character that no header may have")
+        }
+        if case .map(let map)? = values["\(section).headers"] {
+            for name in map.keys.sorted() {
+                if reserved.contains(name.lowercased()) {
+                    object("headers.\(name)", "cannot be set: it belongs to the protocol")
+                }
+                if name.lowercased() == "authorization", values["\(section).token"] != nil {
+                    object("headers.\(name)", "is what `token` sets; take one of them out")
+                }
+            }
+        }
+        return all
+    }
+}

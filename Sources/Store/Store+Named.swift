@@ -1,0 +1,47 @@
+package import Core
+
+// What the remote calls an upload before it is complete. In a column of its own: `remote` is what was verified, and nothing else.
+
+extension Schema {
+    static let named = """
+        ALTER TABLE upload ADD COLUMN named TEXT;   -- what the remote calls it, where it said so before the end
+        CREATE INDEX upload_named ON upload (named) WHERE named IS NOT NULL;
+        """
+}
+
+extension Store {
+    /// The remote calls an upload that this run holds so. Durable when it returns. The same again writes nothing.
+    ///
+    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
+    package func name(_ remoteID: String, for id: String) async throws {
+        if let upload = try upload(id), upload.state == .uploading, upload.named == remoteID { return }
+        try await whileHeld(id) { connection in
+            try connection.run("UPDATE upload SET named = ?2 WHERE id = ?1", [.text(id), .text(remoteID)])
+        }
+    }
+
+    /// Inside a transaction. It begins anew at the remote, or is to.
+    func forgetName(of id: String) throws {
+        try connection.run("UPDATE upload SET named = NULL WHERE id = ?1 AND named IS NOT NULL", [.text(id)])
+    }
+
+    /// The right to send an upload that this run holds was renewed. Durable when it returns.
+    ///
+    /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
+    package func note(_ news: CredentialNews, for id: String) async throws {
+        try await whileHeld(id) { _ in
+            var detail = ["reason": news.reason.rawValue]
+            detail["until"] = news.until?.description
+            try self.note("credential", id, detail)
+        }
+    }
+
+    private func whileHeld(_ id: String, _ body: @escaping (Connection) throws -> Void) async throws {
+        let isHeld = try await change { connection in
+            guard try self.upload(id)?.state == .uploading else { return false }
+            try body(connection)
+            return true
+        }
+        if !isHeld { throw LeaseLost() }
+    }
+}

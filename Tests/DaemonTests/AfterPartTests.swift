@@ -1,0 +1,176 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("pauses behind a part", .timeLimit(.minutes(Patience.minutes(3))))
+struct AfterPartTests {
+    enum Scope: CaseIterable, Sendable { case one, folder, destination, all }
+
+    private static func selection(_ scope: Scope, _ id: String, afterPart: Bool = false) -> Selection {
+        switch scope {
+        case .one: Selection(ids: [id], afterPart: afterPart)
+        case .folder: Selection(folder: "cam", afterPart: afterPart)
+        case .destination: Selection(destination: "nas", afterPart: afterPart)
+        case .all: Selection(all: true, afterPart: afterPart)
+        }
+    }
+
+    /// An upload whose second part of four is on its way.
+    private func begun() async throws -> (scene: AgentScene, id: String) {
+        let scene = try await AgentScene()
+        scene.remote.standard = .waitParts
+        let id = try await scene.add("a.mp4", size: 400)
+        try await eventually("the first part goes") { scene.remote.parts == [0] }
+        scene.remote.step()
+        try await eventually("the second goes") { scene.remote.parts == [0, 1] }
+        return (scene, id)
+    }
+
+    /// It has looked what policy says now, more than once.
+    private func look(_ scene: AgentScene) async throws {
+        for _ in 0..<2 {
+            let before = await scene.agent.dispatcher.looks
+            scene.agent.house.dispatchBell.ring()
+            try await eventually("it has looked") { await scene.agent.dispatcher.looks > before }
+        }
+    }
+
+    private func holds(_ scene: AgentScene, _ id: String) async throws -> [String] {
+        try await scene.agent.show(id).upload.holds.map(\.kind)
+    }
+
+    @Test("what is on its way arrives, nothing new begins, and it goes on from there", arguments: Scope.allCases)
+    func ends(_ scope: Scope) async throws {
+        let (scene, id) = try await begun()
+        let reply = try await scene.agent.pause(Self.selection(scope, id, afterPart: true))
+        if scope == .one { #expect(reply.uploads.first?.state == "uploading") }
+        let other = scope == .one ? nil : try await scene.add("b.mp4")
+        try await look(scene)
+        #expect(try await scene.state(id) == .uploading)
+        #expect(scene.remote.began == ["a.mp4"] && scene.remote.running == ["a.mp4"])
+        // It is held already, and shown so.
+        #expect(try await holds(scene, id) == [scope == .one ? "operator" : "global"])
+        scene.remote.step()
+        try await scene.reach(.queued, [id])
+        try await look(scene)
+        #expect(scene.remote.parts == [0, 1] && scene.remote.began == ["a.mp4"])
+        #expect(try await scene.agent.house.store.upload(id)?.acked == 200)
+        #expect(try await scene.agent.show(id).upload.state == "waiting")
+        _ = try await scene.agent.resume(Self.selection(scope, id))
+        try await eventually("it goes on behind that") { scene.remote.parts.contains(2) }
+        scene.remote.letGo()
+        try await eventually("all has arrived") {
+            scene.remote.step()
+            return try await scene.state(id) == .completed
+        }
+        #expect(scene.remote.parts.filter { $0 < 2 } == [0, 1] || other != nil)
+        try await scene.stop()
+    }
+
+    @Test(
+        "resumed before the part has arrived, the attempt goes on as if nothing had been said",
+        arguments: Scope.allCases)
+    func resumed(_ scope: Scope) async throws {
+        let (scene, id) = try await begun()
+        _ = try await scene.agent.pause(Self.selection(scope, id, afterPart: true))
+        _ = try await scene.agent.resume(Self.selection(scope, id))
+        try await eventually("all has arrived") {
+            scene.remote.step()
+            return try await scene.state(id) == .completed
+        }
+        #expect(scene.remote.began == ["a.mp4"] && scene.remote.parts == [0, 1, 2, 3])
+        try await scene.stop()
+    }
+
+    @Test("a second pause of something else stands when the first is taken back")
+    func two() async throws {
+        let (scene, id) = try await begun()
+        _ = try await scene.agent.pause(Self.selection(.all, id, afterPart: true))
+        _ = try await scene.agent.pause(Self.selection(.one, id, afterPart: true))
+        _ = try await scene.agent.resume(Self.selection(.all, id))
+        scene.remote.step()
+        try await scene.reach(.queued, [id])
+        #expect(scene.remote.parts == [0, 1])
+        #expect(try await holds(scene, id) == ["operator"])
+        try await scene.stop()
+    }
+
+    @Test("a pause without it cuts what was to arrive", arguments: Scope.allCases)
+    func cut(_ scope: Scope) async throws {
+        let (scene, id) = try await begun()
+        _ = try await scene.agent.pause(Self.selection(scope, id, afterPart: true))
+        try await look(scene)
+        _ = try await scene.agent.pause(Self.selection(scope, id))
+        try await scene.reach(.queued, [id])
+        #expect(try await scene.agent.house.store.upload(id)?.acked == 100)
+        try await scene.stop()
+    }
+
+    @Test("what policy forbids meanwhile is cut at once")
+    func forbidden() async throws {
+        let (scene, id) = try await begun()
+        _ = try await scene.agent.pause(Self.selection(.all, id, afterPart: true))
+        try await look(scene)
+        #expect(try await scene.state(id) == .uploading)
+        _ = try await scene.agent.limit(LimitRequest(rate: 0, duration: 600), by: "test")
+        try await scene.reach(.queued, [id])
+        #expect(try await scene.agent.house.store.upload(id)?.acked == 100)
+        try await scene.stop()
+    }
+
+    @Test("a pause that ends by itself before the part has arrived takes its wish back")
+    func elapsed() async throws {
+        let (scene, id) = try await begun()
+        var selection = Self.selection(.all, id, afterPart: true)
+        selection.duration = 1
+        _ = try await scene.agent.pause(selection)
+        try await eventually("the pause is over") { try await scene.agent.status().paused.isEmpty }
+        try await eventually("all has arrived") {
+            scene.remote.step()
+            return try await scene.state(id) == .completed
+        }
+        #expect(scene.remote.began == ["a.mp4"] && scene.remote.parts == [0, 1, 2, 3])
+        try await scene.stop()
+    }
+
+    @Test("a stop in between leaves it paused where it stood")
+    func stopped() async throws {
+        let (scene, id) = try await begun()
+        _ = try await scene.agent.pause(Self.selection(.one, id, afterPart: true))
+        try await scene.stop()
+        let upload = try #require(try await scene.agent.house.store.upload(id))
+        #expect(upload.pausedAt != nil && upload.acked == 100 && upload.state == .queued)
+    }
+
+    @Test("of files that go together those that are not on their way wait, together and alone")
+    func together() async throws {
+        let scene = try await AgentScene()
+        scene.remote.takesTogether(Bundling(largest: 1000, files: 4, bytes: 4000))
+        scene.remote.standard = .waitUploading
+        let long = try await scene.add("long.mp4", size: 2000)
+        var ids: [String] = []
+        try await scene.isRunning(1)
+        for number in 0..<3 { ids.append(try await scene.add("\(number).mp4")) }
+        try await eventually("they go") { scene.remote.bundles.flatMap(\.self).count + scene.remote.began.count >= 4 }
+        let began = scene.remote.began
+        _ = try await scene.agent.pause(Selection(all: true, afterPart: true))
+        scene.remote.letGo()
+        // One request takes it: it comes to its end.
+        try await scene.reach(.completed, [long])
+        let bundled = Set(scene.remote.bundles.flatMap(\.self).map(\.display))
+        let left = try await ids.asyncCompactMap { id in
+            try await scene.agent.house.store.row(id).flatMap {
+                bundled.contains($0.asset.path.name.display) ? id : nil
+            }
+        }
+        try await scene.reach(.queued, left)
+        #expect(scene.remote.began == began)
+        _ = try await scene.agent.resume(Selection(all: true))
+        try await scene.reach(.completed, ids)
+        #expect(Set(scene.remote.objects).count == 4 && scene.remote.objects.count == 4)
+        try await scene.stop()
+    }
+}

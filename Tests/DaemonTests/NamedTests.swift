@@ -1,0 +1,60 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@testable import Daemon
+
+@Suite("what a remote says of an upload under way", .timeLimit(.minutes(Patience.minutes(2))))
+struct NamedTests {
+    @Test("its name for it is shown while it runs and after a cancel, finds it, and proves nothing")
+    func shown() async throws {
+        let scene = try await AgentScene()
+        scene.remote.mediaID = "media-7"
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a.mp4")
+        try await eventually("it has its name") { try await scene.agent.show(id).upload.remote?.id == "media-7" }
+        let view = try await scene.agent.show("media-7").upload
+        #expect(view.id == id && view.list == "ongoing" && view.remote?.verifiedBy == nil && view.remote?.url == nil)
+        #expect(try await scene.agent.list(ListQuery()).uploads.first?.remote?.id == "media-7")
+        _ = try await scene.agent.cancel(Selection(ids: [id]))
+        try await scene.isRunning(0)
+        let over = try await scene.agent.show(id).upload
+        #expect(over.state == "cancelled" && over.remote?.id == "media-7" && over.remote?.verifiedBy == nil)
+        try await scene.stop()
+    }
+
+    @Test("its name for it is shown with a failure; once complete it stands beside what verified it")
+    func ends() async throws {
+        let scene = try await AgentScene()
+        scene.remote.mediaID = "media-7"
+        scene.remote.when("opened") { _ in scene.remote.mediaID = "media-8" }
+        let whole = try await scene.add("a.mp4")
+        try await scene.reach(.completed, [whole])
+        let view = try await scene.agent.show(whole).upload
+        #expect(view.remote?.id == "media-7" && view.remote?.verifiedBy == "script")
+        scene.remote.standard = .failNamed(.giveUp)
+        let refused = try await scene.add("b.mp4")
+        try await scene.reach(.failed, [refused])
+        let failed = try await scene.agent.show(refused).upload
+        #expect(failed.remote?.id == "media-8" && failed.remote?.verifiedBy == nil)
+        try await scene.stop()
+    }
+
+    @Test("a right that was renewed is an event of the upload, with its name at the remote")
+    func credential() async throws {
+        let scene = try await AgentScene()
+        scene.remote.mediaID = "media-7"
+        scene.remote.renew(CredentialNews(reason: .ending, until: WallTime(milliseconds: 60_000)))
+        let id = try await scene.add("a.mp4")
+        try await scene.reach(.completed, [id])
+        var told: EventView?
+        for await event in try await scene.agent.events(since: 0) where event.type == "credential" {
+            told = event
+            break
+        }
+        #expect(told?.op?.id == id && told?.op?.remote?.id == "media-7")
+        #expect(told?.detail == ["reason": "ending", "until": "1970-01-01T00:01:00.000Z"])
+        try await scene.stop()
+    }
+}

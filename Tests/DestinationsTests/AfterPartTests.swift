@@ -1,0 +1,150 @@
+import Core
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// Where parts wait until the test lets them arrive.
+final class Gate: Sendable {
+    private struct State {
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var isOpen = false
+    }
+    private let state = Mutex(State())
+
+    var waiting: Int { state.withLock { $0.waiting.count } }
+
+    func pass() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    /// The one that has waited for longest.
+    func letOneGo() { state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }?.resume() }
+
+    func open() {
+        let all = state.withLock { state in
+            defer { state.waiting = [] }
+            state.isOpen = true
+            return state.waiting
+        }
+        for one in all { one.resume() }
+    }
+}
+
+@Suite("an upload that is to end behind its parts", .timeLimit(.minutes(Patience.minutes(2))))
+struct AfterPartTests {
+    private static let part = 100
+
+    /// Three parts of six at the gate.
+    private func begun(
+        _ remote: PartsRemote, _ gate: Gate, _ parcel: Parcel, _ logbook: Logbook
+    ) async throws -> Task<RemoteObject, any Error> {
+        remote.holds(at: gate)
+        let sending = Task { try await send(parcel, to: remote, logbook) }
+        try await eventually("three parts are on their way") { gate.waiting == 3 }
+        return sending
+    }
+
+    private func send(_ parcel: Parcel, to remote: PartsRemote, _ logbook: Logbook) async throws -> RemoteObject {
+        var order = parcel.order
+        order.checkpoint = logbook.last
+        logbook.beginAttempt()
+        return try await PartsEngine(dialect: remote, parallel: 3, gone: .reupload).upload(order, logbook)
+    }
+
+    @Test("the three parts that are on their way arrive, and the fourth does not begin")
+    func ends() async throws {
+        let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
+        let parcel = try Parcel(6 * Self.part)
+        let sending = try await begun(remote, gate, parcel, logbook)
+        logbook.pause { _ in true }
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        #expect(remote.sent.sorted() == [0, 1, 2] && remote.objects.isEmpty)
+        #expect(logbook.accepted == 3 * Int64(Self.part))
+        logbook.pause { _ in false }
+        _ = try await send(parcel, to: remote, logbook)
+        #expect(remote.sent.sorted() == Array(0..<6) && remote.objects == [parcel.content] && remote.begun == 1)
+    }
+
+    @Test("taken back before they have arrived, it goes on as if nothing had been said")
+    func takenBack() async throws {
+        let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
+        let parcel = try Parcel(6 * Self.part)
+        let sending = try await begun(remote, gate, parcel, logbook)
+        let asked = Mutex(0)
+        logbook.pause { pages in
+            asked.withLock { $0 += pages.accepted > 0 ? 1 : 0 }
+            return true
+        }
+        gate.letOneGo()
+        try await eventually("it was asked behind the first") { asked.withLock { $0 } > 0 }
+        #expect(gate.waiting == 2)
+        logbook.pause { _ in false }
+        gate.open()
+        _ = try await sending.value
+        #expect(remote.sent.sorted() == Array(0..<6) && remote.objects == [parcel.content] && remote.begun == 1)
+    }
+
+    @Test("with every part on its way it is completed")
+    func completes() async throws {
+        let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
+        let parcel = try Parcel(3 * Self.part)
+        let sending = try await begun(remote, gate, parcel, logbook)
+        logbook.pause { _ in true }
+        gate.open()
+        _ = try await sending.value
+        #expect(remote.objects == [parcel.content])
+    }
+
+    @Test("a part that fails meanwhile is the failure that it would be, not a pause")
+    func fails() async throws {
+        let (remote, gate, logbook) = (PartsRemote(), Gate(), Logbook())
+        let parcel = try Parcel(6 * Self.part)
+        // The opening is the first request.
+        remote.loses(3)
+        let sending = try await begun(remote, gate, parcel, logbook)
+        logbook.pause { _ in true }
+        gate.open()
+        await #expect(throws: UploadError.self) { try await sending.value }
+        #expect(logbook.accepted == 2 * Int64(Self.part))
+    }
+
+    @Test("of an offset, the request that is on its way ends, and the next does not begin")
+    func offset() async throws {
+        let script = Script()
+        let (server, journey) = try Self.journey(script) { $0.pauses.withLock { $0 = true } }
+        await #expect(throws: CancellationError.self) { try await journey.attempt() }
+        #expect(script.held == Array(journey.content.prefix(400)))
+        #expect(journey.ledger.book.withLock { $0.accepted.last } == 400)
+        #expect(verbs(server).count { $0 == "PATCH" } == 1)
+    }
+
+    @Test("of an offset, what goes in one request is complete")
+    func single() async throws {
+        let script = Script()
+        let (server, journey) = try Self.journey(script, chunk: nil) { $0.pauses.withLock { $0 = true } }
+        _ = try await journey.attempt()
+        #expect(script.held == journey.content)
+        #expect(verbs(server).count { $0 == "PATCH" } == 1)
+    }
+
+    /// - Parameter body: Done when the server has the first bytes.
+    private static func journey(
+        _ script: Script, chunk: Int64? = 400, _ body: @escaping @Sendable (Ledger) -> Void
+    ) throws -> (FakeServer, Journey) {
+        let ledger = Ledger()
+        let server = try FakeServer { exchange in
+            if exchange.method == "PATCH" { body(ledger) }
+            script.serve(exchange)
+        }
+        return (server, try Journey(server.url + "/files", size: 1000, chunk: chunk, ledger: ledger))
+    }
+}

@@ -1,0 +1,399 @@
+import Core
+import Credentials
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// The destination against a stand-in that judges each signature with the maker's own packages.
+@Suite("apsara-vod", .timeLimit(.minutes(Patience.minutes(5))))
+struct ApsaraTests {
+    static let part = 128 << 10
+
+    @Test(
+        "takes videos, sound and pictures of any size by every way and signature, proven by the CRC-64 of the whole",
+        arguments: [
+            (ApsaraEnd.Way.key, "acs3", "v4"), (.key, "rpc", "v1"), (.service, nil, nil), (.sts, "rpc", "v4"),
+            (.sts, "acs3", nil),
+        ] as [(ApsaraEnd.Way, String?, String?)])
+    func sizes(_ way: ApsaraEnd.Way, _ calls: String?, _ storage: String?) async throws {
+        let more = ["call_signature": calls.map { SettingValue.text($0) }, "signature": storage.map { .text($0) }]
+        try await ApsaraEnd.open(way, more) { end in
+            let files: [(String, Int)] = [
+                ("a b+%é/1.mp4", 1), ("2.MP3", 100 << 10), ("3.jpg", 50_000), ("4.mov", (100 << 10) + 1),
+                ("5.png", 4 * Self.part + 1), ("6.mkv", 3 * Self.part),
+            ]
+            for (number, (name, size)) in files.enumerated() {
+                let parcel = try Parcel(size, id: "\(number)", name: FilePath(name), seed: UInt64(number))
+                let logbook = Logbook()
+                let object = try await parcel.send(to: end, logbook)
+                #expect(object.verifiedBy == "crc64")
+                #expect(object.warnings.isEmpty, "\(object.warnings)")
+                #expect(logbook.names == [object.id])
+                #expect(name.hasSuffix("g") == (object.url != nil), "\(String(describing: object.url))")
+                let isWhole = try await end.objects[FilePath(name)] == parcel.content
+                #expect(isWhole, "\(name), \(size) bytes")
+                #expect(!logbook.everything.contains(OSSServer.secretKey))
+            }
+            #expect(try await end.media().count == files.count)
+            #expect(try await end.server.unfinished() == [])
+            #expect(await end.destination.check().verdict == .ok)
+        }
+    }
+
+    @Test("goes on with what the storage has after a stop at any note, with one medium and one beginning for each file")
+    func stops() async throws {
+        try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
+            for note in 1... {
+                let parcel = try Parcel(
+                    2 * Self.part + 1, id: "\(note)", name: FilePath("\(note).mp4"), seed: UInt64(note))
+                let logbook = Logbook()
+                let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
+                let accepted = logbook.accepted
+                var order = parcel.order
+                order.checkpoint = logbook.last
+                logbook.beginAttempt()
+                _ = try await end.again(["parallel": .whole(1)]).upload(order, notes: logbook)
+                #expect(logbook.sent.allSatisfy { $0 >= accepted }, "note \(note)")
+                let isWhole = try await end.objects[FilePath("\(note).mp4")] == parcel.content
+                #expect(isWhole, "stopped at note \(note)")
+                if !wasStopped { break }
+                #expect(note < 40, "it never ends")
+            }
+            let (media, count) = (try await end.media(), try await end.objects.count)
+            #expect(media.count == count)
+            #expect(media.allSatisfy { $0.lateRefreshes == 0 }, "\(media)")
+            let operations = try await end.server.operations()
+            #expect(operations.filter { $0 == "InitiateMultipartUpload" }.count == count, "\(operations)")
+        }
+    }
+
+    // MARK: Credentials
+
+    @Test(
+        "a credential that ends between two parts or inside one is renewed once, for the same medium, and every part stays",
+        arguments: [ApsaraEnd.Way.key, .service], [false, true])
+    func expiry(_ way: ApsaraEnd.Way, _ isInside: Bool) async throws {
+        try await ApsaraEnd.open(way, ["parallel": .whole(isInside ? 1 : 4)]) { end in
+            let inside = isInside ? #", "bytes": 70000"# : ""
+            try await end.server.control(
+                "faults", #"[{"do": "expire"\#(inside), "match": {"operation": "UploadPart", "part": 3}}]"#)
+            let (parcel, logbook) = (try Parcel(12 * Self.part), Logbook())
+            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
+            let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
+            #expect(isWhole)
+            let medium = try #require(try await end.media().first)
+            #expect(try await end.media().count == 1)
+            #expect(medium.refreshes == 1)
+            #expect(logbook.credentials.map(\.reason) == [.refused])
+            let operations = try await end.server.operations()
+            #expect(operations.filter { $0 == "InitiateMultipartUpload" }.count == 1)
+            #expect(try await end.partsTaken() == Array(1...12))
+        }
+    }
+
+    @Test("a credential that was renewed counts for the next attempt too")
+    func renewedBefore() async throws {
+        try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
+            try await end.server.control(
+                "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
+            let (parcel, logbook) = (try Parcel(4 * Self.part), Logbook())
+            try await parcel.sendStopped(to: end, logbook, accepting: 3 * Self.part)
+            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
+            #expect(try await end.media().map(\.refreshes) == [1])
+            #expect(try await end.partsTaken() == [1, 2, 3, 4])
+        }
+    }
+
+    @Test("a part that is refused for another reason than the end of the credential renews nothing")
+    func otherRefusals() async throws {
+        for code in ["AccessDenied", "SignatureDoesNotMatch", "UserDisable"] {
+            try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
+                try await end.server.control(
+                    "faults",
+                    #"[{"do": "error", "status": 403, "code": "\#(code)", "times": 0, "match": {"operation": "UploadPart", "part": 2}}]"#
+                )
+                let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+                _ = try await parcel.failure(to: end, logbook)
+                #expect(try await end.media().map(\.refreshes) == [0], "\(code)")
+                try await end.server.control("faults", "[]")
+                #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
+                #expect(logbook.sent.allSatisfy { $0 >= Self.part })
+            }
+        }
+    }
+
+    @Test("one whose medium is gone when its credential is renewed begins anew with another one")
+    func goneMedium() async throws {
+        try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            let first = try #require(try await end.media().first)
+            try await end.server.control("forget", #"["videos"]"#)
+            try await end.server.control("expire", "{}")
+            var object: RemoteObject?
+            for _ in 0..<3 where object == nil {
+                do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
+                    #expect(error.failure.code == "InvalidVideo.NotFound")
+                }
+            }
+            #expect(object?.verifiedBy == "crc64")
+            #expect(object?.id != first.id)
+            #expect(logbook.names.last == object?.id)
+            #expect(logbook.left.compactMap { $0["media"] } == [first.id])
+            #expect(try await end.media().count == 1)
+        }
+    }
+
+    @Test("one that is given another address in the middle begins anew there, in the same medium")
+    func movedMedium() async throws {
+        try await ApsaraEnd.open(.service, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+            try await end.server.control(
+                "faults",
+                #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}, {"do": "move", "times": 0}]"#)
+            let error = try await parcel.failure(to: end, logbook)
+            #expect(error.failure.code == "media_moved")
+            try await end.server.control("faults", "[]")
+            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
+            let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
+            #expect(isWhole)
+            #expect(try await end.media().count == 1)
+            #expect(logbook.left.count == 1)
+            // The right to the old address has ended with it.
+            #expect(try await end.destination.discard(#require(logbook.left.first)) == false)
+        }
+    }
+
+    @Test("a picture whose credential has ended gets another medium, since none of its own can be renewed")
+    func picture() async throws {
+        try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = (try Parcel(3 * Self.part, name: "a.png"), Logbook())
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            try await end.server.control("expire", "{}")
+            var object: RemoteObject?
+            for _ in 0..<3 where object == nil {
+                do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
+                    #expect(error.failure.code == "media_moved")
+                }
+            }
+            #expect(object?.verifiedBy == "crc64")
+            let isWhole = try await end.objects.values.contains(parcel.content)
+            #expect(isWhole)
+        }
+    }
+
+    @Test("temporary keys that end are asked for again, in the middle of an upload too")
+    func temporaryKeys() async throws {
+        try await ApsaraEnd.open(.sts, ["parallel": .whole(1)]) { end in
+            _ = try await Parcel(100).send(to: end, Logbook())
+            let (parcel, logbook) = (try Parcel(3 * Self.part, id: "2", name: "b.mp4"), Logbook())
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            // Both of them: the keys, and the credential of the upload.
+            try await end.server.control("expire", "{}")
+            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
+            #expect(try await end.media().count == 2)
+            #expect(try await end.server.operations().filter { $0 == "Sts" }.count == 2)
+        }
+    }
+
+    @Test("the clock of the service counts, for calls and for bytes", arguments: ["acs3", "rpc"])
+    func clock(_ calls: String) async throws {
+        try await ApsaraEnd.open(.key, ["call_signature": .text(calls)]) { end in
+            try await end.server.control("settings", #"{"skew": 7200}"#)
+            let logbook = Logbook()
+            #expect(try await Parcel(3 * Self.part).send(to: end, logbook).verifiedBy == "crc64")
+            // What was learned with the first call counts for all that come behind it.
+            let refused = try await end.server.control("record").components(of: "TimeTooSkewed") - 1
+            #expect(refused <= 0)
+            #expect(logbook.credentials.isEmpty)
+        }
+    }
+
+    @Test("a daemon that has lost the upload meanwhile hears so, and nobody is told that the key is unreadable")
+    func lostLease() async throws {
+        try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
+            try await end.server.control(
+                "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
+            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook(refusingCredentials: true))
+            await #expect(throws: Logbook.Dead.self) { try await parcel.send(to: end, logbook) }
+        }
+    }
+
+    // MARK: Answers that are lost
+
+    @Test(
+        "an answer to the question for a medium that is lost makes no second one",
+        arguments: [ApsaraEnd.Way.key, .service])
+    func lostCreation(_ way: ApsaraEnd.Way) async throws {
+        try await ApsaraEnd.open(way) { end in
+            let operation = way == .key ? "CreateUploadVideo" : "Auth"
+            try await end.server.control(
+                "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
+            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+            let error = try await parcel.failure(to: end, logbook)
+            guard case .holdDestination = error.remedy else { throw error }
+            #expect(try await parcel.send(to: end, logbook).warnings.isEmpty)
+            #expect(try await end.media().count == 1)
+            let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
+            #expect(isWhole)
+        }
+    }
+
+    @Test(
+        "an answer to the end that is lost is found out without a new right to what is whole",
+        arguments: [ApsaraEnd.Way.key, .service], [100, 3 * part])
+    func lostEnd(_ way: ApsaraEnd.Way, _ size: Int) async throws {
+        try await ApsaraEnd.open(way) { end in
+            let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"
+            try await end.server.control(
+                "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
+            let (parcel, logbook) = (try Parcel(size), Logbook())
+            _ = try await parcel.failure(to: end, logbook)
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            logbook.beginAttempt()
+            // As after a crash.
+            #expect(try await end.again().upload(order, notes: logbook).verifiedBy == "held")
+            #expect(logbook.sent.isEmpty)
+            #expect(try await end.media().map(\.lateRefreshes) == [0])
+            #expect(try await end.media().count == 1)
+        }
+    }
+
+    @Test("of a file that may be whole VOD is asked when the look at it meets the end of the credential")
+    func endedLook() async throws {
+        try await ApsaraEnd.open(.key) { end in
+            try await end.server.control(
+                "faults",
+                #"[{"do": "lose_answer", "match": {"operation": "CompleteMultipartUpload"}}, {"do": "expire", "match": {"operation": "HeadObject"}}]"#
+            )
+            let (parcel, logbook) = (try Parcel(3 * Self.part), Logbook())
+            var object: RemoteObject?
+            for _ in 0..<3 where object == nil {
+                do { object = try await parcel.send(to: end, logbook) } catch is UploadError {}
+            }
+            #expect(object?.verifiedBy == "held")
+            #expect(try await end.media().map(\.refreshes) == [0])
+            #expect(try await end.partsTaken() == [1, 2, 3])
+        }
+    }
+
+    @Test("what was begun is removed also when its credential has ended", arguments: [ApsaraEnd.Way.key, .service])
+    func lateRemoval(_ way: ApsaraEnd.Way) async throws {
+        try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = (try Parcel(4 * Self.part), Logbook())
+            try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.part)
+            var checkpoint = try #require(logbook.last)
+            try await end.server.control("expire", "{}")
+            #expect(try await end.destination.discard(checkpoint) == true)
+            #expect(try await end.server.unfinished() == [])
+            // Also long after, and when there is nothing left.
+            checkpoint["grant_until"] = "1"
+            #expect(try await end.again().discard(checkpoint) == true)
+        }
+    }
+
+    @Test("of a file that may be whole VOD is asked when the credential is over", arguments: ["a.mp4", "a.png"])
+    func lateEnd(_ name: String) async throws {
+        try await ApsaraEnd.open(.key) { end in
+            try await end.server.control(
+                "faults", #"[{"do": "lose_answer", "match": {"operation": "CompleteMultipartUpload"}}]"#)
+            let (parcel, logbook) = (try Parcel(3 * Self.part, name: FilePath(name)), Logbook())
+            _ = try await parcel.failure(to: end, logbook)
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            order.checkpoint?["grant_until"] = "1"
+            logbook.beginAttempt()
+            #expect(try await end.again().upload(order, notes: logbook).verifiedBy == "held")
+            #expect(logbook.sent.isEmpty)
+            #expect(try await end.media().map(\.refreshes) == [0])
+        }
+    }
+
+    @Test("the same file in two uploads at once is sent once")
+    func twins() async throws {
+        try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
+            try await end.server.control(
+                "faults", #"[{"do": "slow", "seconds": 2, "match": {"operation": "UploadPart", "part": 1}}]"#)
+            let (first, second) = (try Parcel(2 * Self.part, id: "1"), try Parcel(2 * Self.part, id: "2"))
+            let (running, logbook) = (Logbook(), Logbook())
+            async let object = first.send(to: end, running)
+            try await eventually("the first goes", within: .seconds(10), every: .milliseconds(10)) {
+                try await end.server.operations().contains("InitiateMultipartUpload")
+            }
+            let error = try await second.failure(to: end, logbook)
+            #expect(error.failure.code == "name_in_use")
+            guard case .pending = error.remedy else { throw error }
+            let id = try await object.id
+            let twin = try await second.send(to: end, logbook)
+            #expect(twin.id == id && twin.verifiedBy == "held")
+            #expect(try await end.partsTaken() == [1, 2])
+            #expect(try await end.media().map(\.lateRefreshes) == [0])
+        }
+    }
+
+    @Test("a right that does not cover a look is no failure, and what cannot be found out is told")
+    func hidden() async throws {
+        for way in [ApsaraEnd.Way.key, .service] {
+            try await ApsaraEnd.open(way) { end in
+                let denial =
+                    #"{"do": "error", "status": 403, "code": "AccessDenied", "times": 0, "match": {"operation": ["HeadObject", "ListMultipartUploads"]}}"#
+                try await end.server.control("faults", "[\(denial)]")
+                #expect(
+                    try await Parcel(3 * Self.part, id: "1", name: "1.mp4").send(to: end, Logbook()).verifiedBy
+                        == "crc64")
+                try await end.server.control(
+                    "faults",
+                    "[\(denial), {\"do\": \"lose_answer\", \"match\": {\"operation\": \"CompleteMultipartUpload\"}}]")
+                let (parcel, logbook) = (try Parcel(3 * Self.part, id: "2", name: "2.mp4", seed: 2), Logbook())
+                var (codes, object): ([String], RemoteObject?) = ([], nil)
+                for _ in 0..<4 where object == nil && codes.last != "outcome_unknown" {
+                    do { object = try await parcel.send(to: end, logbook) } catch let error as UploadError {
+                        codes.append(error.failure.code)
+                        if error.failure.code == "outcome_unknown" { #expect(error.remedy == .giveUp) }
+                    }
+                }
+                // Who has a key may ask VOD; who has none says so, and sends nothing twice.
+                #expect(way == .key ? object?.verifiedBy == "held" : codes.last == "outcome_unknown", "\(codes)")
+                #expect(try await end.partsTaken().count == 6)
+            }
+        }
+    }
+
+    @Test("`resume: false` leaves nothing there when it is stopped, and begins with the first byte")
+    func noResume() async throws {
+        try await ApsaraEnd.open(.key, ["parallel": .whole(1), "resume": .flag(false)]) { end in
+            let (parcel, logbook) = (try Parcel(4 * Self.part), Logbook(mayClearUp: true))
+            try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.part)
+            #expect(try await end.server.unfinished() == [])
+            #expect(try await parcel.send(to: end, logbook).verifiedBy == "crc64")
+            #expect(logbook.sent.contains { $0 < Self.part })
+            #expect(try await end.media().count == 1)
+            #expect(try await end.server.unfinished() == [])
+            for old in logbook.left { #expect(try await end.destination.discard(old) == true) }
+            // Stopped with the last part on its way.
+            let (late, second) = (try Parcel(2 * Self.part, id: "2", name: "2.mp4", seed: 2), Logbook(mayClearUp: true))
+            let wasStopped = try await late.sendStopped(to: end, second) { $0.checkpoints.last?["final_sent"] != nil }
+            try #require(wasStopped)
+            #expect(try await end.server.unfinished() == [])
+            let object = try await late.send(to: end, second)
+            #expect(object.verifiedBy == "crc64" && object.warnings.isEmpty, "\(object)")
+            // A policy that has closed: not a request more. What is there is left to be removed when one may go.
+            let (third, closed) = (try Parcel(4 * Self.part, id: "3", name: "3.mp4", seed: 3), Logbook())
+            try await third.sendStopped(to: end, closed, accepting: 2 * Self.part)
+            #expect(try await end.server.unfinished().count == 1)
+            #expect(try await third.send(to: end, closed).verifiedBy == "crc64")
+            #expect(closed.left.count == 1)
+            for old in closed.left { #expect(try await end.destination.discard(old) == true) }
+            #expect(try await end.server.unfinished() == [])
+        }
+    }
+}
+
+extension String {
+    /// How many pieces it falls into at `word`.
+    fileprivate func components(of word: String) -> Int { ranges(of: word).count + 1 }
+}

@@ -1,0 +1,81 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// `sluice pause --after-part`, from the built program.
+@Suite("a pause behind a part", .timeLimit(.minutes(Patience.minutes(2))))
+struct AfterPartTests {
+    private struct Page: Decodable {
+        struct Upload: Decodable {
+            struct Progress: Decodable { let sent, acked, total: Int64 }
+            struct Hold: Decodable { let kind: String }
+            let id, state: String
+            let progress: Progress
+            let holds: [Hold]
+        }
+        let uploads: [Upload]
+    }
+
+    private static let chunk: Int64 = 1 << 20
+
+    @Test(
+        "the request that is on its way arrives, nothing is sent twice, and a kill in between loses neither hold nor byte"
+    )
+    func behindChunk() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.destinationKeys = ", chunk_size: 1 MiB"
+        // Half a second for each request.
+        fixture.policyKeys = ["bandwidth: 2 MB/s"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
+        func upload() async throws -> Page.Upload? {
+            guard let text = try await fixture.ask("list", ["--json"]) else { return nil }
+            return try JSONDecoder().decode(Page.self, from: Data(text.utf8)).uploads.first
+        }
+        func sends(more bytes: Int64) async throws -> Page.Upload {
+            try await eventually("a request is on its way", within: .seconds(30), every: .milliseconds(20)) {
+                try await upload().flatMap { one in
+                    let (sent, acked) = (one.progress.sent, one.progress.acked)
+                    return acked > bytes && sent > acked + 50_000 && sent < acked + Self.chunk / 2 ? one : nil
+                }
+            }
+        }
+        func isPaused(since earlier: Page.Upload, by kind: String) async throws -> Page.Upload {
+            let held = try await eventually("it is paused", within: .seconds(30)) {
+                try await upload().flatMap { $0.state == "waiting" ? $0 : nil }
+            }
+            #expect(held.holds.map(\.kind) == [kind])
+            #expect(held.progress.sent == held.progress.acked, "all that was sent has arrived")
+            #expect(held.progress.acked % Self.chunk == 0 && held.progress.acked > earlier.progress.acked)
+            #expect(held.progress.acked < held.progress.total)
+            return held
+        }
+        var going = try await sends(more: 0)
+        let said = try #require(try await fixture.ask("pause", ["--after-part", going.id]))
+        #expect(said.hasPrefix("paused \(going.id)"), "\(said)")
+        var held = try await isPaused(since: going, by: "operator")
+        _ = try await fixture.ask("resume", [going.id])
+
+        going = try await sends(more: held.progress.acked)
+        _ = try #require(try await fixture.ask("pause", ["--after-part"]))
+        held = try await isPaused(since: going, by: "global")
+        _ = try await fixture.ask("resume")
+
+        going = try await sends(more: held.progress.acked)
+        _ = try #require(try await fixture.ask("pause", ["--after-part", going.id]))
+        fixture.killDaemon()
+        try fixture.startDaemon()
+        let again = try await eventually("it is back, and held") {
+            try await upload().flatMap { $0.state == "waiting" ? $0 : nil }
+        }
+        #expect(again.holds.map(\.kind) == ["operator"] && again.progress.acked >= going.progress.acked)
+        _ = try await fixture.ask("resume", [going.id])
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait()
+        try await outcome.check()
+    }
+}

@@ -1,0 +1,51 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+/// What hooks hear of an upload that has trouble, from the built program.
+@Suite("trouble and the way out of it", .timeLimit(.minutes(Patience.minutes(2))))
+struct RecoveryTests {
+    @Test("a lost server is told as attempts, and once as overcome, though the daemon was killed in between")
+    func lostServer() async throws {
+        let scene = try Hooks.Scene()
+        let fixture = scene.fixture
+        fixture.uploadTo = ["nas"]
+        fixture.policyKeys = ["bandwidth: 2 MB/s"]
+        let tell = try scene.script("tell", "cat >> \(scene.out.display)")
+        fixture.topKeys = [
+            "hooks:",
+            "  - {name: tell, command: [\(tell.display)], on: [attempt, attempt_failed, recovered, completed]}",
+        ]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 4_000_000, relative: "clip.mp4"))
+        try await eventually("some of it is there") {
+            try await fixture.ask("list", ["--state", "uploading"])?.contains("clip.mp4") == true
+        }
+        fixture.killReceiver()
+        try await eventually("an attempt behind it is told", within: .seconds(30)) {
+            try scene.told().contains { $0.type == "attempt" }
+        }
+        fixture.killDaemon()
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("its end is told", within: .seconds(60)) {
+            try scene.told().contains { $0.type == "completed" }
+        }
+        var told = try scene.told()
+        // A notice that was under way at the kill may come once more.
+        told = told.enumerated().filter { index, event in !told[..<index].contains { $0.seq == event.seq } }.map(
+            \.element)
+        told.sort { $0.seq < $1.seq }
+        // The server was at fault, and not this upload.
+        #expect(told.map(\.type).suffix(2) == ["recovered", "completed"])
+        #expect(told.dropLast(2).allSatisfy { $0.type == "attempt" && $0.detail["code"]?.isEmpty == false })
+        #expect(Set(told.map { $0.op?.id }).count == 1)
+        let recovered = try #require(told.first { $0.type == "recovered" })
+        #expect(recovered.detail["attempt"] == "1" && recovered.detail["after"].flatMap { Int($0) } != nil)
+        let outcome = Outcome(fixture: fixture, clips: scene.camera.clips)
+        try await outcome.wait()
+        try await outcome.check()
+    }
+}

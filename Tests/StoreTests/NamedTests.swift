@@ -1,0 +1,143 @@
+import Core
+import TestKit
+import Testing
+
+@testable import Store
+
+@Suite("what the remote calls an upload that is not complete")
+struct NamedTests {
+    private static let failure = Failure(
+        .transient, code: "x", message: "x", at: WallTime(milliseconds: 1), retryable: true)
+
+    /// An upload under way that the remote calls `media`.
+    private func named() async throws -> (scene: Scene, id: String) {
+        let scene = try await Scene()
+        let id = try #require(try await scene.stage(Scene.arrival(Scene.file("a.mp4"))).uploads.first)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["id": "x"]), for: id)
+        try await scene.store.name("media", for: id)
+        return (scene, id)
+    }
+
+    @Test("is there after a restart, finds the upload, and says nothing of a verified one")
+    func durable() async throws {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks()
+        var store: Store? = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+        _ = try await store?.record([Scene.arrival(Scene.file("a.mp4"))])
+        let asset = try await store?.arrived(limit: 1, except: []).first
+        _ = try await store?.staged([Store.Copied(asset: try #require(asset).id, sha256: noise(32))])
+        let id = try #require(try await store?.claim("nas", passingOver: [])).upload.id
+        try await store?.record(Checkpoint(["id": "x"]), for: id)
+        try await store?.name("media", for: id)
+        store = nil
+        let again = try await Store.open(folder.path, clocks: clocks, sorting: .newestFirst)
+        let upload = try #require(try await again.upload(id))
+        #expect(upload.remoteID == "media" && upload.remote == nil && upload.state == .queued)
+        #expect(try await again.rows(remote: "media").map(\.upload.id) == [id])
+    }
+
+    @Test("the same again writes nothing")
+    func same() async throws {
+        let (scene, id) = try await named()
+        func writes(_ name: String) async throws -> Int {
+            _ = await scene.store.effort(.runs)
+            try await scene.store.name(name, for: id)
+            return await scene.store.effort(.runs).filter { $0.key.hasPrefix("UPDATE upload") }.values.reduce(0, +)
+        }
+        #expect(try await writes("media") == 0)
+        #expect(try await writes("other") == 1)
+        #expect(try await scene.store.upload(id)?.remoteID == "other")
+    }
+
+    @Test("stays with one that failed or was cancelled, and is told with its end")
+    func ends() async throws {
+        for isCancelled in [false, true] {
+            let (scene, id) = try await named()
+            if isCancelled {
+                _ = try await scene.store.cancel([id])
+            } else {
+                try await scene.store.finish(id, .refused(Self.failure))
+            }
+            let upload = try #require(try await scene.store.upload(id))
+            #expect(upload.remoteID == "media" && upload.remote == nil)
+            let end = try await scene.store.events(after: 0, limit: 100).last {
+                $0.detail["to"] == upload.state.rawValue
+            }
+            #expect(end?.detail["remote_id"] == "media", "\(upload.state)")
+        }
+    }
+
+    @Test("is forgotten when the upload begins anew at the remote")
+    func anew() async throws {
+        let (scene, id) = try await named()
+        try await scene.store.renew(Checkpoint(["id": "y"]), for: id, leaving: Checkpoint(["id": "x"]))
+        #expect(try await scene.store.upload(id)?.remoteID == nil)
+        try await scene.store.name("second", for: id)
+        _ = try await scene.store.cancel([id])
+        // What it had there is removed: the next beginning has another name.
+        _ = try await scene.store.retry(id, fromCopy: true)
+        #expect(try await scene.store.upload(id)?.remoteID == nil)
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["id": "z"]), for: id)
+        try await scene.store.name("third", for: id)
+        try await scene.store.record(Checkpoint(), for: id)
+        #expect(try await scene.store.upload(id)?.remoteID == nil)
+    }
+
+    @Test("a retry that goes on from the checkpoint keeps it")
+    func retried() async throws {
+        let (scene, id) = try await named()
+        try await scene.store.finish(id, .refused(Self.failure))
+        _ = try await scene.store.retry(id, fromCopy: true)
+        #expect(try await scene.store.upload(id)?.remoteID == "media")
+    }
+
+    @Test("is the id of what is complete in the end, where that has none of its own")
+    func complete() async throws {
+        for (own, shown) in [(nil, "media"), ("own", "own")] as [(String?, String)] {
+            let (scene, id) = try await named()
+            try await scene.store.finish(id, .verified(RemoteObject(id: own, url: nil, verifiedBy: "offset")))
+            let upload = try #require(try await scene.store.upload(id))
+            #expect(upload.remoteID == shown && upload.remote?.id == shown)
+            #expect(try await scene.store.rows(remote: shown).map(\.upload.id) == [id])
+        }
+    }
+
+    @Test("is no proof: of a damaged database, an upload that has only a name is to be sent")
+    func salvaged() async throws {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks()
+        do {
+            let old = try await Store.open(folder.path.appending("old"), clocks: clocks, sorting: .newestFirst)
+            _ = try await old.record([Scene.arrival(Scene.file("a.mp4"))])
+            let asset = try #require(try await old.arrived(limit: 1, except: []).first)
+            _ = try await old.staged([Store.Copied(asset: asset.id, sha256: noise(32))])
+            let id = try #require(try await old.claim("nas", passingOver: [])).upload.id
+            try await old.record(Checkpoint(["id": "x"]), for: id)
+            try await old.name("media", for: id)
+            await old.close()
+        }
+        let new = try await Store.open(folder.path.appending("new"), clocks: clocks, sorting: .newestFirst)
+        _ = try await new.salvage(from: folder.path.appending("old"))
+        let evidence = try await new.evidence("cam", "a.mp4", "nas")
+        #expect(evidence.map(\.standing) == [.going] && evidence.first?.remote == nil)
+    }
+
+    @Test("a credential that was renewed is an event of its upload, and of none that was cancelled")
+    func credential() async throws {
+        let (scene, id) = try await named()
+        try await scene.store.note(CredentialNews(reason: .ending, until: WallTime(milliseconds: 1000)), for: id)
+        try await scene.store.note(CredentialNews(reason: .refused), for: id)
+        let told = try await scene.store.events(after: 0, limit: 100).filter { $0.type == "credential" }
+        #expect(told.map(\.upload) == [id, id])
+        #expect(
+            told.map(\.detail)
+                == [["reason": "ending", "until": "\(WallTime(milliseconds: 1000))"], ["reason": "refused"]])
+        _ = try await scene.store.cancel([id])
+        await #expect(throws: Store.LeaseLost.self) {
+            try await scene.store.note(CredentialNews(reason: .ending), for: id)
+        }
+        await #expect(throws: Store.LeaseLost.self) { try await scene.store.name("late", for: id) }
+    }
+}
