@@ -80,14 +80,7 @@ extension Reader where Value == String {
             let labels = text.split(separator: ".", omittingEmptySubsequences: false)
             let isName = labels.allSatisfy { label in
                 (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
-                    && label.utf8.allSatisfy {
-                        switch $0 {
-                        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                            true
-                        default: false
-                        }
-                    }
+                    && label.utf8.allSatisfy { $0.isLetterOrDigit(or: "-_") }
             }
             guard isName, text.utf8.count <= 253 else { throw .plain }
             return text.lowercased()

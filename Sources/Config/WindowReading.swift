@@ -68,7 +68,7 @@ extension Reader where Value == Window {
     private static func minutes(_ text: Substring) -> Int? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
-            parts.allSatisfy({ $0.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) }),
+            parts.allSatisfy({ $0.utf8.allSatisfy(\.isDigit) }),
             let hour = Int(parts[0]), let minute = Int(parts[1]), minute < 60,
             hour < 24 || hour == 24 && minute == 0
         else { return nil }

@@ -17,18 +17,20 @@ package struct ControlClient: Sendable {
     }
 
     package func list(_ query: ListQuery) async throws -> UploadPage {
-        let pairs = query.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }
+        let pairs = query.pairs.map { "\($0.0)=\(PercentCoding.encode($0.1.utf8))" }
         return try await get("uploads?" + pairs.joined(separator: "&"))
     }
 
     package func show(_ reference: String) async throws -> UploadDetail {
-        try await get("uploads/" + percentEncoded(reference))
+        try await get("uploads/" + PercentCoding.encode(reference.utf8))
     }
 
-    package func why(_ reference: String) async throws -> WhyView { try await get("why/" + percentEncoded(reference)) }
+    package func why(_ reference: String) async throws -> WhyView {
+        try await get("why/" + PercentCoding.encode(reference.utf8))
+    }
 
     package func plan(_ query: PlanQuery) async throws -> PlanView {
-        let pairs = query.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }
+        let pairs = query.pairs.map { "\($0.0)=\(PercentCoding.encode($0.1.utf8))" }
         return try await get("plan" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")))
     }
 
@@ -40,12 +42,13 @@ package struct ControlClient: Sendable {
     }
 
     package func usage(_ query: UsageQuery) async throws -> UsageView {
-        try await get("usage?" + query.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }.joined(separator: "&"))
+        try await get(
+            "usage?" + query.pairs.map { "\($0.0)=\(PercentCoding.encode($0.1.utf8))" }.joined(separator: "&"))
     }
 
     /// - Parameter destination: `nil` for each.
     package func allowances(of destination: String?) async throws -> [AllowanceView] {
-        if let destination { return [try await get("quota/" + percentEncoded(destination))] }
+        if let destination { return [try await get("quota/" + PercentCoding.encode(destination.utf8))] }
         let reply: AllowancesReply = try await get("quota")
         return reply.destinations
     }
@@ -58,7 +61,7 @@ package struct ControlClient: Sendable {
     package func add(_ request: AddRequest) async throws -> UploadsReply { try await post("uploads", request) }
     /// Hands over everything that comes from `bytes` until its end.
     package func receive(_ request: ReceiveRequest, from bytes: ByteStream) async throws -> UploadsReply {
-        let query = request.pairs.map { "\($0.0)=\(percentEncoded($0.1))" }.joined(separator: "&")
+        let query = request.pairs.map { "\($0.0)=\(PercentCoding.encode($0.1.utf8))" }.joined(separator: "&")
         let headers = request.headers.map { (ReceiveRequest.headerPrefix + $0.key, $0.value) }
         return try await ask(
             Request("POST", url("bytes?" + query), headers: headers, body: .stream(bytes)), as: UploadsReply.self,
@@ -75,13 +78,14 @@ package struct ControlClient: Sendable {
     package func tryHook(_ name: String) async throws -> HookTrial {
         // A program may take as long as its time-out, which is 10 minutes at most.
         try await ask(
-            Request("POST", url("hooks/\(percentEncoded(name))/test")), as: HookTrial.self, within: .seconds(660))
+            Request("POST", url("hooks/\(PercentCoding.encode(name.utf8))/test")), as: HookTrial.self,
+            within: .seconds(660))
     }
     package func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply {
-        try await post("remote/\(percentEncoded(name))", request)
+        try await post("remote/\(PercentCoding.encode(name.utf8))", request)
     }
     package func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
-        try await post("orphans/\(percentEncoded(name))", request)
+        try await post("orphans/\(PercentCoding.encode(name.utf8))", request)
     }
     package func allow(_ request: AllowRequest) async throws -> ExceptionsReply { try await post("allow", request) }
     package func limit(_ request: LimitRequest) async throws -> ExceptionsReply { try await post("limit", request) }

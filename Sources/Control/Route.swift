@@ -258,19 +258,3 @@ private func wallTime(_ name: String, in query: [String: String]) throws(Refusal
     if let time = WallTime(rfc3339: written.replacing(" ", with: "+")) { return time }
     throw Refusal(.badRequest, "\(name) is `\(printable(written))`; it must be a time like 2026-11-25T17:00:00Z")
 }
-
-/// Everything but letters, digits, `-`, `.`, `_` and `~` as `%HH` (RFC 3986, section 2.3).
-func percentEncoded(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var out: [UInt8] = []
-    for byte in text.utf8 {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            out.append(byte)
-        default: out += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
-    }
-    return String(decoding: out, as: UTF8.self)
-}

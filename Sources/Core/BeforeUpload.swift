@@ -43,10 +43,7 @@ package struct BeforeUpload: Hashable, Sendable {
 package func contextProblem(_ context: [String: String]) -> String? {
     if context.count > 16 { return "takes at most 16 names, not \(context.count)" }
     for (name, value) in context {
-        let isPlain = name.utf8.allSatisfy {
-            UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0
-                || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || "_.-".utf8.contains($0)
-        }
+        let isPlain = name.utf8.allSatisfy { $0.isLetterOrDigit(or: "_.-") }
         guard isPlain, (1...64).contains(name.utf8.count) else {
             return "takes names of 1 to 64 letters, digits, `_`, `.` and `-`, not `\(name.prefix(70))`"
         }

@@ -63,7 +63,7 @@ package struct CivilTime: Hashable, Sendable {
     private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
         var number = 0
         for digit in digits {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            guard digit.isDigit else { return nil }
             number = number * 10 + Int(digit - UInt8(ascii: "0"))
         }
         return number

@@ -27,11 +27,19 @@ package enum PercentCoding {
 
     /// Everything but the unreserved characters of RFC 3986, section 2.3, and `keeping`, as `%HH`.
     package static func encode(_ bytes: some Sequence<UInt8>, keeping: String = "") -> String {
+        encode(bytes) { $0.isLetterOrDigit(or: "-._~") || keeping.utf8.contains($0) }
+    }
+
+    /// Everything but what `isPlain` holds for, which must be ASCII without `%`, as `%HH`.
+    package static func encode(_ bytes: some Sequence<UInt8>, but isPlain: (UInt8) -> Bool) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
-        let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~\(keeping)".utf8)
         var out: [UInt8] = []
         for byte in bytes {
-            out += plain.contains(byte) ? [byte] : [percent, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            if isPlain(byte) {
+                out.append(byte)
+            } else {
+                out += [percent, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
         }
         return String(decoding: out, as: UTF8.self)
     }

@@ -139,12 +139,5 @@ private func looksLikeCredential(_ word: Substring) -> Bool {
         && !word.utf8.allSatisfy { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
 }
 private func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-private func isNamePart(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-        true
-    default: false
-    }
-}
+private func isNamePart(_ byte: UInt8) -> Bool { byte.isLetterOrDigit(or: "-_") }
 private func endsParameter(_ byte: UInt8) -> Bool { isSpace(byte) || "&#;,\"'<>)".utf8.contains(byte) }

@@ -1,12 +1,5 @@
 /// Whether a text can be the name of a header or of a method (RFC 9110, section 5.6.2).
 package func isToken(_ text: String) -> Bool {
     !text.isEmpty
-        && text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-            }
-        }
+        && text.utf8.allSatisfy { $0.isLetterOrDigit(or: "!#$%&'*+-.^_`|~") }
 }

@@ -54,9 +54,8 @@ struct LinkDevices {
 
     /// `usb` and the number of a bus.
     private func isBus(_ name: FilePath) -> Bool {
-        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-        return name.bytes.count > 3 && name.bytes.starts(with: Array("usb".utf8))
-            && name.bytes.dropFirst(3).allSatisfy { digits.contains($0) }
+        name.bytes.count > 3 && name.bytes.starts(with: Array("usb".utf8))
+            && name.bytes.dropFirst(3).allSatisfy(\.isDigit)
     }
 
     private func uevent(_ folder: FilePath) -> String? {

@@ -56,7 +56,7 @@ package enum Facts {
         var rest = Array(text.dropFirst(19).prefix { $0 != 0 })
         // Parts of a second.
         if rest.first == UInt8(ascii: ".") {
-            rest = Array(rest.dropFirst().drop { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+            rest = Array(rest.dropFirst().drop(while: \.isDigit))
         }
         guard let offset = CivilTime.offset(rest) ?? CivilTime.offset(offset) else { return time.localMoment }
         return time.moment(offset: offset)

@@ -146,12 +146,11 @@ struct Answer {
     static func isGarbled(_ line: UnsafeRawBufferPointer) -> Bool {
         guard beginsAnswer(line) else { return false }
         guard line.starts(with: "HTTP/".utf8) else { return true }
-        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let rest = line.dropFirst(5)
-        let version = rest.prefix { digits.contains($0) || $0 == UInt8(ascii: ".") }
+        let version = rest.prefix { $0.isDigit || $0 == UInt8(ascii: ".") }
         let status = rest.dropFirst(version.count).drop { $0 == UInt8(ascii: " ") }
         let isApart = rest.count > version.count + status.count
-        return version.isEmpty || !isApart || status.prefix { digits.contains($0) }.count != 3
+        return version.isEmpty || !isApart || status.prefix(while: \.isDigit).count != 3
     }
 
     private static func beginsAnswer(_ line: UnsafeRawBufferPointer) -> Bool {

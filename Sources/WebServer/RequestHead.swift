@@ -53,7 +53,7 @@ enum RequestHead {
         var fault: String? {
             if lengths.count > 1 { return "the request has several values of Content-Length" }
             if let length = lengths.first {
-                let isNumber = !length.isEmpty && length.utf8.allSatisfy { (0x30...0x39).contains($0) }
+                let isNumber = !length.isEmpty && length.utf8.allSatisfy(\.isDigit)
                 guard isNumber, Int64(length) != nil else { return "Content-Length is no number of bytes" }
                 if !encodings.isEmpty { return "the request has Content-Length and Transfer-Encoding" }
             }

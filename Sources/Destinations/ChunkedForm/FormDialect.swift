@@ -95,14 +95,7 @@ struct FormDialect: PartsDialect {
             let digits = Array(hexadecimal(bytes))
             return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
         case .sizeName:
-            let plain = order.name.bytes.filter { byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                    true
-                default: false
-                }
-            }
+            let plain = order.name.bytes.filter { $0.isLetterOrDigit(or: "_-") }
             // Two files of one name and size must not be taken for each other, nor one file under two names that differ in
             // other letters.
             let whole = Hasher.digest(.sha256, of: order.file.sha256 + order.name.bytes)

@@ -90,7 +90,7 @@ actor S3Metadata: S3KeySource {
             role = String(decoding: answer.body, as: UTF8.self).split(whereSeparator: \.isWhitespace).first
                 .map(String.init)
             // AWS IAM API reference, RoleName.
-            if role?.utf8.allSatisfy(Self.isOfRoles) == false {
+            if role?.utf8.allSatisfy({ $0.isLetterOrDigit(or: "+=,.@_-") }) == false {
                 throw problem(base, "what it says of the instance's role is no name of one", .misconfigured)
             }
         }
@@ -102,15 +102,6 @@ actor S3Metadata: S3KeySource {
             throw problem(base, "the instance has no role `\(FilePath(role).display)`", .authenticate)
         }
         return try key(answer, base)
-    }
-
-    private static func isOfRoles(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "+=,.@_-".utf8.contains(byte)
-        }
     }
 
     /// An answer of the instance, whatever it says. A session that it does not know any more is begun anew, once.

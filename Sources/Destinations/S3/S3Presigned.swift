@@ -79,22 +79,13 @@ struct S3Given: Sendable {
         "host", "content-length", "transfer-encoding", "connection", "expect", "authorization",
     ]
 
-    /// Nothing that two readers of an address could read in two ways, as a `%`, a `\` or an `@`.
-    private static func isOfHosts(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: ".-_:[]".utf8.contains(byte)
-        }
-    }
-
     init(_ json: JSONValue, for wanted: S3Wanted, at hosts: S3SignedHosts, now: WallTime) throws(Problem) {
         if let words = json["error"]?.text { throw .refused(words, isFinal: json["final"]?.flag == true) }
         guard let url = json["url"]?.string else { throw .wrong("gives no address for `\(wanted.operation.rawValue)`") }
         let address = WebAddress(url)
+        // A host with nothing that two readers could read in two ways, as a `%`, a `\` or an `@`.
         guard url.utf8.count <= 16 << 10, url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
-            address.authority?.utf8.allSatisfy(Self.isOfHosts) == true,
+            address.authority?.utf8.allSatisfy({ $0.isLetterOrDigit(or: ".-_:[]") }) == true,
             address.scheme == "https" || address.scheme == "http"
         else { throw .wrong("gives something else than an http or https address") }
         if let problem = hosts.objection(to: address) { throw .wrong(problem) }

@@ -15,7 +15,8 @@ enum S3Words {
     static func marked(_ values: [String: SettingValue]) -> [SettingObjection] {
         var all: [SettingObjection] = []
         for (key, marks) in marks {
-            guard case .text(let word)? = values[key], !word.utf8.allSatisfy({ isPlain($0) || marks.utf8.contains($0) })
+            guard case .text(let word)? = values[key],
+                !word.utf8.allSatisfy({ $0.isLetterOrDigit() || marks.utf8.contains($0) })
             else {
                 continue
             }
@@ -43,10 +44,6 @@ enum S3Words {
 
     /// Small letters, digits and the hyphen.
     static func isOfHosts(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte)
-    }
-
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+        byte.isLetterOrDigit(or: "-") && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
     }
 }

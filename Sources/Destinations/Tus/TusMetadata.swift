@@ -21,11 +21,11 @@ enum TusMetadata {
             if isRepeat { pairs.append(("possibleDuplicate", Array("1".utf8))) }
             pairs.append(("sha256", Array(hexadecimal(order.file.sha256).utf8)))
             pairs.append(("mtime", Array("\(order.modified)".utf8)))
-            pairs.append(("sluicePath", percentEncoded(order.name.bytes, keeping: isUnreservedOrSlash)))
+            pairs.append(("sluicePath", Array(PercentCoding.encode(order.name.bytes, keeping: "/").utf8)))
             pairs.append(("relativePath", Array(text(order.name).utf8)))
             let taken = Set(pairs.map { $0.0 })
             for (key, value) in order.metadata.sorted(by: { $0.key < $1.key }) {
-                let plain = String(decoding: key.utf8.filter(isKeyByte), as: UTF8.self)
+                let plain = String(decoding: key.utf8.filter { $0.isLetterOrDigit(or: "-_") }, as: UTF8.self)
                 if !plain.isEmpty, !taken.contains(plain) { pairs.append((plain, Array(value.utf8))) }
             }
         }
@@ -50,33 +50,13 @@ enum TusMetadata {
 
     static func fileName(_ name: FilePath, isASCII: Bool) -> String {
         if isASCII {
-            return String(
-                decoding: percentEncoded(name.bytes) { (0x20..<0x7F).contains($0) && $0 != 0x25 }, as: UTF8.self)
+            return PercentCoding.encode(name.bytes) { (0x20..<0x7F).contains($0) && $0 != 0x25 }
         }
         return text(name)
     }
 
     /// The text as it stands where it is UTF-8; else with every byte above ASCII as `%HH`.
     private static func text(_ name: FilePath) -> String {
-        name.text ?? String(decoding: percentEncoded(name.bytes) { $0 < 0x80 && $0 != 0x25 }, as: UTF8.self)
-    }
-
-    private static func percentEncoded(_ bytes: [UInt8], keeping isPlain: (UInt8) -> Bool) -> [UInt8] {
-        bytes.flatMap { isPlain($0) ? [$0] : [0x25] + Array(hexadecimal([$0]).uppercased().utf8) }
-    }
-
-    /// RFC 3986, section 2.3, and the slash.
-    private static func isUnreservedOrSlash(_ byte: UInt8) -> Bool {
-        isKeyByte(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "~") || byte == UInt8(ascii: "/")
-    }
-
-    /// One server drops keys with any other character.
-    private static func isKeyByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
+        name.text ?? PercentCoding.encode(name.bytes) { $0 < 0x80 && $0 != 0x25 }
     }
 }

@@ -133,8 +133,7 @@ struct VimeoDialect: OffsetDialect {
         let path = WebAddress(location).path
         let name = path.dropFirst(8)
         // Some have a second word behind a colon, for whoever has the link.
-        let isName =
-            (1...100).contains(name.utf8.count) && name.utf8.allSatisfy { $0 == UInt8(ascii: ":") || isWordByte($0) }
+        let isName = (1...100).contains(name.utf8.count) && name.utf8.allSatisfy { $0.isLetterOrDigit(or: "-_:") }
         return path.hasPrefix("/videos/") && isName ? path : nil
     }
 
@@ -142,15 +141,6 @@ struct VimeoDialect: OffsetDialect {
     static func page(_ link: String) -> String? {
         let scheme = WebAddress(link).scheme
         return isPlain(link) && (scheme == "https" || scheme == "http") ? link : nil
-    }
-
-    private static func isWordByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 
     private static func isPlain(_ text: String) -> Bool {

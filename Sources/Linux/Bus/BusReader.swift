@@ -1,3 +1,5 @@
+internal import Core
+
 /// Reads values out of a message (D-Bus specification, "Marshaling"): every length is compared with what is there before
 /// anything is made of it, and nesting ends where the specification ends it.
 struct BusReader {
@@ -150,15 +152,7 @@ struct BusReader {
         if path == "/" { return true }
         guard path.utf8.first == UInt8(ascii: "/") else { return false }
         return path.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).allSatisfy {
-            !$0.isEmpty
-                && $0.allSatisfy { byte in
-                    switch byte {
-                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
-                        true
-                    default: false
-                    }
-                }
+            !$0.isEmpty && $0.allSatisfy { $0.isLetterOrDigit(or: "_") }
         }
     }
 }
