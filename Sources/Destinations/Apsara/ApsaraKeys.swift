@@ -12,11 +12,6 @@ actor ApsaraKeys: S3KeySource {
     /// Storage says `AccessDenied` to a right that has ended a moment ago, too.
     private static let lastMoments: Duration = .seconds(60)
 
-    /// What the storage says of one that has ended.
-    static let ends: Set<String> = [
-        "SecurityTokenExpired", "InvalidSecurityToken", "AccessKeyIdAndSecurityTokenNotMatch", "InvalidAccessKeyId",
-    ]
-
     private let clocks: any Clocks
     /// Asks for a new right to the same medium.
     private let renewal: @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant
@@ -93,7 +88,7 @@ actor ApsaraKeys: S3KeySource {
     func isWorthRenewing(_ verdict: S3Verdict, _ key: S3Key, isHead: Bool) async -> Bool {
         if isHead, !renewsForLooks { return false }
         switch verdict.code {
-        case let code? where Self.ends.contains(code): return true
+        case let code? where S3Verdict.endsAtOSS.contains(code): return true
         case "AccessDenied", nil:
             guard verdict.isOfKey || isHead && verdict.isMute else { return false }
             return clocks.monotonic().advanced(by: Self.lastMoments) >= end

@@ -21,7 +21,7 @@ extension S3Dialect {
     func sight(of key: FilePath) async throws -> Sight {
         do { return try await api.look(at: key).map { .there($0) } ?? .nothing } catch let error as UploadError {
             if isHidden(error) { return .hidden }
-            if settings.appointed != nil, ApsaraKeys.ends.contains(error.failure.code) { return .ended }
+            if settings.appointed != nil, S3Verdict.endsAtOSS.contains(error.failure.code) { return .ended }
             throw error
         }
     }

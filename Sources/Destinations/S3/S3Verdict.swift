@@ -37,10 +37,13 @@ struct S3Verdict: Sendable {
         remedy = isOfToken ? .authenticate : Self.remedy(code, response, now)
     }
 
-    private static let codesOfKeys: Set<String?> = [
-        "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied", "InvalidAccessKeyId",
-        "SecurityTokenExpired", "InvalidSecurityToken", "AccessKeyIdAndSecurityTokenNotMatch",
+    /// What OSS says of a credential that has ended.
+    static let endsAtOSS: Set<String> = [
+        "SecurityTokenExpired", "InvalidSecurityToken", "AccessKeyIdAndSecurityTokenNotMatch", "InvalidAccessKeyId",
     ]
+    private static let codesOfKeys: Set<String?> = endsAtOSS.union([
+        "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied",
+    ])
 
     private static func remedy(_ code: String?, _ response: Response, _ now: WallTime) -> Remedy {
         let wait = retryAfter(response.headers, now: now)
