@@ -27,6 +27,9 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
 
     package var description: String { message }
 
+    /// The code of a wait for a quota that leaves less than the next request takes.
+    package static let shortOfQuota = "short_of_quota"
+
     /// What arrived was not what was sent, as the destination said (tus: 460, a digest that does not fit) or as it was read back.
     package var isOfVerification: Bool { http == 460 || code == "read_back_differs" }
 }

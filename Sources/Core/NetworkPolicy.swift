@@ -60,8 +60,10 @@ extension DestinationSite {
 
 /// How bytes to a destination would leave this machine now.
 package enum Reach: Hashable, Sendable {
-    /// They do not, or nobody needs to know.
+    /// They do not.
     case local
+    /// By some way, and nobody asked which: no rule depends on it.
+    case any
     /// By one of these. First what the kernel would choose by itself, best first; then by what else there is.
     case over([NetworkPath])
     /// Through a folder of another machine: by ways that nobody can see. `text` says which folder.
@@ -106,6 +108,9 @@ extension Admission {
         let depends = places.contains { $0.rules.dependsOnNetwork }
         switch remote.reach {
         case .local: return .open(.local)
+        case .any:
+            if !depends { return .open(.any) }
+            return .closed([Hold(.metered, since: remote.reachSince, text: Self.notLookedAt)])
         case .offline(let text): return .closed([Hold(.offline, since: remote.reachSince, text: text)])
         case .unseen(let text):
             if !depends { return .open(.any) }
@@ -118,12 +123,14 @@ extension Admission {
         case .over(let paths):
             guard depends || world.network != nil else { return .open(.any) }
             guard var metering = world.network else {
-                return .closed([Hold(.metered, since: remote.reachSince, text: "the networks were not looked at yet")])
+                return .closed([Hold(.metered, since: remote.reachSince, text: Self.notLookedAt)])
             }
             metering.rules = places.map(\.rules.networks)
             return choose(among: paths, metering, remote, places, folder, isPinned: depends)
         }
     }
+
+    package static let notLookedAt = "the networks were not looked at yet"
 
     /// The first that nothing forbids; what forbids the first of all, where there is none.
     private func choose(

@@ -20,13 +20,18 @@ final class Account: Sendable {
         /// What the requests that run now may still cost.
         var needed: Int64 = 0
         var requests = 0
+        /// What the requests that were let begin whole may still cost.
+        var pledged: Int64 = 0
+        var pledges = 0
+        /// What the request took that was refused last.
+        var lacked: Int64?
         var hasBegun = false
         var onEnd: (@Sendable ((any Error)?) -> Void)?
 
         /// What may still be sent of what is reserved.
         var left: Int64 { (step?.spending.bytes ?? 0) - sent }
         /// What may already be on its way, of each request that runs; but no more is than there is to send.
-        var underWay: Int64 { min(Account.margin * Int64(max(1, requests)), needed) }
+        var underWay: Int64 { min(Account.margin * Int64(max(1, requests)), pledges > 0 ? pledged : needed) }
         /// What is on its way is not to be had any more.
         var isLow: Bool { left < underWay }
     }
@@ -92,6 +97,7 @@ final class Account: Sendable {
             state.total += bytes
             if isFree { return false }
             state.needed = max(0, state.needed - bytes)
+            state.pledged = max(0, state.pledged - bytes)
             if state.isLow { gate.rate = 0 }
             // The whole of a small file is reserved at first.
             if state.isLow || state.left < min(Ledger.step / 4, expected - state.total) { askForMore(&state) }
@@ -119,8 +125,12 @@ final class Account: Sendable {
         let wanted = min(cost, Self.request + Self.margin)
         while true {
             let (isEnough, isLast, next) = state.withLock { state in
-                // What others of the same work have on their way is theirs.
-                let isEnough = state.left - (state.requests > 0 ? state.underWay : 0) >= wanted
+                // What others of the same work have on their way is theirs. What was pledged is set aside for all of them.
+                let isEnough =
+                    state.pledges > 0
+                    ? state.left
+                        >= min(Self.margin * Int64(state.requests + 1), max(state.pledged, min(wanted, Self.request)))
+                    : state.left - (state.requests > 0 ? state.underWay : 0) >= wanted
                 if isEnough {
                     state.needed += cost
                     state.requests += 1
@@ -146,6 +156,53 @@ final class Account: Sendable {
             state.requests -= 1
             if state.requests == 0 { state.needed = 0 }
         }
+    }
+
+    /// Sets aside what a request with so long a body takes, whole: in memory, and on disk step by step as it is sent.
+    ///
+    /// - Returns: Why it may not begin; `nil` when it may. To be followed by ``returnPledge(for:sent:)``.
+    func pledge(for body: Int64) -> Shortage? {
+        if isFree || isExcused { return nil }
+        let cost = Self.cost(ofBody: body)
+        let (lacking, own) = state.withLock { ($0.pledged + cost - max(0, $0.left), max(0, $0.left) - $0.pledged) }
+        if let line = ledger.promise(lacking, to: self) {
+            state.withLock { $0.lacked = cost }
+            return shortage(line, cost, own)
+        }
+        state.withLock { state in
+            state.pledged += cost
+            state.pledges += 1
+            state.isLast = false
+        }
+        return nil
+    }
+
+    /// What has to be left of its quotas before it is worth another look; `nil` where none was short.
+    var lacked: Int64? { state.withLock { $0.lacked } }
+
+    /// What a request took less than was set aside for it is free for others.
+    func returnPledge(for body: Int64, sent: Int64) {
+        if isFree || isExcused { return }
+        state.withLock { state in
+            guard state.pledges > 0 else { return }
+            state.pledges -= 1
+            let unused = Self.cost(ofBody: body) - min(body, max(0, sent))
+            state.pledged = state.pledges == 0 ? 0 : max(0, state.pledged - unused)
+        }
+    }
+
+    /// - Parameter own: Reserved for this work already, and not for what it has begun.
+    private func shortage(_ line: QuotaBook.Line, _ cost: Int64, _ own: Int64) -> Shortage {
+        let now = ledger.clocks.wall()
+        let end = line.stretch?.upperBound ?? now.advanced(by: .seconds(60))
+        var text =
+            "\(shownBytes((line.bytesLeft ?? 0).addingClamped(max(0, own)))) are left of \(line.quota.byteWords ?? "") of \(line.place.words), and the next piece, "
+            + "which goes whole or not at all, takes \(shownBytes(cost)) with what carries it"
+        if let most = line.quota.bytes, most < cost {
+            text +=
+                ": more than that ever allows; raise the quota, or have smaller pieces, where the destination takes them"
+        }
+        return Shortage(text: text, after: .milliseconds(max(1000, end.milliseconds - now.milliseconds)))
     }
 
     private func end(_ error: (any Error)?) { state.withLock { $0.onEnd }?(error) }
@@ -187,6 +244,7 @@ final class Account: Sendable {
     /// - Parameter hasArrived: Its file, whether it is known to have begun or not.
     func closing(hasArrived: Bool = false) async -> Payment? {
         await state.withLock { $0.next }?.value
+        ledger.promise(0, to: self)
         let (step, sent, files) = state.withLock { state in
             defer { state.step = nil }
             // Nothing is reserved for what stays on this machine; of what was begun before, no file.

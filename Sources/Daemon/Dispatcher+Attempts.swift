@@ -119,6 +119,7 @@ extension Dispatcher {
             if let took = verdict.took { house.counters.took(took, to: claim.upload.destination) }
             CrashPoint.reached("completed")
         }
+        noteShortfall(verdict.outcome, claim.upload)
         if let failure = verdict.failure { count(failure, at: claim.upload.destination) }
         tell(verdict, claim, state)
         // `nil`: ended by a cancel.
@@ -294,6 +295,12 @@ extension Dispatcher {
                     "reason": failure.message,
                 ])
             for bell in [house.removalBell, house.stagerBell] { bell.ring() }
+        case .held(let failure, _, _, _) where failure.code == Failure.shortOfQuota:
+            // Said of the first of many.
+            if short?.values.filter({ $0.kind.destination == upload.destination }).count != 1 { break }
+            house.log.notice(
+                "waits for more of a quota",
+                ["id": upload.id, "destination": upload.destination, "hold": "quota", "reason": failure.message])
         case .held(let failure, _, _, _):
             house.log.debug("held", ["id": upload.id, "reason": failure.message])
         case .yielded:

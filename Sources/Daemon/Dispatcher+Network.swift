@@ -95,7 +95,7 @@ extension Dispatcher {
         var changed: Set<String> = []
         let sites = house.sites
         for name in sites.keys {
-            let reach = picture.reaches[name] ?? reached[name]?.reach ?? .local
+            let reach = picture.reaches[name] ?? reached[name]?.reach ?? .unseen(Admission.notLookedAt)
             var now = Reached(reach: reach, way: .open(.local), since: now)
             // Asked without a time, so that it compares.
             var remote = remote(name)

@@ -35,7 +35,7 @@ extension Dispatcher {
             name: name, slots: policy?.concurrency ?? house.settings.policy.perDestination, running: running(to: name),
             pause: pause(.destination, name), health: health[name] ?? DestinationHealth(),
             rules: policy?.rules ?? PolicyRules(),
-            reach: reached[name]?.reach ?? .unseen("the networks were not looked at yet"),
+            reach: reached[name]?.reach ?? .unseen(Admission.notLookedAt),
             reachSince: reached[name]?.since ?? house.setup.since)
     }
 

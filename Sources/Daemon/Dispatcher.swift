@@ -71,6 +71,8 @@ actor Dispatcher {
     var took: [String: Int] = [:]
     /// What ``took`` was when an upload was last refused for want of room, until it is over.
     var refusedForRoom: [String: Int] = [:]
+    /// What waits for more of a quota than was left; `nil` before the waits of an earlier run were forgotten.
+    var short: [String: Shortfall]?
     /// What is known of the room at each destination.
     var rooms: [String: RemoteRoom] = [:]
     /// How fast it is, as the store has it for the next run, and since when.
@@ -166,6 +168,7 @@ actor Dispatcher {
         try await lookAtBusy()
         try await expire()
         try await house.ledger.look()
+        try await wakeWhatWasShort()
         setLimits()
         stopForbidden()
         try await startExcused()

@@ -71,6 +71,8 @@ struct LaneTransport: Transporting {
     var rate: Int64? { Lane.current?.throttles.compactMap(\.rate).min() }
 
     func allowance(for count: Int64) -> Int64 { Lane.current?.account?.allowance(for: count) ?? count }
+    func pledge(for count: Int64) -> Shortage? { Lane.current?.account?.pledge(for: count) }
+    func returnPledge(for count: Int64, sent: Int64) { Lane.current?.account?.returnPledge(for: count, sent: sent) }
 }
 
 /// The limits in bytes a second: one for all transfers, one for each destination and each folder.

@@ -21,6 +21,17 @@ final class Ledger: Sendable {
         var provisional: Int64 = -1
         /// Since when quotas are used up, as the store has it; `nil` before it was read.
         var usedUp: [QuotaBook.UsedUp: WallTime]?
+        /// What accounts may still reserve, whoever else comes: in the book, and not on disk.
+        var promises: [ObjectIdentifier: (number: Int64, bytes: Int64)] = [:]
+
+        mutating func promise(_ bytes: Int64, to account: Account, at now: WallTime) {
+            let id = ObjectIdentifier(account)
+            if let before = promises.removeValue(forKey: id) { book.settle(before.number, .none, at: now) }
+            guard bytes > 0 else { return }
+            provisional -= 1
+            book.open(provisional, Spending(bytes: bytes), for: account.kind, at: now)
+            promises[id] = (provisional, bytes)
+        }
     }
 
     init(store: Store, clocks: any Clocks, log: Log, settings: Settings, counters: Counters = Counters()) {
@@ -89,15 +100,35 @@ final class Ledger: Sendable {
         account.isExcused ? nil : current.withLock { $0.book.room(for: account.kind).bytes }
     }
 
+    /// Keeps so many bytes for an account beyond what it has reserved, in place of what it was promised before: while the work
+    /// runs, and not over a restart, which would count for sent what nobody sent.
+    ///
+    /// - Returns: The quota that leaves less than that; `nil` when it is promised.
+    @discardableResult
+    func promise(_ bytes: Int64, to account: Account) -> QuotaBook.Line? {
+        current.withLock { current in
+            let more = bytes - (current.promises[ObjectIdentifier(account)]?.bytes ?? 0)
+            let room = current.book.room(for: account.kind)
+            if more > 0, let left = room.bytes, more > left { return room.binding }
+            // Where nothing counts bytes there is nothing to be kept.
+            current.promise(room.bytes == nil ? 0 : bytes, to: account, at: clocks.wall())
+            return nil
+        }
+    }
+
     private func reserve(
         _ key: SpendingAccount, _ kind: QuotaBook.Class, _ wanted: Int64, files: Int64, keeping: Spending = .none,
-        isExcused: Bool
+        isExcused: Bool, by account: Account? = nil
     ) -> (number: Int64, Reservation)? {
         current.withLock { current in
             let room = isExcused ? QuotaBook.Room() : current.book.room(for: kind)
-            let bytes = min(wanted, room.bytes ?? .max)
+            let promised = account.flatMap { current.promises[ObjectIdentifier($0)]?.bytes } ?? 0
+            let bytes = min(wanted, (room.bytes ?? .max).addingClamped(promised))
             // With less than that no request gets anywhere.
-            guard bytes >= min(wanted, Quota.least), files == 0 || room.files ?? 1 >= files else { return nil }
+            guard promised > 0 || bytes >= min(wanted, Quota.least), files == 0 || room.files ?? 1 >= files else {
+                return nil
+            }
+            if let account, promised > 0 { current.promise(promised - bytes, to: account, at: clocks.wall()) }
             let spending = Spending(bytes: bytes, files: files)
             current.provisional -= 1
             current.book.open(current.provisional, spending, for: kind, at: clocks.wall())
@@ -126,7 +157,7 @@ final class Ledger: Sendable {
             bytes: max(0, (step?.spending.bytes ?? 0) - sent), files: step?.spending.files ?? 0)
         guard
             let (number, reservation) = reserve(
-                account.key, account.kind, wanted, files: 0, keeping: kept, isExcused: account.isExcused)
+                account.key, account.kind, wanted, files: 0, keeping: kept, isExcused: account.isExcused, by: account)
         else { return nil }
         var next: ReservedStep?
         defer {

@@ -170,7 +170,7 @@ final class Networks: Sendable {
         case .server(let host, let port):
             if let address = IPAddress(host) { return try look.reach([address], port) }
             if !depends {
-                return look.leadsAnywhere || host == "localhost" ? .local : .offline("no network of this machine is up")
+                return look.leadsAnywhere || host == "localhost" ? .any : .offline("no network of this machine is up")
             }
             let ways = try look.waysOut()
             if host != "localhost" {

@@ -118,7 +118,8 @@ struct UploadRun: Sendable {
                 outcome: .held(
                     failure, until: house.clocks.monotonic().advanced(by: after), knowing: notes.known,
                     isFault: false),
-                wasAnswered: true)
+                // Nobody was asked where a quota has said no.
+                wasAnswered: failure.code != Failure.shortOfQuota || notes.wasAnswered)
         case .holdDestination, .noRoom, .rateLimit, .authenticate, .misconfigured:
             // The dispatcher fills in when it may go again, since that is the destination's matter.
             verdict.outcome = .held(failure, until: house.clocks.monotonic())

@@ -81,29 +81,6 @@ extension Store {
         return claims
     }
 
-    /// When the first of the uploads that wait after a failure may go again whose wait is not over at `time`.
-    package func nextBackoff(after time: MonotonicTime) throws -> MonotonicTime? {
-        try connection.first(
-            // Waits that are over are no deadlines: what holds such an upload now wakes by itself.
-            """
-            SELECT min(backoff_until) FROM upload INDEXED BY upload_backoff
-            WHERE backoff_until > 0 AND backoff_until > ?1 AND state = 'queued'
-            """, [.integer(time.nanoseconds)]
-        ) { $0.optionalInteger(0) }.flatMap { $0 }.map { MonotonicTime(nanoseconds: $0) }
-    }
-
-    /// What waits after a failure may go at once.
-    package func forgetWaits(for destination: String) async throws {
-        try await change { connection in
-            try connection.run(
-                // By the index of those that wait: by that of the class it would read all uploads to the destination.
-                """
-                UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0
-                WHERE backoff_until > 0 AND destination = ?1
-                """, [.text(destination)])
-        }
-    }
-
     /// Stores the checkpoint of an upload that this run holds. Durable when it returns.
     ///
     /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile; what the checkpoint names is then queued for

@@ -182,11 +182,35 @@ package protocol Transporting: Sendable {
     /// How many of the `count` bytes that are left of a file one request may carry: all of them, but where a quota ends first.
     func allowance(for count: Int64) -> Int64
 
+    /// Sets aside what a request takes whose body of `count` bytes is worth nothing if a quota cuts it. To be followed by
+    /// ``returnPledge(for:sent:)``.
+    ///
+    /// - Returns: Why it may not begin now; `nil` when it may.
+    func pledge(for count: Int64) -> Shortage?
+
+    /// The request is over, and `sent` bytes of its body have left: what it did not need is free again.
+    func returnPledge(for count: Int64, sent: Int64)
+
     /// Bytes a second that its requests may take at this moment; `nil` without a limit.
     var rate: Int64? { get }
 }
 
+/// A quota leaves less than one request takes.
+package struct Shortage: Hashable, Sendable {
+    /// For people: what is left of which quota, and what it takes.
+    package var text: String
+    /// When that ends by itself at the latest.
+    package var after: Duration
+
+    package init(text: String, after: Duration) {
+        self.text = text
+        self.after = after
+    }
+}
+
 extension Transporting {
     package func allowance(for count: Int64) -> Int64 { count }
+    package func pledge(for count: Int64) -> Shortage? { nil }
+    package func returnPledge(for count: Int64, sent: Int64) {}
     package var rate: Int64? { nil }
 }

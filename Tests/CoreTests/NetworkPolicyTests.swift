@@ -57,6 +57,12 @@ struct WayTests {
         #expect(way([4], policy: pause).hold?.kind == .metered)
     }
 
+    @Test("what goes some way that no rule asks about is counted, and waits where a rule comes to ask")
+    func unasked() {
+        #expect(way([], reach: .any).passage == .any)
+        #expect(way([], policy: pause, reach: .any).hold?.kind == .metered)
+    }
+
     @Test("what does not leave the machine is held to nothing, and costs nothing")
     func inside() {
         #expect(way([1], policy: pause).passage?.interface == nil)

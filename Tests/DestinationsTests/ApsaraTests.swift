@@ -281,6 +281,40 @@ struct ApsaraTests {
         }
     }
 
+    @Test("what VOD says of another medium is said of no file of ours", arguments: ["a.mp4", "a.png"])
+    func otherMedium(_ name: String) async throws {
+        try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
+            try await end.server.control(
+                "faults",
+                #"[{"do": "error", "status": 500, "code": "InternalError", "match": {"operation": "CompleteMultipartUpload"}}, {"do": "error", "status": 403, "code": "AccessDenied", "times": 0, "match": {"operation": "HeadObject"}}]"#
+            )
+            let (parcel, logbook) = (try Parcel(3 * Self.part, name: FilePath(name)), Logbook())
+            try await end.server.control(
+                "settings", "{\"info_names\": \"somebody-elses\", \"info_size\": \(3 * Self.part)}")
+            var object: RemoteObject?
+            for _ in 0..<3 where object == nil {
+                do { object = try await parcel.send(to: end, logbook) } catch is UploadError {}
+                let isThere = try await end.objects.values.contains(parcel.content)
+                #expect(object == nil || isThere)
+            }
+        }
+    }
+
+    @Test(
+        "of a picture whose credential has ended the parts stay, and no other picture is made",
+        arguments: [ApsaraEnd.Way.key, .service])
+    func pictureRemains(_ way: ApsaraEnd.Way) async throws {
+        try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = (try Parcel(4 * Self.part, name: "a.png"), Logbook())
+            try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.part)
+            let checkpoint = try #require(logbook.last)
+            try await end.server.control("expire", "{}")
+            let before = try await end.media().count
+            #expect(try await end.destination.discard(checkpoint) == false)
+            #expect(try await end.media().count == before)
+        }
+    }
+
     @Test("what was begun is removed also when its credential has ended", arguments: [ApsaraEnd.Way.key, .service])
     func lateRemoval(_ way: ApsaraEnd.Way) async throws {
         try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in

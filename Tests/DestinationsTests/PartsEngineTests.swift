@@ -3,6 +3,7 @@ import Linux
 import Synchronization
 import TestKit
 import Testing
+import Transport
 
 @testable import Destinations
 
@@ -55,6 +56,48 @@ struct PartsEngineTests {
             }
             #expect(object != nil && remote.objects == [parcel.content], "request \(number)")
         }
+    }
+
+    @Test(
+        "parts go whole as far as a quota reaches, and where it leaves less than one nobody is asked",
+        arguments: [1, 4])
+    func quota(_ parallel: Int) async throws {
+        let remote = PartsRemote()
+        let parcel = try Parcel(7 * Self.part)
+        let logbook = Logbook()
+        func isShort(_ left: Int64) async -> Bool {
+            remote.leaves(left)
+            let error = await #expect(throws: UploadError.self) {
+                try await send(parcel, to: remote, logbook, parallel: parallel)
+            }
+            return error?.failure.code == Failure.shortOfQuota && error?.remedy == .pending(after: .seconds(9))
+        }
+        #expect(await isShort(99))
+        #expect(remote.begun == 0)
+        #expect(await isShort(350))
+        #expect(remote.sent.count == 3 && remote.mostPledged <= 350)
+        let asked = remote.requests
+        #expect(await isShort(99))
+        #expect(remote.requests == asked)
+        #expect(await isShort(299))
+        #expect(remote.sent.count == 5)
+        remote.leaves(nil)
+        _ = try await send(parcel, to: remote, logbook, parallel: parallel)
+        #expect(remote.objects == [parcel.content])
+        #expect(remote.sent.count == 7)
+    }
+
+    @Test("what may be whole is looked for, whatever a quota leaves")
+    func quotaAtTheEnd() async throws {
+        let remote = PartsRemote()
+        let parcel = try Parcel(2 * Self.part)
+        let logbook = Logbook()
+        // The answer to the completion.
+        remote.loses(4)
+        await #expect(throws: UploadError.self) { try await send(parcel, to: remote, logbook) }
+        remote.leaves(0)
+        _ = try await send(parcel, to: remote, logbook)
+        #expect(remote.objects == [parcel.content] && remote.sent.count == 2)
     }
 
     @Test("who waits for a name, or gets no answer about it, has begun nothing: nobody is told of a creation")
@@ -180,6 +223,9 @@ final class PartsRemote: PartsDialect {
         var tags: [String] = []
         var unsettled = 0
         var gate: Gate?
+        var left: Int64?
+        var pledged: Int64 = 0
+        var mostPledged: Int64 = 0
     }
 
     private let state = Mutex(State())
@@ -193,10 +239,33 @@ final class PartsRemote: PartsDialect {
     let canAbort = true
     let inquiry = PartsInquiry.list
 
+    /// What a quota leaves, and what was set aside of it at most.
+    func leaves(_ bytes: Int64?) { state.withLock { $0.left = bytes } }
+    var mostPledged: Int64 { state.withLock { $0.mostPledged } }
+
+    func pledge(for count: Int64) -> Shortage? {
+        state.withLock { state in
+            if let left = state.left, state.pledged + count > left {
+                return Shortage(text: "short", after: .seconds(9))
+            }
+            state.pledged += count
+            state.mostPledged = max(state.mostPledged, state.pledged)
+            return nil
+        }
+    }
+
+    func returnPledge(for count: Int64, sent: Int64) {
+        state.withLock { state in
+            state.pledged -= count
+            if let left = state.left { state.left = left - sent }
+        }
+    }
+
     var objects: [[UInt8]] { state.withLock { $0.objects } }
     var open: [String] { state.withLock { $0.open.keys.sorted() } }
     var sent: [Int] { state.withLock { $0.sent } }
     var begun: Int { state.withLock { $0.begun } }
+    var requests: Int { state.withLock { $0.requests } }
     var completedWith: [String] { state.withLock { $0.tags } }
 
     /// From now on each part waits there before it arrives.

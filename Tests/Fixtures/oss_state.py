@@ -86,6 +86,8 @@ class State:
             "vod_bucket": "outin-emulated",
             "vod_endpoint": None,  # what addresses say; without it, this server
             "info_lags": False,  # the video service has not noticed yet what was uploaded
+            "info_names": None,  # the medium that information is of, whichever was asked for, and its size
+            "info_size": 0,
             "own_style": "coded",  # how the user's own service passes on what it gets: coded, text, object, wrapped
             "own_headers": {},  # that the user's own service asks for
         }

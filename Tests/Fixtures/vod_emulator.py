@@ -220,6 +220,10 @@ def info(state, action, given):
         raise Refusal(404, "InvalidImage.NotFound" if image else "InvalidVideo.NotFound", "The medium does not exist.")
     stored = state.objects.get((found["bucket"], found["key"]))
     status = "Normal" if stored and not state.settings["info_lags"] else "Uploading"
+    if state.settings["info_names"]:
+        medium, status = state.settings["info_names"], "Normal"
+        size = int(state.settings["info_size"])
+        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": size}}} if image else {"Mezzanine": {"VideoId": medium, "Status": status, "Size": size}}
     if image:
         return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": stored.size} if stored else {}}}
     return {"Mezzanine": {"VideoId": medium, "Status": status} | ({"Size": stored.size} if stored else {})}

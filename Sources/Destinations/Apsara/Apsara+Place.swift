@@ -25,7 +25,9 @@ extension Apsara {
     /// | `asking` | a medium is being asked for, or was |
     /// | `media_count` | media that were given for this upload |
     /// | `lost_media` | questions whose answer is not known, and that cannot be asked about |
+    /// | `file` | the name that VOD was told |
     static let counted = ["reference", "media_count", "lost_media"]
+    static let file = "file"
 
     /// By what the file is, so that one that was asked for before a crash, or before the database was lost, is found again: no second
     /// medium is made of the same file, also by another box.
@@ -46,7 +48,7 @@ extension Apsara {
         }
         try reserve(wish.reference, order)
         if let (grant, left) = newest.good(checkpoint, now: asking.clocks.wall()) {
-            conceal(grant)
+            asking.conceal(grant)
             return .place(Place(medium: medium, grant: grant, left: left))
         }
         let isPerhapsWhole =
@@ -58,7 +60,7 @@ extension Apsara {
         {
             return try await begin(order, &checkpoint, &wish, notes)
         }
-        conceal(gift.grant)
+        asking.conceal(gift.grant)
         let left = life(of: gift)
         if gift.medium.isAt(medium) {
             gift.note(in: &checkpoint, until: asking.clocks.wall().advanced(by: left))
@@ -96,7 +98,7 @@ extension Apsara {
             case .useless: continue
             case .whole(let medium): return .whole(medium)
             case .given(let gift, let isNew):
-                conceal(gift.grant)
+                asking.conceal(gift.grant)
                 guard grants.claim(gift.medium, under: wish.reference) else {
                     throw UploadError(
                         asking.failure(
@@ -148,8 +150,10 @@ extension Apsara {
     private func life(of gift: ApsaraGift) -> Duration {
         ApsaraKeys.life(of: gift.grant, now: asking.clocks.wall(), ahead: clock.ahead)
     }
+}
 
-    private func conceal(_ grant: ApsaraGrant) {
-        [grant.key.id, grant.key.secret, grant.key.token ?? ""].filter { !$0.isEmpty }.forEach(asking.rememberForNow)
+extension Asking {
+    func conceal(_ grant: ApsaraGrant) {
+        [grant.key.id, grant.key.secret, grant.key.token ?? ""].filter { !$0.isEmpty }.forEach(rememberForNow)
     }
 }

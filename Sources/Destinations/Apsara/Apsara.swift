@@ -41,13 +41,30 @@ struct Apsara: Destination {
     }
 
     func wishes(forSize size: Int64) -> [PartDigests.Wish] {
+        let isSingle = size <= settings.bucket.singleUpTo && !settings.fields.needsEnd
+        return S3.wishes(forSize: size, nowhere(isSingle: isSingle))
+    }
+
+    /// How a file is cut, before VOD has said where it goes.
+    private func nowhere(isSingle: Bool) -> S3Dialect {
         let nowhere = ApsaraMedium(
             sort: .video, endpoint: settings.uploadEndpoint ?? "https://nowhere", bucket: "nowhere", key: "nowhere")
         let nobody = ApsaraKeys(
             ApsaraGrant(key: S3Key(id: "", secret: "")), left: .zero, clocks: asking.clocks, clock: clock
         ) { _ in throw CancellationError() }
-        let isSingle = size <= settings.bucket.singleUpTo && !settings.fields.needsEnd
-        return S3.wishes(forSize: size, dialect(of: nowhere, nobody, isSingle: isSingle, nil) { nil })
+        return dialect(of: nowhere, nobody, isSingle: isSingle, nil) { nil }
+    }
+
+    /// Whether one request takes the whole file. One that was begun goes on as it was begun.
+    private func isSingle(_ order: UploadOrder, _ said: ApsaraFields.Said) -> Bool {
+        let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }
+        return begun.map { $0["upload"] == nil }
+            ?? (order.file.size <= settings.bucket.singleUpTo && said.notification == nil)
+    }
+
+    private func engine(_ dialect: S3Dialect) -> PartsEngine {
+        PartsEngine(
+            dialect: dialect, parallel: settings.bucket.parallel, gone: .reupload, resumes: settings.resumes)
     }
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {
@@ -63,6 +80,8 @@ struct Apsara: Destination {
         do { said = try settings.fields.said(of: order, as: sort) } catch {
             throw refusal("metadata_refused", error.text)
         }
+        // No medium is made for what has to wait.
+        try await engine(nowhere(isSingle: isSingle(order, said))).checkQuota(order, notes)
         defer { grants.letGo(of: order.id) }
         var checkpoint = order.checkpoint ?? Checkpoint()
         var wish = ApsaraWish(
@@ -74,6 +93,8 @@ struct Apsara: Destination {
         case .whole(let medium): return object(medium, "held", said.warnings)
         }
         if let id = place.medium.id { try await notes.named(id) }
+        // What a removal asks with, when the file is not there any more.
+        checkpoint[Self.file] = wish.name
         var order = order
         order.checkpoint = checkpoint
         let remote = try await send(order, place, wish, notes)
@@ -93,7 +114,7 @@ struct Apsara: Destination {
                 if ApsaraVerdict.isGone(error) { grants.spoil(order.id) }
                 throw error
             }
-            asking.remember([gift.grant.key.secret] + [gift.grant.key.token].compactMap { $0 })
+            asking.conceal(gift.grant)
             guard gift.medium.isAt(medium) else {
                 grants.spoil(order.id)
                 throw asking.moved()
@@ -104,15 +125,10 @@ struct Apsara: Destination {
             try await notes.credential(CredentialNews(reason: reason, until: until))
             return gift.grant
         }
-        let begun = order.checkpoint.flatMap { $0[PartsRun.begun] == nil ? nil : $0 }
-        let isSingle =
-            begun.map { $0["upload"] == nil }
-            ?? (order.file.size <= settings.bucket.singleUpTo && wish.said.notification == nil)
-        let dialect = dialect(of: medium, keys, isSingle: isSingle, wish.said.notification) {
+        let dialect = dialect(of: medium, keys, isSingle: isSingle(order, wish.said), wish.said.notification) {
             try await authority.isWhole(medium, size: order.file.size)
         }
-        let engine = PartsEngine(
-            dialect: dialect, parallel: settings.bucket.parallel, gone: .reupload, resumes: settings.resumes)
+        let engine = engine(dialect)
         do { return try await engine.upload(order, notes) } catch let error as UploadError {
             switch error.failure.code {
             case S3Dialect.otherThere:
@@ -149,7 +165,8 @@ struct Apsara: Destination {
         bucket.signing = settings.signing ?? (region == nil ? .v1 : .v4)
         // No bucket can be named before a number.
         bucket.isVirtual = IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil
-        var appointment = S3Appointment(key: medium.key, lasting: ApsaraGift.fields + Self.counted, isWhole: isWhole)
+        var appointment = S3Appointment(
+            key: medium.key, lasting: ApsaraGift.fields + Self.counted + [Self.file], isWhole: isWhole)
         if let bytes = try? notification?.bytes { appointment.ending = [("x-oss-notification", base64(bytes))] }
         bucket.appointed = appointment
         let signer = S3KeySigner(keys, asking: asking, settings: bucket, clock: clock)
@@ -176,10 +193,14 @@ struct Apsara: Destination {
         do {
             let (authority, asking) = (authority, asking)
             let wish = ApsaraWish(
-                sort: medium.sort, name: medium.key.name.display, size: checkpoint.number("size"), sha256: [],
+                sort: medium.sort, name: checkpoint[Self.file] ?? medium.key.name.display,
+                size: checkpoint.number("size"), sha256: checkpoint["sha256"].flatMap { bytes(hexadecimal: $0) } ?? [],
                 reference: checkpoint["reference"] ?? "", said: ApsaraFields.Said())
             let renewed: @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant = { _ in
+                // A picture's right is given with a new picture alone, which nobody wants here.
+                guard medium.sort != .image else { throw asking.moved() }
                 let gift = try await authority.renew(medium, wish)
+                asking.conceal(gift.grant)
                 guard gift.medium.isAt(medium) else { throw asking.moved() }
                 return gift.grant
             }

@@ -79,14 +79,18 @@ struct ApsaraAPI: ApsaraAuthority {
 
     func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool? {
         guard let id = medium.id else { return nil }
-        let (status, there): (String?, Int64?)
+        let (about, status, there): (String?, String?, Int64?)
         if medium.sort == .image {
             let info = try await asked("GetImageInfo", [("ImageId", id)], region: medium.region)?["ImageInfo"]
-            (status, there) = (info?["Status"]?.string, info?["Mezzanine"]?["FileSize"]?.whole)
+            (about, status, there) = (
+                info?["ImageId"]?.string, info?["Status"]?.string, info?["Mezzanine"]?["FileSize"]?.whole
+            )
         } else {
             let info = try await asked("GetMezzanineInfo", [("VideoId", id)], region: medium.region)?["Mezzanine"]
-            (status, there) = (info?["Status"]?.string, info?["Size"]?.whole)
+            (about, status, there) = (info?["VideoId"]?.string, info?["Status"]?.string, info?["Size"]?.whole)
         }
+        // What is said of another medium is said of another file.
+        guard about == id else { return nil }
         return switch status {
         case "Normal": there.map { $0 == size }
         case "Uploading": false

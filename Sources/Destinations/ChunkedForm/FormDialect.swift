@@ -37,6 +37,9 @@ struct FormDialect: PartsDialect {
         }
     }
 
+    func pledge(for count: Int64) -> Shortage? { asking.transport.pledge(for: count) }
+    func returnPledge(for count: Int64, sent: Int64) { asking.transport.returnPledge(for: count, sent: sent) }
+
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = PartPlan(size: order.file.size, partSize: settings.blockSize, rule: settings.rule) else {
             throw UploadError(

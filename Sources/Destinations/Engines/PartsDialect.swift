@@ -1,4 +1,5 @@
 internal import Core
+internal import Transport
 
 /// How one kind of remote that takes a file in numbered parts is spoken to. A value; the progress is in the checkpoint and in
 /// the parts that were taken.
@@ -26,6 +27,10 @@ protocol PartsDialect: Sendable {
     ///
     /// - Throws: ``UploadError`` for a file that cannot be sent like this.
     func plan(_ order: UploadOrder) throws -> PartPlan
+
+    /// Sets aside what a part of so many bytes takes, and gives back what it did not take: ``Transporting/pledge(for:)``.
+    func pledge(for count: Int64) -> Shortage?
+    func returnPledge(for count: Int64, sent: Int64)
 
     /// Settles what the file is to be called there. By questions alone: whatever becomes of them, nothing is left at the remote.
     ///

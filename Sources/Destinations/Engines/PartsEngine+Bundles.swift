@@ -13,6 +13,8 @@ extension PartsEngine {
             for order in orders where names.insert(order.name).inserted {
                 try Task.checkCancellation()
                 guard let plan = plan(order) else { continue }
+                // What a quota does not leave enough for waits alone, and says so.
+                if await notes.paying(for: order.id, { dialect.pledge(for: plan[0].length) }) != nil { continue }
                 var checkpoint = PartsRun.cut(plan, order)
                 let held: RemoteObject?
                 do {
@@ -42,7 +44,9 @@ extension PartsEngine {
                 try Task.checkCancellation()
                 let id = piece.order.id
                 let sending = await notes.paying(for: id) {
-                    await dialect.send(piece.plan[0], piece) { notes.sending(id, $0) }
+                    let sending = await dialect.send(piece.plan[0], piece) { notes.sending(id, $0) }
+                    dialect.returnPledge(for: piece.plan[0].length, sent: sending.bytesSent)
+                    return sending
                 }
                 // Its name is another file's: that is its own matter.
                 if case .startOver = sending.answer { continue }

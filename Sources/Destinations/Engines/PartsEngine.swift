@@ -31,6 +31,13 @@ struct PartsEngine: Sendable {
         }
     }
 
+    /// For whoever asks something of the remote before ``upload(_:_:)``.
+    ///
+    /// - Throws: ``UploadError`` where a quota leaves less than the next part takes.
+    func checkQuota(_ order: UploadOrder, _ notes: any UploadNotes) async throws {
+        try await PartsRun(self, order, notes, try order.file.checkLook(dialect.failure)).checkQuota()
+    }
+
     /// - Returns: `false` when the remote offers no removal.
     func discard(_ checkpoint: Checkpoint) async throws -> Bool {
         // An opening whose answer never came may have left something that has no name here.

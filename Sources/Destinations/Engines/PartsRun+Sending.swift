@@ -1,6 +1,7 @@
 internal import Core
 internal import Linux
 internal import Synchronization
+internal import Transport
 
 /// How far all parts are together: those on their way are told of by the transport's thread.
 final class PartsInFlight: Sendable {
@@ -53,6 +54,11 @@ extension PartsRun {
                 // A server that goes on renaming is never asked for two things at once.
                 let most = dialect.mayRename && taken.isEmpty || renamings > 2 ? 1 : engine.parallel
                 while failure == nil, running < most, !notes.isToPause, let index = waiting.first {
+                    if let shortage = dialect.pledge(for: plan[index].length) {
+                        // What is on its way may take less than was set aside for it.
+                        if running == 0 { failure = short(shortage) }
+                        break
+                    }
                     waiting.removeFirst()
                     try await prepare(index, plan, isLast: isRest && waiting.isEmpty)
                     start(plan[index], plan, in: &group)
@@ -61,6 +67,7 @@ extension PartsRun {
                 guard running > 0, let next = try await group.next() else { break }
                 guard let sent = next else { continue }
                 running -= 1
+                dialect.returnPledge(for: sent.part.length, sent: sent.sending.bytesSent)
                 do {
                     try await judge(sent)
                     digestAlong(in: &group)
@@ -80,6 +87,24 @@ extension PartsRun {
         if let failure { throw failure }
         // A person has paused it: what was on its way has arrived.
         if !waiting.isEmpty { throw CancellationError() }
+    }
+
+    private func short(_ shortage: Shortage) -> UploadError {
+        UploadError(
+            dialect.failure(.quota, Failure.shortOfQuota, shortage.text, retryable: true),
+            remedy: .pending(after: shortage.after))
+    }
+
+    /// Nothing is asked of the remote where a quota leaves less than the next part takes.
+    func checkQuota() async throws {
+        // What may be there already is looked for.
+        if isPerhapsWhole || checkpoint["done"] != nil { return }
+        let plan = try storedPlan ?? dialect.plan(order)
+        let taken = Set(try await notes.parts().map(\.index))
+        guard let next = (0..<plan.count).first(where: { !taken.contains($0) }) else { return }
+        if let shortage = dialect.pledge(for: plan[next].length) { throw short(shortage) }
+        // It is asked for once more when it leaves: what its answer said may have changed what is to be sent.
+        dialect.returnPledge(for: plan[next].length, sent: 0)
     }
 
     /// What must be durable before a part leaves.

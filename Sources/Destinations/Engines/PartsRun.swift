@@ -69,6 +69,7 @@ final class PartsRun {
     func run() async throws(Exit) -> RemoteObject {
         do {
             notes.entered(.opening)
+            try await checkQuota()
             let plan = try await open()
             self.plan = plan
             try await reconcile(plan)
@@ -122,7 +123,7 @@ final class PartsRun {
     }
 
     /// As it was cut when it was begun.
-    private var storedPlan: PartPlan? {
+    var storedPlan: PartPlan? {
         let rule = checkpoint["rule"].flatMap { PartPlan.Rule(rawValue: $0) }
         guard checkpoint["size"] == "\(order.file.size)", let rule else { return nil }
         return PartPlan(size: order.file.size, partSize: checkpoint.number("part_size"), rule: rule)
@@ -274,7 +275,7 @@ final class PartsRun {
     static let mostRestarts: Int64 = 10
 
     /// It is looked for, whether a later attempt goes on or not.
-    private var isPerhapsWhole: Bool {
+    var isPerhapsWhole: Bool {
         checkpoint["completing"] != nil || checkpoint["final_sent"] != nil && !dialect.completesByRequest
     }
 

@@ -40,6 +40,9 @@ struct S3Dialect: PartsDialect {
         api.asking.failure(kind, code, message, retryable: retryable)
     }
 
+    func pledge(for count: Int64) -> Shortage? { api.asking.transport.pledge(for: count) }
+    func returnPledge(for count: Int64, sent: Int64) { api.asking.transport.returnPledge(for: count, sent: sent) }
+
     func plan(_ order: UploadOrder) throws -> PartPlan {
         guard let plan = plan(forSize: order.file.size) else {
             throw refusal("too_large", "a file of \(order.file.size) bytes is more than the service takes")

@@ -1,0 +1,108 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// Quotas of bytes, at destinations of names and of parts.
+@Suite("a quota of bytes", .timeLimit(.minutes(Patience.minutes(3))))
+struct PartQuotaTests {
+    private struct Usage: Decodable {
+        struct Quota: Decodable { let sent, reserved: Int64 }
+        let quotas: [Quota]
+    }
+
+    private func used(_ fixture: DaemonFixture) async throws -> Usage.Quota? {
+        guard let text = try await fixture.ask("usage", ["--json"]) else { return nil }
+        return try JSONDecoder().decode(Usage.self, from: Data(text.utf8)).quotas.first
+    }
+
+    @Test(
+        "counts what goes to a server, whether its address is a number or a name",
+        arguments: ["127.0.0.1", "localhost"])
+    func named(_ host: String) async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.policyKeys = ["quotas: [{per: month, bytes: 1 MB}]"]
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        try bucket(at: emulator, fixture, host: host)
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        for number in 1...4 {
+            try camera.drop(Clip(number: number, size: 400_000, relative: FilePath("\(number).mp4")))
+        }
+        try fixture.startDaemon()
+        try await eventually("two are there, and two wait", within: .seconds(30), every: .milliseconds(50)) {
+            guard try await fixture.status()?.counts.completed == 2 else { return false }
+            return try await fixture.ask("list", ["--json"])?.components(separatedBy: "\"kind\":\"quota\"").count == 3
+        }
+        let used = try #require(try await used(fixture))
+        #expect(used.sent >= 800_000 && used.sent <= 1_000_000 && used.reserved == 0, "\(used)")
+        #expect(emulator.objects.count == 2)
+    }
+
+    @Test("lets parts go whole or not at all, side by side and of several files, and none of them twice")
+    func parts() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let emulator = try S3Emulator()
+        defer { emulator.stop() }
+        try bucket(at: emulator, fixture)
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        for number in 1...2 {
+            try camera.drop(Clip(number: number, size: 31_000_000, relative: FilePath("\(number).mp4")))
+        }
+        func allow(_ amount: String) throws {
+            fixture.policyKeys = ["quotas: [{per: month, bytes: \(amount)}]"]
+            try fixture.writeConfiguration()
+        }
+        func sent() -> Int { emulator.requests.count { $0.hasPrefix("part ") } }
+        try allow("12 MB")
+        try fixture.startDaemon()
+        var before = 0
+        for (limit, parts) in [(12, 2), (24, 4), (30, 5)] as [(Int64, Int)] {
+            if limit > 12 {
+                try allow("\(limit) MB")
+                _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+            }
+            do {
+                try await eventually("both wait for \(limit) MB", within: .seconds(60), every: .milliseconds(50)) {
+                    try fixture.daemon?.mustRun()
+                    let text = try await fixture.ask("list", ["--json"])
+                    return text?.components(separatedBy: "\"kind\":\"quota\"").count == 3 && sent() > before
+                }
+            } catch let overdue as Overdue {
+                let list = try await fixture.ask("list", ["--json"]) ?? ""
+                Issue.record(overdue, "\(list)\n\(try await used(fixture).debugDescription)\n\(fixture.lastWords())")
+                throw overdue
+            }
+            before = sent()
+            let stored = emulator.uploads.values.map(\.parts.count).reduce(0, +)
+            // Another one would fit in what is left.
+            #expect(stored == sent() && stored == parts, "\(emulator.requests)")
+            let used = try #require(try await used(fixture))
+            #expect(used.sent <= limit * 1_000_000 && used.reserved == 0, "\(used)")
+        }
+        let text = try #require(try await fixture.ask("why", ["1.mp4"]))
+        #expect(text.contains("30 MB a month") && text.contains("goes whole or not at all"), "\(text)")
+        // Looks at what is there, while it waits, would be seen.
+        let asked = emulator.requests.count
+        fixture.killDaemon()
+        try fixture.startDaemon()
+        try allow("100 MB")
+        _ = try await eventually("it is reloaded") { try await fixture.ask("reload") }
+        try await eventually("both are there", within: .seconds(60), every: .milliseconds(50)) {
+            try await fixture.status()?.counts.completed == 2
+        }
+        #expect(sent() == 12, "\(emulator.requests.dropFirst(asked))")
+        #expect(emulator.uploads.isEmpty && emulator.objects.count == 2)
+    }
+
+    private func bucket(at emulator: S3Emulator, _ fixture: DaemonFixture, host: String = "127.0.0.1") throws {
+        let key = try fixture.folder.write("s3.key", Array("some-secret-key".utf8))
+        fixture.uploadTo = ["bucket"]
+        fixture.moreDestinations = [
+            "bucket: {type: s3, endpoint: \"\(emulator.url.replacing("127.0.0.1", with: host))\", bucket: bucket, "
+                + "access_key: {literal: AK}, secret_key: {file: \(key.display)}, addressing: path, part_size: 5 MiB, "
+                + "single_up_to: 1 MiB, parallel: 4}"
+        ]
+    }
+}
