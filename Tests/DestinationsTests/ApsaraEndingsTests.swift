@@ -1,0 +1,133 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// Answers that are lost, and what is removed or looked for long afterwards.
+@Suite("apsara-vod: the ends of uploads", .timeLimit(.minutes(Patience.minutes(5))))
+struct ApsaraEndingsTests {
+    @Test(
+        "an answer to the question for a medium that is lost makes no second one",
+        arguments: [ApsaraEnd.Way.key, .service])
+    func lostCreation(_ way: ApsaraEnd.Way) async throws {
+        try await ApsaraEnd.open(way) { end in
+            let operation = way == .key ? "CreateUploadVideo" : "Auth"
+            try await end.server.control(
+                "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
+            let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part), Logbook())
+            let error = try await parcel.failure(to: end, logbook)
+            guard case .holdDestination = error.remedy else { throw error }
+            #expect(try await parcel.send(to: end, logbook).warnings.isEmpty)
+            #expect(try await end.media().count == 1)
+            let isWhole = try await end.objects["front/clip.mp4"] == parcel.content
+            #expect(isWhole)
+        }
+    }
+
+    @Test(
+        "an answer to the end that is lost is found out without a new right to what is whole",
+        arguments: [ApsaraEnd.Way.key, .service], [100, 3 * ApsaraTests.part])
+    func lostEnd(_ way: ApsaraEnd.Way, _ size: Int) async throws {
+        try await ApsaraEnd.open(way) { end in
+            let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"
+            try await end.server.control(
+                "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
+            let (parcel, logbook) = (try Parcel(size), Logbook())
+            _ = try await parcel.failure(to: end, logbook)
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            logbook.beginAttempt()
+            // As after a crash.
+            #expect(try await end.again().upload(order, notes: logbook).verifiedBy == "held")
+            #expect(logbook.sent.isEmpty)
+            #expect(try await end.media().map(\.lateRefreshes) == [0])
+            #expect(try await end.media().count == 1)
+        }
+    }
+
+    @Test("of a file that may be whole VOD is asked when the look at it meets the end of the credential")
+    func endedLook() async throws {
+        try await ApsaraEnd.open(.key) { end in
+            try await end.server.control(
+                "faults",
+                #"[{"do": "lose_answer", "match": {"operation": "CompleteMultipartUpload"}}, {"do": "expire", "match": {"operation": "HeadObject"}}]"#
+            )
+            let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part), Logbook())
+            var object: RemoteObject?
+            for _ in 0..<3 where object == nil {
+                do { object = try await parcel.send(to: end, logbook) } catch is UploadError {}
+            }
+            #expect(object?.verifiedBy == "held")
+            #expect(try await end.media().map(\.refreshes) == [0])
+            #expect(try await end.partsTaken() == [1, 2, 3])
+        }
+    }
+
+    @Test("what VOD says of another medium is said of no file of ours", arguments: ["a.mp4", "a.png"])
+    func otherMedium(_ name: String) async throws {
+        try await ApsaraEnd.open(.key, ["parallel": .whole(1)]) { end in
+            try await end.server.control(
+                "faults",
+                #"[{"do": "error", "status": 500, "code": "InternalError", "match": {"operation": "CompleteMultipartUpload"}}, {"do": "error", "status": 403, "code": "AccessDenied", "times": 0, "match": {"operation": "HeadObject"}}]"#
+            )
+            let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part, name: FilePath(name)), Logbook())
+            try await end.server.control(
+                "settings", "{\"info_names\": \"somebody-elses\", \"info_size\": \(3 * ApsaraTests.part)}")
+            var object: RemoteObject?
+            for _ in 0..<3 where object == nil {
+                do { object = try await parcel.send(to: end, logbook) } catch is UploadError {}
+                let isThere = try await end.objects.values.contains(parcel.content)
+                #expect(object == nil || isThere)
+            }
+        }
+    }
+
+    @Test(
+        "of a picture whose credential has ended the parts stay, and no other picture is made",
+        arguments: [ApsaraEnd.Way.key, .service])
+    func pictureRemains(_ way: ApsaraEnd.Way) async throws {
+        try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = (try Parcel(4 * ApsaraTests.part, name: "a.png"), Logbook())
+            try await parcel.sendStopped(to: end, logbook, accepting: 2 * ApsaraTests.part)
+            let checkpoint = try #require(logbook.last)
+            try await end.server.control("expire", "{}")
+            let before = try await end.media().count
+            #expect(try await end.destination.discard(checkpoint) == false)
+            #expect(try await end.media().count == before)
+        }
+    }
+
+    @Test("what was begun is removed also when its credential has ended", arguments: [ApsaraEnd.Way.key, .service])
+    func lateRemoval(_ way: ApsaraEnd.Way) async throws {
+        try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = (try Parcel(4 * ApsaraTests.part), Logbook())
+            try await parcel.sendStopped(to: end, logbook, accepting: 2 * ApsaraTests.part)
+            var checkpoint = try #require(logbook.last)
+            try await end.server.control("expire", "{}")
+            #expect(try await end.destination.discard(checkpoint) == true)
+            #expect(try await end.server.unfinished() == [])
+            // Also long after, and when there is nothing left.
+            checkpoint["grant_until"] = "1"
+            #expect(try await end.again().discard(checkpoint) == true)
+        }
+    }
+
+    @Test("of a file that may be whole VOD is asked when the credential is over", arguments: ["a.mp4", "a.png"])
+    func lateEnd(_ name: String) async throws {
+        try await ApsaraEnd.open(.key) { end in
+            try await end.server.control(
+                "faults", #"[{"do": "lose_answer", "match": {"operation": "CompleteMultipartUpload"}}]"#)
+            let (parcel, logbook) = (try Parcel(3 * ApsaraTests.part, name: FilePath(name)), Logbook())
+            _ = try await parcel.failure(to: end, logbook)
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            order.checkpoint?["grant_until"] = "1"
+            logbook.beginAttempt()
+            #expect(try await end.again().upload(order, notes: logbook).verifiedBy == "held")
+            #expect(logbook.sent.isEmpty)
+            #expect(try await end.media().map(\.refreshes) == [0])
+        }
+    }
+}
