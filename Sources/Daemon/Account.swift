@@ -186,7 +186,8 @@ final class Account: Sendable {
         state.withLock { state in
             guard state.pledges > 0 else { return }
             state.pledges -= 1
-            let unused = Self.cost(ofBody: body) - min(body, max(0, sent))
+            // What carried it is not known of one request alone: what it took less than that stays set aside until the others are over.
+            let unused = Self.cost(ofBody: body) - Self.cost(ofBody: min(body, max(0, sent)))
             state.pledged = state.pledges == 0 ? 0 : max(0, state.pledged - unused)
         }
     }
