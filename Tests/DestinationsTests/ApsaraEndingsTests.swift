@@ -1,7 +1,10 @@
 import Core
+import Credentials
 import Linux
+import Synchronization
 import TestKit
 import Testing
+import Transport
 
 @testable import Destinations
 
@@ -82,6 +85,32 @@ struct ApsaraEndingsTests {
                 #expect(object == nil || isThere)
             }
         }
+    }
+
+    @Test("the question for the right to remove names the file as the one for the right to send did")
+    func removalQuestion() async throws {
+        let asked = Mutex("")
+        let server = try FakeServer { exchange in
+            let question = String(decoding: exchange.body(), as: UTF8.self)
+            asked.withLock { $0 = question }
+            exchange.reply(500)
+        }
+        let apsara = try Apsara(
+            ["authorisation.url": .text("\(server.url)/auth")],
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
+        )
+        let digest = String(repeating: "5a", count: 32)
+        let checkpoint = Checkpoint([
+            PartsRun.begun: "1", "sort": "video", "media": "m", "media_endpoint": server.url, "bucket": "outin",
+            "key": "0a1b.mp4",
+            "upload": "1", "file": "front/clip.mp4", "size": "500", "sha256": digest,
+        ])
+        await #expect(throws: UploadError.self) { try await apsara.discard(checkpoint) }
+        let question = try #require(JSONValue.read(Array(asked.withLock { $0 }.utf8)))
+        #expect(question["operation"]?.string == "refresh" && question["media"]?.string == "m")
+        #expect(question["file"]?.string == "front/clip.mp4" && question["size"]?.whole == 500)
+        #expect(question["sha256"]?.string == digest)
     }
 
     @Test(
