@@ -63,8 +63,13 @@ struct ExampleTests {
                 program, first + words, environment: environment,
                 output: fixture.folder.path.appending(FilePath("run-\(runs).out")),
                 errors: fixture.folder.path.appending(FilePath("run-\(runs).err")))
-            let ending = try await child.end(within: .seconds(30))
-            return (ending, try child.printed() + child.complained())
+            do {
+                return (try await child.end(within: .seconds(30)), try child.printed() + child.complained())
+            } catch let overdue as Overdue {
+                // Which of them it was, and what is the matter at the other side.
+                Issue.record(overdue, "\(words) printed `\(try child.printed())`\n\(fixture.lastWords())")
+                throw overdue
+            }
         }
 
         let file = fixture.drop.appending("a \"good\" näme.mp4")
