@@ -91,11 +91,7 @@ struct ApsaraGift: Hashable, Sendable {
     }
 
     private static func isID(_ text: String) -> Bool {
-        (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-                    || "-_".utf8.contains(byte)
-            }
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isLetterOrDigit(or: "-_") }
     }
 
     private static func blob(_ name: String, of json: JSONValue) throws(Unusable) -> JSONValue {

@@ -127,11 +127,7 @@ extension ApsaraFields {
     /// What is wrong with a text that a template made or that stands in the configuration: what comes behind it in a sentence.
     static func problem(with text: String, at key: String) -> String? {
         func isWord(_ marks: String, _ most: Int) -> Bool {
-            text.utf8.count <= most
-                && text.utf8.allSatisfy { byte in
-                    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-                        || marks.utf8.contains(byte)
-                }
+            text.utf8.count <= most && text.utf8.allSatisfy { $0.isLetterOrDigit() || marks.utf8.contains($0) }
         }
         switch key {
         case "media.category":

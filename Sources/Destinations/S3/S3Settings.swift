@@ -122,10 +122,8 @@ extension S3 {
         if let bucket = text("bucket") {
             let isName =
                 (3...255).contains(bucket.utf8.count)
-                && bucket.utf8.allSatisfy {
-                    (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-                        || "-._".utf8.contains($0)
-                } && bucket.first != "." && !bucket.contains("..")
+                && bucket.utf8.allSatisfy { $0.isLetterOrDigit(or: "-._") } && bucket.first != "."
+                && !bucket.contains("..")
             if !isName { object("bucket", "takes 3 to 255 letters, digits, dots and hyphens, not `\(bucket)`") }
             if text("addressing") == "virtual", !isHostName(bucket) {
                 object("addressing", "is `virtual`, and `\(bucket)` cannot be a part of a host's name; use `path`")
