@@ -3,11 +3,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts) {
@@ -26,7 +28,11 @@ int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts) {
     int options = info.tcpi_state == 2 /* TCP_SYN_SENT */ ? 20 : info.tcpi_options & TCPI_OPT_TIMESTAMPS ? 12 : 0;
     counts->sent = (int64_t)info.tcpi_bytes_sent;
     counts->segments = info.tcpi_segs_out;
+    int queued = 0;
+    if (ioctl(socket, SIOCOUTQ, &queued) != 0) return -1;
     counts->unsent = info.tcpi_notsent_bytes;
+    counts->queued = queued;
+    counts->over = info.tcpi_state == 7 /* TCP_CLOSE */;
     counts->unanswered = info.tcpi_unacked;
     counts->received = (int64_t)info.tcpi_bytes_received;
     counts->largest = info.tcpi_snd_mss;

@@ -37,7 +37,8 @@ package enum Sockets {
         guard sluice_tcp_counts(socket, &counts) == 0 else { return nil }
         return SocketCounts(
             sent: counts.sent, received: counts.received, segments: counts.segments, unsent: counts.unsent,
-            unanswered: counts.unanswered, largest: counts.largest, header: counts.header)
+            queued: counts.queued, unanswered: counts.unanswered, largest: counts.largest, header: counts.header,
+            isOver: counts.over != 0)
     }
 
     /// `nil` for what is no TCP, or not connected.
@@ -75,20 +76,27 @@ package struct SocketCounts: Hashable, Sendable {
     package var segments: Int64
     /// Bytes in the buffer that have not left.
     package var unsent: Int64
+    /// Bytes in the buffer that the peer's kernel has not acknowledged: ``unsent``, and what is on its way.
+    package var queued: Int64
     /// Segments that left and are not acknowledged.
     package var unanswered: Int64
     /// Payload of a full segment.
     package var largest: Int64
     /// IP and TCP header of a segment.
     package var header: Int64
+    /// The connection is over, by a reset for instance: nothing leaves the buffer any more.
+    package var isOver: Bool
 
     package init(
-        sent: Int64, received: Int64, segments: Int64, unsent: Int64, unanswered: Int64, largest: Int64, header: Int64
+        sent: Int64, received: Int64, segments: Int64, unsent: Int64, queued: Int64, unanswered: Int64, largest: Int64,
+        header: Int64, isOver: Bool = false
     ) {
         self.sent = sent
         self.received = received
         self.segments = segments
         self.unsent = unsent
+        self.queued = queued
+        self.isOver = isOver
         self.unanswered = unanswered
         self.largest = largest
         self.header = header

@@ -11,6 +11,8 @@ final class BodySource {
     }
 
     private let kind: Kind
+    /// The most bytes that were ever read from it, whatever was read again.
+    private(set) var given: Int64 = 0
     /// Of a stream all that there may be, until it has ended.
     private var count: Int64
     private var position: Int64 = 0
@@ -47,6 +49,7 @@ final class BodySource {
     /// - Returns: 0 at the promised end.
     /// - Throws: When the file cannot be read, or ends before that.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(SourceProblem) -> Int {
+        defer { given = max(given, position) }
         let wanted = Int(min(Int64(buffer.count), left))
         guard wanted > 0 else { return 0 }
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])

@@ -61,6 +61,7 @@ struct Connections {
         guard transfer.request.unixSocket == nil else { return }
         guard let counts = counts(socket) else { return transfer.chargeEstimate() }
         let end: SocketCounts.End? = atEnd ? connection.isReset ? .reset : .orderly : nil
+        transfer.observe(counts, isSecure: connection.isSecure, at: end)
         let total = counts.onWire(isSecure: connection.isSecure, at: end)
         guard total > connection.charged else { return }
         open[socket]?.charged = total
@@ -80,6 +81,14 @@ struct Connections {
     mutating func closing(_ socket: CInt) {
         if let connection = open[socket], let user = connection.user { charge(socket, connection, user, atEnd: true) }
         open[socket] = nil
+    }
+
+    /// Takes note of how much of its body the peer has acknowledged.
+    func observe(_ transfer: Transfer) {
+        for (socket, connection) in open where connection.user === transfer && connection.ends != nil {
+            guard let counts = counts(socket) else { continue }
+            transfer.observe(counts, isSecure: connection.isSecure, at: connection.isReset ? .reset : nil)
+        }
     }
 
     /// Throws away what waits in the sockets of `transfer`, as soon as they close.
@@ -104,6 +113,8 @@ struct Connections {
         for (socket, connection) in open where isMeant(connection) {
             Sockets.resetOnClose(socket)
             open[socket]?.isReset = true
+            // Before TLS adds its farewell to what waits.
+            if let user = connection.user { observe(user) }
         }
     }
 }

@@ -160,10 +160,12 @@ package struct Response: Sendable {
     package var bytesSent: Int64
     /// Bytes that left on the wire for this request, as the kernel counts them; see ``Request/onWire``.
     package var bytesOnWire: Int64
+    package var delivery: Delivery
 
+    /// - Parameter delivery: Without it nothing is known but what the socket had taken.
     package init(
         status: Int, headers: Headers = Headers(), body: [UInt8] = [], url: String = "", bytesSent: Int64 = 0,
-        bytesOnWire: Int64 = 0
+        bytesOnWire: Int64 = 0, delivery: Delivery? = nil
     ) {
         self.status = status
         self.headers = headers
@@ -171,6 +173,23 @@ package struct Response: Sendable {
         self.url = url
         self.bytesSent = bytesSent
         self.bytesOnWire = bytesOnWire
+        self.delivery = delivery ?? Delivery(atLeast: 0, atMost: bytesSent)
+    }
+}
+
+/// How much of a request's body has left this machine, as far as the kernel tells. In bytes of the body; of a framed one, of the
+/// file. Read before the connection was closed.
+package struct Delivery: Hashable, Sendable {
+    /// The peer's kernel has acknowledged so many (`SIOCOUTQ`, tcp(7)): they are at the other end of the connection, which may be a
+    /// proxy. No proof that a server has taken them.
+    package var atLeast: Int64
+    /// No more can have left: what was written to the socket, less what never left its buffer (`TCP_INFO`,
+    /// `tcpi_notsent_bytes`).
+    package var atMost: Int64
+
+    package init(atLeast: Int64, atMost: Int64) {
+        self.atLeast = atLeast
+        self.atMost = atMost
     }
 }
 

@@ -40,6 +40,10 @@ final class Transfer: @unchecked Sendable {
     /// `sent` falls back to 0 when libcurl begins again; what has left has left.
     private var mostSent: Int64 = 0
     private var hasAnswered = false
+    /// Bytes of the body that the peer's kernel has acknowledged, at least.
+    private var acknowledged: Int64 = 0
+    /// The end of the connection that carried the body, as it was seen last; `nil` where the kernel does not tell.
+    private var tail: Tail?
     /// What it was charged with.
     private var bytesOnWire: Int64 = 0
     /// When it was charged last: how much of the body had gone by then, and the time.
@@ -74,7 +78,7 @@ final class Transfer: @unchecked Sendable {
     func error(_ kind: TransportError.Kind, _ code: Int32, _ detail: String) -> TransportError {
         TransportError(
             kind: kind, code: code, detail: detail, url: request.url,
-            bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire)
+            bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
     }
 
     // What happens on the way; called by the callbacks.
@@ -112,6 +116,8 @@ final class Transfer: @unchecked Sendable {
     }
 
     func progressed(sent now: Int64) {
+        // The answer is awaited: an acknowledgement may come before the connection breaks.
+        if now == sent, now > 0, now == request.body.count, !hasAnswered { loop?.connections.observe(self) }
         guard now != sent else { return }
         sent = now
         mostSent = max(mostSent, now)
@@ -129,6 +135,38 @@ final class Transfer: @unchecked Sendable {
     func charge(_ more: Int64) {
         bytesOnWire += more
         request.onWire?(more)
+    }
+
+    private struct Tail {
+        /// Bytes that were written and not acknowledged.
+        var queued: Int64
+        /// Bytes among them that have not left and never will.
+        var kept: Int64
+        /// TLS has more in hand than libcurl counts as sent: a record is cut only when it is whole.
+        var isSecure: Bool
+    }
+
+    /// What the kernel says of the connection now. A body is the last that is written to it, but for the farewell of TLS.
+    func observe(_ counts: SocketCounts, isSecure: Bool, at end: SocketCounts.End?) {
+        acknowledged = max(acknowledged, mostSent - counts.queued)
+        let kept: Int64 =
+            switch end {
+            // Timers may still send three segments: see ``SocketCounts/onWire(isSecure:at:)``.
+            case .reset: max(0, counts.unsent - 3 * counts.largest)
+            case .orderly, nil: counts.isOver ? counts.unsent : 0
+            }
+        tail = Tail(queued: counts.queued, kept: kept, isSecure: isSecure)
+    }
+
+    /// Called when nothing is written any more and everything that was is counted.
+    private var delivery: Delivery {
+        let given = source?.given ?? 0
+        let body = request.body
+        guard let tail else { return Delivery(atLeast: 0, atMost: body.content(of: max(given, mostSent))) }
+        // In what is encrypted there are fewer bytes of the body than bytes that wait: that holds for the lower bound alone.
+        let least = max(acknowledged, mostSent - tail.queued, 0)
+        let most = tail.isSecure ? max(given, mostSent) : mostSent - tail.kept
+        return Delivery(atLeast: body.content(of: least), atMost: body.content(of: max(least, most)))
     }
 
     /// For a kernel that does not count: what libcurl has sent, and 3 % for what carries it.
@@ -233,7 +271,7 @@ final class Transfer: @unchecked Sendable {
         return .success(
             Response(
                 status: status, headers: answer.headers, body: answer.body, url: request.url,
-                bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire))
+                bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire, delivery: delivery))
     }
 
     private func kind(of code: CURLcode) -> TransportError.Kind {

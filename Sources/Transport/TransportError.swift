@@ -34,16 +34,22 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
     package let bytesSent: Int64
     /// Bytes that left on the wire for this request all the same, as the kernel counts them; see ``Request/onWire``.
     package let bytesOnWire: Int64
+    package let delivery: Delivery
 
-    /// - Parameter url: As asked; what may be secret is taken off here.
-    package init(kind: Kind, code: Int32 = 0, detail: String, url: String, bytesSent: Int64 = 0, bytesOnWire: Int64 = 0)
-    {
+    /// - Parameters:
+    ///   - url: As asked; what may be secret is taken off here.
+    ///   - delivery: Without it nothing is known but what the socket had taken.
+    package init(
+        kind: Kind, code: Int32 = 0, detail: String, url: String, bytesSent: Int64 = 0, bytesOnWire: Int64 = 0,
+        delivery: Delivery? = nil
+    ) {
         self.kind = kind
         self.code = code
         self.detail = detail
         self.url = withoutSecrets(url)
         self.bytesSent = bytesSent
         self.bytesOnWire = bytesOnWire
+        self.delivery = delivery ?? Delivery(atLeast: 0, atMost: bytesSent)
     }
 
     package var description: String { "\(url): \(detail)" }

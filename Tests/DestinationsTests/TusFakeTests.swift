@@ -179,18 +179,6 @@ struct TusFakeTests {
         #expect(verbs(server).filter { $0 == "POST" }.count == 1)
     }
 
-    @Test("403 for bytes of a finished upload is success")
-    func forbiddenButFinished() async throws {
-        let server = try FakeServer { [script] exchange in
-            guard exchange.method == "PATCH" else { return script.serve(exchange) }
-            let body = exchange.body()
-            script.state.withLock { $0.held += body }
-            exchange.reply(403)
-        }
-        let object = try await Journey(server.url + "/files").attempt()
-        #expect(object.verifiedBy == "offset")
-    }
-
     @Test("metadata that the server does not take is left out once; then the file is refused", arguments: [400, 431])
     func lessMetadata(_ status: Int) async throws {
         let server = try FakeServer { [script] exchange in
@@ -251,9 +239,9 @@ struct TusFakeTests {
     @Test("an upload with much behind it is asked for three times before it counts as gone")
     func muchProgress() async throws {
         let server = try FakeServer { [script] in script.serve($0) }
-        let checkpoint = Checkpoint(["url": server.url + "/old", "offset": "\(65 << 20)"])
+        let checkpoint = Checkpoint(["url": server.url + "/old", "offset": "\(64 << 20)"])
         let journey = try Journey(server.url + "/files", checkpoint: checkpoint)
-        for _ in 0..<2 { #expect(try await journey.failedAttempt().remedy == .again(after: .seconds(15))) }
+        for _ in 0..<2 { #expect(try await journey.failedAttempt().remedy == .pending(after: .seconds(15))) }
         #expect(verbs(server) == ["HEAD", "HEAD"])
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
@@ -305,7 +293,7 @@ struct TusFakeTests {
             script.serve(exchange)
         }
         let error = try await Journey(server.url + "/files").failedAttempt()
-        #expect(error.remedy == .again(after: .seconds(60)))
+        #expect(error.remedy == .pending(after: .seconds(60)))
         #expect(server.seen.count < 40)
     }
 }

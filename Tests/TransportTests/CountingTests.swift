@@ -161,7 +161,7 @@ struct CountingTests {
     @Test("what is added to the kernel's numbers: headers, options, the farewell, and what would still leave")
     func formula() {
         let counts = SocketCounts(
-            sent: 1000, received: 7, segments: 10, unsent: 3000, unanswered: 4, largest: 1400, header: 52)
+            sent: 1000, received: 7, segments: 10, unsent: 3000, queued: 6000, unanswered: 4, largest: 1400, header: 52)
         let plain: Int64 = 1000 + 520 + 20 + 156
         #expect(counts.onWire(isSecure: false) == plain)
         #expect(counts.onWire(isSecure: true) == plain + 116)

@@ -64,6 +64,10 @@ struct sluice_tcp_counts {
     int64_t segments;
     /// Bytes in the buffer that have not left.
     int64_t unsent;
+    /// Bytes in the buffer that the peer has not acknowledged (SIOCOUTQ, tcp(7)): those, and what is on its way.
+    int64_t queued;
+    /// 1 once the connection is over: nothing leaves the buffer any more.
+    int over;
     /// Segments that left and are not acknowledged.
     int64_t unanswered;
     /// Payload of a full segment; IP and TCP header of any.

@@ -165,12 +165,10 @@ struct FormDialect: PartsDialect {
     ) async -> PartSending {
         do {
             let (request, reading) = try await request(settings.send, piece, part, settings.part, sending)
-            let response: Response
-            do { response = try await asking.ask(request, sent: sent).response } catch let error as Asking.Unanswered {
-                let isUnheard = error.error.leavesNothingBehind
-                return PartSending(.failed(error.error), bytesSent: error.bytesSent, isRefused: isUnheard)
-            }
-            return await judge(Heard(response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)
+            let carried = await asking.carry(request, sent: sent)
+            guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried) }
+            return await judge(
+                Heard(answer.response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)
         } catch {
             // Nothing was sent yet: a secret or the copy could not be read.
             return PartSending(.failed(error), bytesSent: 0, isRefused: true)

@@ -1,3 +1,4 @@
+internal import Core
 internal import Synchronization
 
 /// How many bytes one request carries at most: learned from refusals, remembered for all uploads of a destination.
@@ -60,6 +61,42 @@ final class ChunkSize: Sendable {
             } else if state.clean >= Self.forgivingRun {
                 state = State(cap: next)
             }
+        }
+    }
+}
+
+/// What requests that were cut leave in a checkpoint:
+///
+/// | field | means |
+/// |---|---|
+/// | `sent_from`, `sent_to` | the bytes of the last request that was cut |
+/// | `losses` | how many of them in a row left nothing at the remote |
+extension ChunkSize {
+    /// A cut request that carried less says nothing about whether the path keeps partial bodies.
+    private static let tellingLoss: Int64 = 1 << 20
+
+    static func noteCut(from start: Int64, to end: Int64, _ checkpoint: inout Checkpoint) {
+        checkpoint["sent_from"] = "\(start)"
+        checkpoint["sent_to"] = "\(end)"
+    }
+
+    static func forgetCuts(_ checkpoint: inout Checkpoint) {
+        for field in ["losses", "sent_from", "sent_to"] { checkpoint[field] = nil }
+    }
+
+    /// Two cut requests in a row that left nothing behind: shorter ones from now on.
+    ///
+    /// - Parameter offset: Where the remote stands since the last one.
+    func learn(from offset: Int64, _ checkpoint: inout Checkpoint) {
+        guard let start = checkpoint["sent_from"].flatMap({ Int64($0) }) else { return }
+        let lost = checkpoint.number("sent_to").subtractingReportingOverflow(start).partialValue
+        checkpoint["sent_from"] = nil
+        checkpoint["sent_to"] = nil
+        if offset > start {
+            checkpoint["losses"] = nil
+        } else if lost >= Self.tellingLoss, checkpoint.count("losses") >= 2 {
+            checkpoint["losses"] = nil
+            keptNothing()
         }
     }
 }

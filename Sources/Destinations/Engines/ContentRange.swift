@@ -45,6 +45,9 @@ struct ContentRange: Sendable {
         } catch let error as Asking.Unanswered { throw error.error }
         switch response.status {
         case 308: return position(response, size, &checkpoint)
+        // A portal answers everything with a page: nothing is said of the file.
+        case 200 where response.isWebPage, 201 where response.isWebPage:
+            throw refused(response, "the question how far it got", .misconfigured)
         case 200, 201: return .at(size)
         case 404, 410: return .gone(isCertain: false)
         // Google's word for an upload that was cancelled.
@@ -90,14 +93,13 @@ struct ContentRange: Sendable {
                 ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(order.file.size)"),
             ], body: .file(order.file.path, offset: range.lowerBound, count: count), limits: limits)
         request.asksFirst = false
-        do {
-            let answer = try await asking.ask(request, sent: sent)
+        let carried = await asking.carry(request, sent: sent)
+        switch carried.result {
+        case .failure(let error): return Sending(.failed(error), carried)
+        case .success(let answer):
+            // 416 (RFC 9110, section 15.5.17) is about the range, and not about the file.
             let verdict = judge(answer.response, range, order.file.size, &checkpoint)
-            return Sending(answer: verdict, bytesSent: min(answer.bytesSent, count))
-        } catch let error as Asking.Unanswered {
-            return Sending(answer: .failed(error.error), bytesSent: error.bytesSent)
-        } catch {
-            return Sending(answer: .failed(error), bytesSent: 0)
+            return Sending(verdict, carried, isOfState: answer.response.status == 416)
         }
     }
 
@@ -107,6 +109,8 @@ struct ContentRange: Sendable {
         func refusal(_ remedy: Remedy) -> UploadError { refused(response, "bytes", remedy) }
         let isLastByteAlone = range.lowerBound == size - 1 && range.upperBound == size
         switch response.status {
+        case 200 where response.isWebPage, 201 where response.isWebPage:
+            return .look(refusal(.misconfigured), again: 0)
         case 200, 201:
             if isLastByteAlone { checkpoint["last_byte_again"] = "1" }
             switch success {

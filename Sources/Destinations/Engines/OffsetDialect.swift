@@ -1,4 +1,5 @@
 internal import Core
+internal import Transport
 
 /// How one kind of remote that counts bytes is spoken to. A value; the progress is in the checkpoint.
 ///
@@ -57,6 +58,13 @@ extension OffsetDialect {
     ) async throws -> Conclusion { .done(Outcome()) }
 }
 
+extension OffsetDialect {
+    /// An error that the engine found, in this destination's name.
+    func error(_ kind: Failure.Class, _ code: String, _ message: String, _ remedy: Remedy) -> UploadError {
+        UploadError(failure(kind, code, message, retryable: true), remedy: remedy)
+    }
+}
+
 /// What a remote made of the bytes.
 struct Outcome: Sendable {
     /// As in ``RemoteObject``.
@@ -69,6 +77,8 @@ struct Outcome: Sendable {
 
 enum Conclusion: Sendable {
     case done(Outcome)
+    /// It says that it lacks bytes, whatever offset it named. When that offset is still the file's end, `error` it is.
+    case incomplete(UploadError)
     /// It has taken the bytes and does not keep them. The upload is to begin anew when `error` is over.
     case rejected(UploadError)
 }
@@ -101,8 +111,22 @@ struct Sending: Sendable {
     }
 
     var answer: Answer
-    /// Bytes that left, at most those of the range.
+    /// Bytes of the range that the socket took.
     var bytesSent: Int64
+    /// How many of them have left.
+    var delivery: Delivery
+    /// An answer that is no success is about where the upload stands (another offset, a lock), and says nothing of the file.
+    var isOfState = false
+
+    init(_ answer: Answer, _ carried: Asking.Carried, isOfState: Bool = false) {
+        self.answer = answer
+        bytesSent = carried.bytesSent
+        delivery = carried.delivery
+        self.isOfState = isOfState
+    }
+
+    /// The request was not made.
+    init(unsent answer: Answer) { self.init(answer, Asking.Carried(unsent: CancellationError())) }
 }
 
 /// What becomes of an upload that is gone after its last byte was sent, when nobody can tell whether it was finished

@@ -158,8 +158,10 @@ struct PartSending: Sendable {
     }
 
     var answer: Answer
-    /// Bytes of the part that left.
+    /// Bytes of the part that the socket took.
     var bytesSent: Int64
+    /// No more of the part can have left.
+    var mostSent: Int64
     /// Whether the remote cannot have the part: nothing of it left, or it was refused.
     var isRefused: Bool
     /// The remote has compared the part with a digest that was made while the file was staged: what rotted since would not have
@@ -170,7 +172,16 @@ struct PartSending: Sendable {
         self.isProven = isProven
         self.answer = answer
         self.bytesSent = bytesSent
+        mostSent = bytesSent
         self.isRefused = isRefused
+    }
+
+    /// A request that ended without an answer.
+    init(unanswered carried: Asking.Carried) {
+        let error: any Error = if case .failure(let error) = carried.result { error } else { CancellationError() }
+        let isUnheard = (error as? UploadError)?.leavesNothingBehind ?? false
+        self.init(.failed(error), bytesSent: carried.bytesSent, isRefused: isUnheard || carried.delivery.atMost == 0)
+        mostSent = carried.delivery.atMost
     }
 }
 

@@ -116,24 +116,40 @@ struct S3API: Sendable {
 
     /// - Returns: The answer, whatever it says. What another signature may mend is mended once each.
     /// - Throws: ``Asking/Unanswered``; ``UploadError``; `CancellationError`.
-    func send(
-        _ request: S3Request, _ sent: @escaping @Sendable (Int64) -> Void = { _ in }
-    ) async throws -> Response {
+    func send(_ request: S3Request) async throws -> Response {
+        try await exchange(request) { try await asking.ask($0) }.response
+    }
+
+    /// The same for bytes of a file: what left of them is told in any case.
+    func carry(_ request: S3Request, _ sent: @escaping @Sendable (Int64) -> Void) async -> Asking.Carried {
+        var carried = Asking.Carried(unsent: CancellationError())
+        do {
+            let answer = try await exchange(request) { signed in
+                carried = await asking.carry(signed, sent: sent)
+                return try carried.result.get()
+            }
+            carried.result = .success(answer)
+        } catch { carried.result = .failure(error) }
+        return carried
+    }
+
+    private func exchange(
+        _ request: S3Request, _ ask: (Request) async throws -> Asking.Answer
+    ) async throws -> Asking.Answer {
         var corrected: Set<S3Signed.Correction> = []
         while true {
             let signed = try await signer.signed(request)
             let began = asking.clocks.monotonic()
-            let response = try await asking.ask(
+            let answer = try await ask(
                 Request(
-                    request.method, signed.url, headers: signed.headers, body: request.body, limits: request.limits),
-                sent: sent
-            ).response
+                    request.method, signed.url, headers: signed.headers, body: request.body, limits: request.limits))
+            let response = answer.response
             // Now, and not when it was sent: of those there may be many meanwhile.
             if let proof = signed.proof { asking.rememberForNow(proof) }
             if case .file = request.body { await signer.carried(for: asking.clocks.monotonic().since(began)) }
             guard !(200..<300).contains(response.status), response.status != 404,
                 let correction = await signed.mend(response, corrected)
-            else { return response }
+            else { return answer }
             corrected.insert(correction)
         }
     }

@@ -186,11 +186,9 @@ struct S3Dialect: PartsDialect {
                 request.query = [("partNumber", "\(part.index + 1)"), ("uploadId", piece.checkpoint["upload"] ?? "")]
                 request.further = S3Presigner.behind(part, of: piece.plan)
             }
-            let response: Response
-            do { response = try await api.send(request, sent) } catch let error as Asking.Unanswered {
-                let isUnheard = error.error.leavesNothingBehind
-                return PartSending(.failed(error.error), bytesSent: error.bytesSent, isRefused: isUnheard)
-            }
+            let carried = await api.carry(request, sent)
+            guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried) }
+            let response = answer.response
             // The part has left, and may be there, whatever a further question meets.
             do { return try await judge(response, request, part, piece, proof) } catch {
                 return PartSending(.failed(error), bytesSent: part.length)

@@ -31,15 +31,55 @@ struct Asking: Sendable {
     struct Answer: Sendable {
         var response: Response
         var url: String
-        /// Bytes of the body that left.
-        var bytesSent: Int64 { response.bytesSent }
     }
 
+    /// How a request with bytes of the file ended, and how many of them left.
+    struct Carried: Sendable {
+        /// The error is an ``UploadError`` or a `CancellationError`.
+        var result: Result<Answer, any Error>
+        var delivery: Delivery
+        /// Bytes of the file that the socket took.
+        var bytesSent: Int64
+
+        /// The request was not made.
+        init(unsent error: any Error) {
+            result = .failure(error)
+            delivery = Delivery(atLeast: 0, atMost: 0)
+            bytesSent = 0
+        }
+
+        fileprivate init(_ result: Result<Answer, any Error>, _ delivery: Delivery, _ bytesSent: Int64) {
+            self.result = result
+            self.delivery = delivery
+            self.bytesSent = bytesSent
+        }
+    }
+
+    /// Sends bytes of the file. What left of them is told also when there is no answer and when the request was stopped.
+    ///
     /// - Parameter sent: Bytes of this body so far.
-    /// - Throws: ``UploadError``; `CancellationError`.
-    func ask(
-        _ request: Request, sent: @escaping @Sendable (Int64) -> Void = { _ in }
-    ) async throws -> Answer {
+    func carry(_ request: Request, sent: @escaping @Sendable (Int64) -> Void) async -> Carried {
+        do {
+            let answer = try await exchange(request, sent)
+            return Carried(.success(answer), answer.response.delivery, answer.response.bytesSent)
+        } catch let broken as Broken {
+            let error: any Error =
+                broken.error.kind == .cancelled ? CancellationError() : problem(broken.error, request)
+            return Carried(.failure(error), broken.error.delivery, broken.error.bytesSent)
+        } catch {
+            return Carried(unsent: error)
+        }
+    }
+
+    /// - Throws: ``UploadError``; ``Unanswered``; `CancellationError`.
+    func ask(_ request: Request) async throws -> Answer {
+        do { return try await exchange(request) { _ in } } catch let broken as Broken {
+            if broken.error.kind == .cancelled { throw CancellationError() }
+            throw Unanswered(error: problem(broken.error, request))
+        }
+    }
+
+    private func exchange(_ request: Request, _ sent: @escaping @Sendable (Int64) -> Void) async throws -> Answer {
         var request = request
         request.caFile = caFile
         let given = request.headers
@@ -98,17 +138,14 @@ struct Asking: Sendable {
     ) async throws -> Response {
         var request = request
         request.onSent = sent
-        do { return try await transport.send(request) } catch {
-            if error.kind == .cancelled { throw CancellationError() }
-            throw Unanswered(error: problem(error, request), bytesSent: error.bytesSent)
-        }
+        do { return try await transport.send(request) } catch { throw Broken(error: error) }
     }
 
-    /// No answer came: the error to show, and how far the body got.
-    struct Unanswered: Error {
-        let error: UploadError
-        let bytesSent: Int64
-    }
+    /// No answer came, as the transport has it.
+    private struct Broken: Error { let error: TransportError }
+
+    /// No answer came: the error to show.
+    struct Unanswered: Error { let error: UploadError }
 
     private func problem(_ error: TransportError, _ request: Request) -> UploadError {
         let host = WebAddress(request.url).authority ?? ""

@@ -26,8 +26,7 @@ struct Tus: Destination {
                     .config, "url_refused", "the address that was given for this upload cannot be used: \(objection)",
                     retryable: false), remedy: .giveUp)
         }
-        return try await OffsetEngine(dialect: dialect.elsewhere(url), chunks: engine.chunks, gone: engine.gone)
-            .upload(order, notes)
+        return try await engine.over(dialect.elsewhere(url)).upload(order, notes)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
@@ -144,6 +143,8 @@ extension Tus {
                     "gone", .choice(GonePolicy.allCases.map(\.rawValue)),
                     "What to do when an upload is gone after its last byte left: `reupload` once (default), `assume_complete`, or `hold` for a person."
                 ),
+                SettingKey(
+                    "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
                     "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
@@ -185,7 +186,8 @@ extension Tus {
             settings: settings, capabilities: TusCapabilities(), log: tools.log)
         // An address without a host is refused long before.
         site = WebAddress(url).site ?? .here
-        engine = OffsetEngine(dialect: dialect, chunks: ChunkSize(chunk), gone: gone)
+        engine = OffsetEngine(
+            dialect: dialect, chunks: ChunkSize(chunk), gone: gone, finalError: FinalErrorPolicy(values))
     }
 
     func objection(toHeader name: String) -> String? {

@@ -76,26 +76,36 @@ struct TusDialect: OffsetDialect {
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
+        guard let url = checkpoint["url"] else { return Sending(unsent: .accepted(nil)) }
+        let carried: Asking.Carried
         do {
-            guard let url = checkpoint["url"] else { return Sending(answer: .accepted(nil), bytesSent: 0) }
             var headers = [
                 Self.version, ("Upload-Offset", "\(range.lowerBound)"),
                 ("Content-Type", "application/offset+octet-stream"),
             ]
             if let checksum = try await checksum(range, order) { headers.append(("Upload-Checksum", checksum)) }
             let count = range.upperBound - range.lowerBound
-            let answer = try await asking.ask(
+            carried = await asking.carry(
                 Request(
                     "PATCH", url, headers: headers,
                     body: .file(order.file.path, offset: range.lowerBound, count: count), limits: settings.sending),
                 sent: sent)
+        } catch { return Sending(unsent: .failed(error)) }
+        switch carried.result {
+        case .failure(let error): return Sending(.failed(error), carried)
+        case .success(let answer):
             return Sending(
-                answer: try judge(answer, &checkpoint), bytesSent: min(answer.bytesSent, count))
-        } catch let error as Asking.Unanswered {
-            return Sending(answer: .failed(error.error), bytesSent: error.bytesSent)
-        } catch {
-            return Sending(answer: .failed(error), bytesSent: 0)
+                judge(answer, &checkpoint), carried,
+                isOfState: speaksOfState(answer.response, from: range.lowerBound))
         }
+    }
+
+    /// Whether an answer is about where the upload stands: a conflict that names another offset, or one of tusd's words for a lock, an
+    /// end of its own or a body that broke off.
+    private func speaksOfState(_ response: Response, from offset: Int64) -> Bool {
+        let named = response.headers["Upload-Offset"].flatMap { plainInteger($0) }
+        return response.status == 409 && named != nil && named != offset
+            || errorCode(response).map(TusVerdict.codesOfState.contains) == true
     }
 
     func allowance(for count: Int64) -> Int64 { asking.transport.allowance(for: count) }
@@ -198,10 +208,11 @@ struct TusDialect: OffsetDialect {
         return .at(offset)
     }
 
-    private func judge(_ answer: Asking.Answer, _ checkpoint: inout Checkpoint) throws -> Sending.Answer {
+    private func judge(_ answer: Asking.Answer, _ checkpoint: inout Checkpoint) -> Sending.Answer {
         let response = answer.response
         func refusal(_ remedy: Remedy) -> UploadError { refused("bytes", response, remedy) }
         switch verdict(.PATCH, response) {
+        case .success where response.isWebPage: return .look(refusal(.misconfigured), again: 0)
         case .success: return .accepted(response.headers["Upload-Offset"].flatMap { plainInteger($0) })
         case .moved:
             guard let url = redirected(answer) else { return .failed(refusal(.misconfigured)) }

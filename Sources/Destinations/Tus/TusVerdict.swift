@@ -40,6 +40,13 @@ enum TusVerdict: Hashable, Sendable {
     }
 
     /// Where the text says more than the status: one status for a temporary fault and a final refusal.
+    /// Codes that are about an upload's place, its lock or a connection, and never about the file.
+    static let codesOfState: Set = [
+        "ERR_MISMATCHED_OFFSET", "ERR_UPLOAD_LOCKED", "ERR_LOCK_TIMEOUT", "ERR_UPLOAD_INTERRUPTED",
+        "ERR_UNEXPECTED_EOF",
+        "ERR_READ_TIMEOUT", "ERR_CONNECTION_RESET", "ERR_SERVER_SHUTDOWN",
+    ]
+
     private static func byCode(_ verb: Verb, _ code: String?) -> TusVerdict? {
         switch code {
         case "ERR_UPLOAD_REJECTED", "ERR_UPLOAD_STOPPED": verb == .DELETE ? nil : .stop(.giveUp)

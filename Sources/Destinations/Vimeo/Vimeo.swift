@@ -41,7 +41,8 @@ struct Vimeo: Destination {
                 asking: bytes, limits: settings.sending, meaning: .count(RangeHabit()), success: .ofPiece),
             settings: settings, secrets: tools.secrets, log: tools.log)
         site = WebAddress(settings.base).site ?? .here
-        engine = OffsetEngine(dialect: dialect, chunks: ChunkSize(chunk), gone: .reupload)
+        engine = OffsetEngine(
+            dialect: dialect, chunks: ChunkSize(chunk), gone: .reupload, finalError: FinalErrorPolicy(values))
     }
 
     func upload(_ order: UploadOrder, notes: any UploadNotes) async throws -> RemoteObject {

@@ -171,7 +171,7 @@ struct VimeoDialect: OffsetDialect {
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout Checkpoint,
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> Sending {
-        guard let url = checkpoint["url"] else { return Sending(answer: .accepted(nil), bytesSent: 0) }
+        guard let url = checkpoint["url"] else { return Sending(unsent: .accepted(nil)) }
         guard flow(checkpoint) == .tus else { return await ranges.send(range, to: url, order, &checkpoint, sent) }
         return await tus.send(range, order, &checkpoint, sent)
     }

@@ -111,10 +111,8 @@ struct VimeoPicture: Sendable {
         let request = Request(
             "PUT", url, headers: [("Content-Type", order.mediaType)],
             body: .file(file.path, offset: 0, count: file.size), limits: dialect.settings.sending)
-        let response: Response
-        do {
-            response = try await dialect.ranges.asking.ask(request) { notes.sending(min($0, file.size)) }.response
-        } catch let error as Asking.Unanswered { throw error.error }
+        let response = try await dialect.ranges.asking.carry(request) { notes.sending(min($0, file.size)) }
+            .result.get().response
         switch response.status {
         case 200..<300: return true
         case 401, 403, 404, 410: return false

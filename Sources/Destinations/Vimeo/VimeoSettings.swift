@@ -70,6 +70,8 @@ extension Vimeo {
                     "poll", .duration,
                     "Until it is asked again whether a video is ready; 15 s by default, and more each time."),
                 SettingKey("chunk_size", .size, "The most bytes of one request, 64 MiB by default; 0 for no bound."),
+                SettingKey(
+                    "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
                     "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),

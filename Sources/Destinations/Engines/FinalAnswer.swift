@@ -1,0 +1,83 @@
+internal import Core
+
+/// What becomes of an upload whose last request was refused, though every byte is there.
+enum FinalErrorPolicy: String, Sendable, CaseIterable {
+    case fail, accept
+
+    init(_ values: [String: SettingValue]) {
+        self = .fail
+        if case .text(let word)? = values["final_error"], let policy = Self(rawValue: word) { self = policy }
+    }
+
+    static let summary =
+        "What to do when the server has every byte and answers the last request with an error: `fail` (default) or "
+        + "`accept`."
+}
+
+/// The answer to the request with the last byte of a file, where it was no success. Where a remote can only say how many bytes it has,
+/// that answer decides: a server that checks the whole file at its end keeps the bytes of one that it refuses.
+///
+/// | field | means |
+/// |---|---|
+/// | `refused_status`, `refused_words` | the status that refused it, and the failure that is shown |
+/// | `refused_in` | the generation of the upload in which that was |
+/// | `unclear_end` | an answer that says nothing of the file, such as that of a gateway |
+enum FinalAnswer {
+    static let fields = ["refused_status", "refused_words", "refused_in", "unclear_end"]
+
+    /// Statuses that a gateway, a busy server or one that waited for too long answers with: nothing is said of the file.
+    static let withoutVerdict: Set<Int> = [408, 425, 429, 502, 503, 504]
+
+    static func isRefusal(_ status: Int) -> Bool { (400...599).contains(status) && !withoutVerdict.contains(status) }
+
+    /// Keeps what `error` says of the file.
+    ///
+    /// - Parameter isOfState: The answer is about where the upload stands (another offset, a lock), and not about the file.
+    /// - Returns: Whether there was an answer: then it is to be durable before anything else is asked.
+    static func note(
+        _ error: UploadError, isOfState: Bool, _ order: UploadOrder, in checkpoint: inout Checkpoint
+    ) -> Bool {
+        guard let status = error.failure.http else { return false }
+        clear(&checkpoint)
+        guard !isOfState, isRefusal(status) else {
+            checkpoint["unclear_end"] = error.failure.message
+            return true
+        }
+        checkpoint["refused_status"] = "\(status)"
+        checkpoint["refused_words"] = error.failure.message
+        checkpoint["refused_in"] = "\(order.generation)"
+        return true
+    }
+
+    static func clear(_ checkpoint: inout Checkpoint) { for field in fields { checkpoint[field] = nil } }
+
+    /// The refusal that is kept.
+    ///
+    /// - Parameter failure: Of the destination, for its time and kind.
+    static func refusal(in checkpoint: Checkpoint, _ failure: StagedFile.MakeFailure) -> UploadError? {
+        guard let status = checkpoint["refused_status"].flatMap({ Int($0) }) else { return nil }
+        var failure = failure(.permanent, "refused_at_end", "", false)
+        failure.message =
+            (checkpoint["refused_words"] ?? "\(status)") + "; the last bytes had come, and the server refused the file"
+        failure.http = status
+        return UploadError(failure, remedy: .giveUp)
+    }
+
+    /// For a file that is complete all the same.
+    static func warnings(_ checkpoint: Checkpoint) -> [String] {
+        var words: [String] = []
+        if let unclear = checkpoint["unclear_end"] {
+            words.append("the last request was not taken (\(unclear)); asked again, the server has every byte")
+        }
+        if checkpoint["refused_status"] != nil, let refused = checkpoint["refused_words"] {
+            words.append("the server refused the file at its end (\(refused)), which `final_error: accept` accepts")
+        }
+        return words
+    }
+
+    /// A person has the upload tried again after it was refused, or given up on: it begins anew.
+    static func isOfBefore(_ checkpoint: Checkpoint, _ order: UploadOrder) -> Bool {
+        let generation = (checkpoint["refused_in"] ?? checkpoint["ended_in"]).flatMap { Int($0) }
+        return generation.map { $0 < order.generation } ?? false
+    }
+}

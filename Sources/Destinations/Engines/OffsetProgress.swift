@@ -1,0 +1,79 @@
+internal import Core
+
+/// What is written down of one upload to a remote that counts bytes. Owned by one ``OffsetRun``.
+///
+/// Its fields of the checkpoint, besides the dialect's `url` and `server` and those of ``SentBounds``, ``FinalAnswer`` and
+/// ``ChunkSize``:
+///
+/// | field | means |
+/// |---|---|
+/// | `offset` | the last offset that the remote named |
+/// | `creating` | a creation was begun, and no answer to it is known |
+/// | `orphans` | creations without an answer so far: the remote may hold as many unfinished uploads |
+/// | `answered` | the request with the last byte was answered with success, or the remote had the file before |
+/// | `concluding` | the remote has every byte, as known by this; what is left is the dialect's ``OffsetDialect/conclude(_:_:_:)`` |
+/// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
+/// | `ended_in` | the generation in which it was given up on |
+/// | `restarts` | times it was begun again from its first byte because the remote had lost it |
+/// | `rejections` | times the remote took every byte and kept none |
+/// | `regressions` | times the remote went back behind what it had acknowledged |
+/// | `assumed` | taken for complete without a word of the remote, as configured |
+/// | `gone_seen`, `doubts`, `damaged`, `damaged_at` | repeats of an answer that counts only the third time |
+final class OffsetProgress {
+    private let order: UploadOrder
+    private let notes: any UploadNotes
+    var checkpoint: Checkpoint
+    var bounds: SentBounds
+
+    init(_ order: UploadOrder, _ notes: any UploadNotes) {
+        self.order = order
+        self.notes = notes
+        checkpoint = order.checkpoint ?? Checkpoint()
+        bounds = SentBounds(checkpoint, size: order.file.size)
+    }
+
+    var acknowledged: Int64 { checkpoint.number("offset") }
+
+    /// Durable when it returns.
+    func record() async throws {
+        bounds.store(in: &checkpoint)
+        try await notes.record(checkpoint)
+    }
+
+    /// The remote stands at `offset`. Durable when it returns.
+    func accepted(_ offset: Int64) async throws {
+        checkpoint["offset"] = "\(offset)"
+        bounds.store(in: &checkpoint)
+        try await notes.accepted(offset, checkpoint)
+    }
+
+    /// The remote says that bytes are missing: what was answered to the last of them is no matter any more.
+    func lacks() {
+        bounds.lacks()
+        FinalAnswer.clear(&checkpoint)
+        checkpoint["answered"] = nil
+    }
+
+    /// What the remote said to the last byte.
+    ///
+    /// - Returns: Whether it said something: to be written down before anything else is asked.
+    func note(end error: UploadError, isOfState: Bool) -> Bool {
+        FinalAnswer.note(error, isOfState: isOfState, order, in: &checkpoint)
+    }
+
+    /// Fields that stay when the upload begins again.
+    private static let lasting = ["orphans", "reuploaded", "rejections", "restarts"]
+
+    /// Forgets the upload. Durable when it returns.
+    ///
+    /// - Parameter remains: What is to be removed at the remote.
+    func renew(leaving remains: Checkpoint?) async throws {
+        var fresh = Checkpoint()
+        for field in Self.lasting { fresh[field] = checkpoint[field] }
+        // Another generation is another wish.
+        if FinalAnswer.isOfBefore(checkpoint, order) { fresh["reuploaded"] = nil } else { fresh.count("restarts") }
+        checkpoint = fresh
+        bounds = SentBounds(fresh, size: order.file.size)
+        try await notes.renewed(checkpoint, leaving: remains)
+    }
+}

@@ -1,0 +1,128 @@
+import Core
+import Destinations
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+/// What may have left decides what is made of an upload that is gone, and of an offset that is too high.
+@Suite("tus, what may have left", .timeLimit(.minutes(Patience.minutes(2))))
+struct TusEvidenceTests {
+    let script = Script()
+
+    /// Takes `share` of each PATCH body in per cent, then cuts and forgets the upload.
+    private func forgetful(_ share: Int, times: Int) throws -> FakeServer {
+        try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH", script.time("PATCH") < times else { return script.serve(exchange) }
+            let length = exchange.header("content-length").flatMap { Int($0) } ?? 0
+            _ = exchange.body(length * share / 100)
+            script.state.withLock { $0.exists = false }
+            exchange.cut(reset: true)
+        }
+    }
+
+    @Test(
+        "an upload that is gone when only some of it had left begins again: no doubt, no warning, no last time",
+        arguments: ["reupload", "assume_complete", "hold"])
+    func partly(_ policy: String) async throws {
+        let times = 15
+        let server = try forgetful(15, times: times)
+        let journey = try Journey(server.url + "/files", size: 24 << 20, values: ["gone": .text(policy)])
+        let (object, errors) = try await journey.arrive(within: times + 2)
+        #expect(object.verifiedBy == "offset" && object.warnings.isEmpty)
+        #expect(errors.allSatisfy { $0.remedy == .holdDestination(after: nil) })
+        #expect(script.held == journey.content)
+    }
+
+    @Test(
+        "an upload that was stopped half way and is gone begins again without a doubt", arguments: ["hold", "reupload"])
+    func stopped(_ policy: String) async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
+            _ = exchange.body(1 << 20)
+            script.state.withLock { $0.exists = false }
+            exchange.hang()
+        }
+        let journey = try Journey(server.url + "/files", size: 24 << 20, values: ["gone": .text(policy)])
+        let task = Task { try await journey.attempt() }
+        try await eventually("bytes are under way") {
+            script.state.withLock { $0.exists } ? nil : server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil
+        }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(journey.ledger.last?["may_be_whole"] == nil)
+        let object = try await journey.attempt()
+        #expect(object.warnings.isEmpty && script.held == journey.content)
+    }
+
+    @Test("taken for complete only when every byte was acknowledged by the other end of the connection")
+    func unacknowledged() async throws {
+        // All that a process that was killed inside the last request leaves behind: it may be whole, and nothing says so.
+        let server = try FakeServer { [script] in script.serve($0) }
+        let checkpoint = Checkpoint([
+            "url": server.url + "/old", "offset": "0", "reach": "1000", "may_be_whole": "1",
+        ])
+        let journey = try Journey(
+            server.url + "/files", values: ["gone": .text("assume_complete")], checkpoint: checkpoint)
+        let object = try await journey.attempt()
+        #expect(object.verifiedBy == "offset" && object.warnings.contains { $0.contains("twice") })
+        #expect(script.held == journey.content)
+    }
+
+    @Test(
+        "a process that was killed inside a request knows how far it may have got", arguments: [nil, 400] as [Int64?])
+    func killed(_ chunk: Int64?) async throws {
+        let died = Mutex<Checkpoint?>(nil)
+        let server = try FakeServer { [script] in script.serve($0) }
+        let ledger = Ledger(onRecord: { checkpoint in
+            if checkpoint["reach"] == "\(chunk ?? 1000)" { died.withLock { $0 = $0 ?? checkpoint } }
+        })
+        _ = try await Journey(server.url + "/files", chunk: chunk, ledger: ledger).attempt()
+        let checkpoint = try #require(died.withLock { $0 })
+        for offset in [0, 399, 400, 401, 1000] {
+            let after = Script()
+            let mayBe = offset <= chunk ?? 1000
+            let journey = try Journey("http://x/files", chunk: chunk)
+            after.state.withLock { state in
+                (state.exists, state.length) = (true, 1000)
+                state.held = Array(journey.content.prefix(offset))
+            }
+            let restarted = try FakeServer { after.serve($0) }
+            var stored = checkpoint
+            stored["url"] = restarted.url + "/u"
+            stored["server"] = restarted.url
+            _ = try await Journey(restarted.url + "/files", chunk: chunk, checkpoint: stored).attempt()
+            #expect(verbs(restarted).contains("POST") == !mayBe, "at \(offset)")
+            #expect(after.held == journey.content)
+        }
+    }
+
+    @Test("an offset above what has left belongs to another writer: a new upload is begun", arguments: [false, true])
+    func secondWriter(_ isStopped: Bool) async throws {
+        let size = 60 << 20
+        let isHeld = Mutex(false)
+        let server = try FakeServer { [script] exchange in
+            if exchange.method == "HEAD", script.state.withLock({ $0.times["POST"] ?? 0 }) == 1 {
+                return exchange.reply(200, [("Upload-Offset", "\(size)"), ("Upload-Length", "\(size)")])
+            }
+            if exchange.method == "POST" { _ = script.time("POST") }
+            guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
+            _ = exchange.body(1 << 20)
+            isHeld.withLock { $0 = true }
+            if isStopped { exchange.hang() } else { exchange.cut(reset: true) }
+        }
+        let journey = try Journey(server.url + "/files", size: size)
+        let task = Task { try await journey.attempt() }
+        if isStopped {
+            try await eventually("bytes are under way") { isHeld.withLock { $0 ? true : nil } }
+            task.cancel()
+        }
+        await #expect(throws: (any Error).self) { try await task.value }
+        let reach = try #require(journey.ledger.last?["reach"].flatMap { Int64($0) })
+        #expect((1 << 20..<Int64(size)).contains(reach))
+        _ = try await journey.arrive()
+        #expect(verbs(server).filter { $0 == "POST" }.count == 2)
+        #expect(script.held == journey.content)
+    }
+}

@@ -1,0 +1,173 @@
+import Core
+import Destinations
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+/// What the answer to the last bytes decides, at servers that keep the bytes whatever they say of them.
+@Suite("tus, the last answer", .timeLimit(.minutes(Patience.minutes(2))))
+struct TusLastAnswerTests {
+    let script = Script()
+
+    /// Stores the bytes, and answers the last request with `status` so many times.
+    private func server(_ status: Int, _ words: String = "virus found", times: Int = .max) throws -> FakeServer {
+        try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let body = exchange.body()
+            let isLast = script.state.withLock { state in
+                state.held += body
+                return state.held.count == state.length
+            }
+            if isLast, script.time("refused") < times { return exchange.reply(status, [], words) }
+            let count = script.held.count
+            exchange.reply(204, [("Upload-Offset", "\(count)")])
+        }
+    }
+
+    @Test(
+        "a refusal ends the upload, with its status and words, and is on disk before anything else is asked",
+        arguments: [
+            400, 401, 403, 405, 406, 407, 409, 410, 411, 413, 415, 418, 422, 423, 431, 451, 460, 499, 500, 501, 505,
+            507,
+            511, 599,
+        ], [nil, 400] as [Int64?])
+    func refused(_ status: Int, _ chunk: Int64?) async throws {
+        let ledger = Ledger()
+        let wasDurable = Mutex<Bool?>(nil)
+        let relay = try FakeServer { [script] exchange in
+            if exchange.method == "HEAD", script.state.withLock({ $0.times["refused"] ?? 0 > 0 }) {
+                wasDurable.withLock { $0 = $0 ?? (ledger.last?["refused_status"] == "\(status)") }
+            }
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let body = exchange.body()
+            let isLast = script.state.withLock { state in
+                state.held += body
+                return state.held.count == state.length
+            }
+            if isLast {
+                _ = script.time("refused")
+                return exchange.reply(status, [], "virus found")
+            }
+            let count = script.held.count
+            exchange.reply(204, [("Upload-Offset", "\(count)")])
+        }
+        let journey = try Journey(relay.url + "/files", chunk: chunk, ledger: ledger)
+        let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
+        #expect(error.remedy == .giveUp)
+        #expect(error.failure.code == "refused_at_end" && error.failure.http == status)
+        #expect(error.failure.message.contains("virus found") && error.failure.message.contains("\(status)"))
+        #expect(wasDurable.withLock { $0 } == true)
+        // After a crash the same attempt goes on, and comes to the same end.
+        let again = try await journey.failedAttempt()
+        #expect(again.failure.code == "refused_at_end" && again.failure.http == status)
+        #expect(verbs(relay).filter { $0 == "POST" }.count == 1)
+    }
+
+    @Test("without the refusal the same file is complete")
+    func control() async throws {
+        let server = try server(400, times: 0)
+        let object = try await Journey(server.url + "/files").attempt()
+        #expect(object.verifiedBy == "offset" && object.warnings.isEmpty)
+    }
+
+    @Test("`final_error: accept` takes the file for complete, and says what was answered", arguments: [403, 500])
+    func accepted(_ status: Int) async throws {
+        let server = try server(status)
+        let journey = try Journey(server.url + "/files", values: ["final_error": .text("accept")])
+        let object = try await journey.arrive().object
+        #expect(object.warnings.contains { $0.contains("\(status)") && $0.contains("virus found") })
+    }
+
+    @Test(
+        "an answer of a gateway says nothing of the file: the offset decides, and a warning says so",
+        arguments: [408, 425, 429, 502, 503, 504])
+    func unclear(_ status: Int) async throws {
+        let server = try server(status, "later")
+        let (object, errors) = try await Journey(server.url + "/files").arrive()
+        #expect(errors.count == 1)
+        #expect(object.warnings.contains { $0.contains("\(status)") && $0.contains("later") })
+        #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
+    }
+
+    @Test("a conflict that names another offset is about the upload's place, and not about the file")
+    func conflict() async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let body = exchange.body()
+            script.state.withLock { $0.held += body }
+            exchange.reply(409, [("Upload-Offset", "\(script.held.count)")])
+        }
+        let object = try await Journey(server.url + "/files").attempt()
+        #expect(object.warnings.contains { $0.contains("409") })
+    }
+
+    @Test("when the last answer is lost the offset decides, and `verified_by` says that there was none")
+    func lost() async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let body = exchange.body()
+            script.state.withLock { $0.held += body }
+            exchange.cut()
+        }
+        let (object, errors) = try await Journey(server.url + "/files").arrive()
+        #expect(object.verifiedBy == "offset_unanswered")
+        #expect(errors.count == 1 && verbs(server) == ["POST", "PATCH", "HEAD"])
+    }
+
+    @Test("a refusal of bytes that the server does not keep is no word about the file")
+    func keptNothing() async throws {
+        let server = try FakeServer { [script] exchange in
+            if exchange.method == "PATCH", script.time("PATCH") == 0 {
+                _ = exchange.body()
+                return exchange.reply(500, [], "oops")
+            }
+            script.serve(exchange)
+        }
+        let journey = try Journey(server.url + "/files")
+        let (object, errors) = try await journey.arrive()
+        #expect(errors.count == 1 && errors[0].failure.http == 500)
+        #expect(object.verifiedBy == "offset" && object.warnings.isEmpty)
+        #expect(script.held == journey.content)
+    }
+
+    @Test("a server that refuses the file and clears it away has refused it", arguments: [400, 500])
+    func refusedAndGone(_ status: Int) async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            _ = exchange.body()
+            script.state.withLock { $0.exists = false }
+            exchange.reply(status, [], "virus found")
+        }
+        let journey = try Journey(server.url + "/files", values: ["gone": .text("assume_complete")])
+        let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
+        #expect(error.failure.code == "refused_at_end" && error.failure.http == status)
+        #expect(verbs(server).filter { $0 == "POST" }.count == 1)
+    }
+
+    @Test("a person who tries it again gets a new upload, and the old one is not asked about")
+    func retried() async throws {
+        let server = try server(422, times: 1)
+        var journey = try Journey(server.url + "/files")
+        _ = await #expect(throws: UploadError.self) { try await journey.arrive() }
+        let before = verbs(server).count
+        journey.order.generation = 2
+        let object = try await journey.attempt()
+        #expect(object.verifiedBy == "offset" && object.warnings.isEmpty)
+        #expect(Array(verbs(server).dropFirst(before).prefix(2)) == ["POST", "PATCH"])
+        #expect(script.held == journey.content)
+    }
+
+    @Test("a web page is no answer to the last bytes")
+    func portal() async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
+            _ = exchange.body()
+            exchange.reply(200, [("Upload-Offset", "1000")], "<html>log in</html>")
+        }
+        let journey = try Journey(server.url + "/files")
+        _ = try await journey.arrive()
+        #expect(script.held == journey.content)
+    }
+}

@@ -1,0 +1,112 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+/// What a broken request says of the bytes that left, against what the other end's kernel has received.
+@Suite("What has been delivered", .timeLimit(.minutes(Patience.minutes(1))))
+struct DeliveryTests {
+    let transport = Transport()
+    let folder = TemporaryFolder()
+
+    enum End: String, CaseIterable { case shutDown, reset, cancelled }
+
+    /// Sends a body to a server that reads `read` bytes of it.
+    ///
+    /// - Returns: The bounds, and how many bytes of the body the server's kernel had.
+    private func broken(_ size: Int, after read: Int, by end: End) async throws -> (Delivery, received: Int64) {
+        let received = Mutex<Int64?>(nil)
+        let isRead = Mutex(false)
+        let server = try FakeServer { exchange in
+            let head = (exchange.counts?.received ?? 0)
+            let body = exchange.body(read)
+            isRead.withLock { $0 = true }
+            if end == .cancelled {
+                while exchange.counts?.isOver == false, exchange.piece(1 << 20).isEmpty == false {}
+            }
+            // The first reading may have had a part of the body with the header, so the header is what is left of the whole.
+            received.withLock { $0 = max(Int64(body.count), (exchange.counts?.received ?? 0) - head) }
+            if end != .cancelled { exchange.cut(reset: end == .reset) }
+        }
+        let path = try folder.write("video", noise(size))
+        let request = Request(
+            "PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: Int64(size)))
+        let task = Task { try await transport.send(request) }
+        if end == .cancelled {
+            try await eventually("the server has read") { isRead.withLock { $0 ? true : nil } }
+            task.cancel()
+        }
+        let error = try #require(await #expect(throws: TransportError.self) { try await task.value })
+        let total = try await eventually("the server has counted") { received.withLock { $0 } }
+        return (error.delivery, total)
+    }
+
+    @Test(
+        "no more was acknowledged and no less may have left than the other end has",
+        arguments: End.allCases, [1, 1_000, 100_000, 1_000_000, 6_000_000])
+    func bounds(_ end: End, _ read: Int) async throws {
+        let size = 8 << 20
+        let (delivery, received) = try await broken(size, after: read, by: end)
+        #expect(delivery.atLeast <= delivery.atMost)
+        #expect(delivery.atMost <= Int64(size))
+        #expect(delivery.atMost >= received)
+        #expect(delivery.atMost >= Int64(read))
+    }
+
+    @Test("a whole body that the other end took is acknowledged as a whole", arguments: [End.shutDown, .reset])
+    func whole(_ end: End) async throws {
+        let (delivery, _) = try await broken(100_000, after: 100_000, by: end)
+        #expect(delivery == Delivery(atLeast: 100_000, atMost: 100_000))
+    }
+
+    @Test("what the other end never read is neither acknowledged nor on its way")
+    func unread() async throws {
+        let size = 64 << 20
+        let (delivery, _) = try await broken(size, after: 1_000_000, by: .reset)
+        #expect(delivery.atLeast < Int64(size) && delivery.atMost < Int64(size))
+    }
+
+    @Test("no connection, no byte")
+    func unconnected() async throws {
+        let server = try FakeServer { $0.reply(200) }
+        let url = server.url
+        server.stop()
+        let path = try folder.write("video", noise(1000))
+        let error = await #expect(throws: TransportError.self) {
+            try await transport.send(Request("PUT", url, body: .file(path, offset: 0, count: 1000)))
+        }
+        #expect(error?.delivery == Delivery(atLeast: 0, atMost: 0))
+    }
+
+    @Test("where the kernel does not count, nothing is acknowledged, and all that was written may have left")
+    func uncounted() async throws {
+        let transport = Transport(counts: { _ in nil })
+        let server = try FakeServer { exchange in
+            _ = exchange.body(1000)
+            exchange.cut()
+        }
+        let path = try folder.write("video", noise(1000))
+        let error = await #expect(throws: TransportError.self) {
+            try await transport.send(Request("PUT", server.url, body: .file(path, offset: 0, count: 1000)))
+        }
+        #expect(error?.delivery == Delivery(atLeast: 0, atMost: 1000))
+    }
+
+    @Test("of a framed body, bytes of the file are told")
+    func framed() async throws {
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.cut()
+        }
+        let path = try folder.write("video", noise(5000))
+        let error = await #expect(throws: TransportError.self) {
+            try await transport.send(
+                Request(
+                    "POST", server.url,
+                    body: .framed(head: noise(300), path, offset: 0, count: 5000, tail: noise(40))))
+        }
+        #expect(error?.delivery == Delivery(atLeast: 5000, atMost: 5000))
+    }
+}
