@@ -14,6 +14,14 @@ package struct Backoff: Hashable, Sendable {
         self.attempts = attempts
     }
 
+    /// The wait before a file is sent again from its first byte, after the remote has lost it twice in one attempt. That uses no attempt; since
+    /// each time costs all bytes of the file, the waits grow: from a minute to an hour.
+    ///
+    /// - Parameter losses: All of them so far, two for each wait.
+    package static func ofLosses(_ losses: Int64) -> Duration {
+        min(.seconds(60) * (1 << min(max(0, losses - 2) / 2, 10)), .seconds(3600))
+    }
+
     /// - Parameters:
     ///   - failures: In a row, counted from 1.
     ///   - luck: 0 for the shortest wait, 1 for the longest. Drawn by the caller: chance comes from outside, as time does.

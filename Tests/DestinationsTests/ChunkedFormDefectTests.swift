@@ -258,7 +258,7 @@ struct ChunkedFormDefectTests {
         try delivered(scene, parcel)
     }
 
-    @Test("D16: an upload that the server forgot is begun anew, once an attempt and not for ever")
+    @Test("D16: an upload that the server forgot is begun again, twice an attempt at most and with growing waits")
     func forgotten() async throws {
         let scene = try FormScene("breakpoint")
         scene.server.set { $0.forgets = (after: 2, times: 1) }
@@ -269,8 +269,9 @@ struct ChunkedFormDefectTests {
         let worse = try FormScene("breakpoint")
         worse.server.set { $0.forgets = (after: 2, times: .max) }
         let (object, errors) = try await worse.deliver(parcel, attempts: 20)
-        #expect(object == nil && errors.last?.remedy == .giveUp)
-        #expect(worse.server.requests.count { $0 == "open" } <= 12)
+        #expect(object == nil && errors.first?.remedy == .pending(after: .seconds(60)))
+        #expect(errors.last?.remedy == .pending(after: .seconds(3600)), "not the file's fault, and no last attempt")
+        #expect(worse.server.requests.count { $0 == "open" } == 40)
     }
 
     @Test("D17: an upload goes on as it was cut, whatever is set by then")

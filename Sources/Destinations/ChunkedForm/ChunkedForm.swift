@@ -124,6 +124,8 @@ extension ChunkedForm {
                     "What to do when an upload is gone after its last byte left: `reupload` once (default), `assume_complete`, or `hold` for a person."
                 ),
                 SettingKey(
+                    "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
+                SettingKey(
                     "open",
                     .section([
                         method, address, fields, query, ownHeaders,
@@ -235,6 +237,7 @@ extension ChunkedForm {
             settings: settings, sending: sending)
         // An address without a host is refused long before.
         site = WebAddress(url).site ?? .here
-        engine = PartsEngine(dialect: dialect, parallel: parallel, gone: gone)
+        engine = PartsEngine(
+            dialect: dialect, parallel: parallel, gone: gone, finalError: FinalErrorPolicy(values))
     }
 }

@@ -28,6 +28,8 @@ struct FormDialect: PartsDialect {
     var mayRename: Bool { settings.newID != nil }
     var comparesContent: Bool { false }
     var canAbort: Bool { settings.abort != nil }
+    var onlyCounts: Bool { true }
+    var hasOwnName: Bool { settings.id == .uuid4 || settings.open != nil }
 
     var inquiry: PartsInquiry {
         switch settings.probe {
@@ -166,7 +168,7 @@ struct FormDialect: PartsDialect {
         do {
             let (request, reading) = try await request(settings.send, piece, part, settings.part, sending)
             let carried = await asking.carry(request, sent: sent)
-            guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried) }
+            guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried, part) }
             return await judge(
                 Heard(answer.response, self, .part, wantsJSON: settings.done != nil), part, piece, reading)
         } catch {

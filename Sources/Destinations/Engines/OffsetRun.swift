@@ -371,9 +371,7 @@ final class OffsetRun {
         try await forget()
         renewals += 1
         if renewals > 1 {
-            // No fault of the file. Each time costs all its bytes, so that the waits grow.
-            let restarts = checkpoint.number("restarts")
-            let wait = min(Duration.seconds(60) * (1 << min(max(0, restarts - 2) / 2, 10)), .seconds(3600))
+            let wait = Backoff.ofLosses(progress.checkpoint.number("restarts"))
             throw dialect.error(
                 .protocol, "upload_lost", "the upload was lost twice in a row: \(reason)", .pending(after: wait))
         }

@@ -20,6 +20,11 @@ protocol PartsDialect: Sendable {
     /// once more, as its parts leave, before the last one does or the remote makes a file of them.
     var comparesContent: Bool { get }
     var inquiry: PartsInquiry { get }
+    /// When it is asked what it has, it can only say which parts, and nothing of what is in them: the answer to the request that makes the
+    /// file whole decides then.
+    var onlyCounts: Bool { get }
+    /// The upload has a name that was made for it alone: a part that did not leave here is another writer's.
+    var hasOwnName: Bool { get }
     /// Its fields of the checkpoint that stay when the upload begins anew.
     var lasting: [String] { get }
 
@@ -91,6 +96,8 @@ protocol PartsDialect: Sendable {
 
 extension PartsDialect {
     var lasting: [String] { [] }
+    var onlyCounts: Bool { false }
+    var hasOwnName: Bool { false }
 
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64
@@ -160,8 +167,8 @@ struct PartSending: Sendable {
     var answer: Answer
     /// Bytes of the part that the socket took.
     var bytesSent: Int64
-    /// No more of the part can have left.
-    var mostSent: Int64
+    /// How much of the part has left.
+    var delivery: Delivery
     /// Whether the remote cannot have the part: nothing of it left, or it was refused.
     var isRefused: Bool
     /// The remote has compared the part with a digest that was made while the file was staged: what rotted since would not have
@@ -172,16 +179,18 @@ struct PartSending: Sendable {
         self.isProven = isProven
         self.answer = answer
         self.bytesSent = bytesSent
-        mostSent = bytesSent
+        delivery = Delivery(atLeast: 0, atMost: bytesSent)
         self.isRefused = isRefused
     }
 
     /// A request that ended without an answer.
-    init(unanswered carried: Asking.Carried) {
+    init(unanswered carried: Asking.Carried, _ part: PartPlan.Part) {
         let error: any Error = if case .failure(let error) = carried.result { error } else { CancellationError() }
         let isUnheard = (error as? UploadError)?.leavesNothingBehind ?? false
-        self.init(.failed(error), bytesSent: carried.bytesSent, isRefused: isUnheard || carried.delivery.atMost == 0)
-        mostSent = carried.delivery.atMost
+        // Of an empty part nothing has to leave.
+        let isUnsent = part.length > 0 && carried.delivery.atMost == 0
+        self.init(.failed(error), bytesSent: carried.bytesSent, isRefused: isUnheard || isUnsent)
+        delivery = carried.delivery
     }
 }
 

@@ -11,6 +11,7 @@ struct PartsEngine: Sendable {
     /// Parts of one upload that may be on their way together.
     let parallel: Int
     let gone: GonePolicy
+    var finalError = FinalErrorPolicy.fail
     /// Whether a later attempt goes on where one was stopped. If not, what is at the remote is removed when it is, or where no byte may
     /// go then, when the next one begins.
     var resumes = true

@@ -114,16 +114,13 @@ extension PartsRun {
         var isNew = false
         // Each time that it leaves: the copy may have rotted since it did for the first time.
         if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
-        if isLast, checkpoint["final_sent"] == nil {
-            // Whoever finds the upload gone later has to know that it may be whole.
-            checkpoint["final_sent"] = "1"
-            isNew = true
-        }
+        // An upload that is found gone later may be whole.
+        if bounds.enter(index, isLast: isLast) { isNew = true }
         if !dialect.repeatsSafely {
             checkpoint["sending"] = "\(index)"
             isNew = true
         }
-        if isNew { try await notes.record(checkpoint) }
+        if isNew { try await record() }
     }
 
     /// Nothing is made of the parts before the remote is told to, so that the copy may be looked at when they are all there.
@@ -226,8 +223,12 @@ extension PartsRun {
             throw Damaged(error: error)
         case .failed(let error):
             flight.end(part.index)
-            // The checkpoint that was recorded last is good for the next attempt.
-            if error is CancellationError { throw error }
+            if error is CancellationError {
+                // What left is known now. Without it the next attempt has wider bounds, and the stop stays one.
+                do { try await noteRefused(part, sending) } catch { throw CancellationError() }
+                throw error
+            }
+            try await noteEnd(error, part)
             try await noteRefused(part, sending)
             throw error
         }
@@ -242,7 +243,7 @@ extension PartsRun {
         for (field, value) in changes { checkpoint[field] = value }
         renamings += 1
         arrivals = []
-        try await notes.record(checkpoint)
+        try await record()
         return doubtful
     }
 
@@ -255,25 +256,37 @@ extension PartsRun {
         }
         checkpoint["damaged"] = nil
         checkpoint["gone_seen"] = nil
+        FinalAnswer.clear(&checkpoint)
         // Before the part: what the answer said of the file is not said twice.
-        if checkpoint != before { try await notes.record(checkpoint) }
+        if checkpoint != before { try await record() }
         try await note([taken])
         arrivals.append(part.index)
     }
 
-    /// The remote cannot have it, so nothing stays in doubt.
+    /// What is known of a part that was not taken: where the remote cannot have it, nothing stays in doubt.
     private func noteRefused(_ part: PartPlan.Part, _ sending: PartSending) async throws {
-        guard sending.isRefused || sending.bytesSent < part.length && dialect.repeatsSafely else { return }
-        let before = checkpoint
-        checkpoint["final_sent"] = nil
-        if sending.isRefused { checkpoint["sending"] = nil }
-        if checkpoint != before { try await notes.record(checkpoint) }
+        guard let plan else { return }
+        var isNew = bounds.ended(
+            part, sending.delivery, isRefused: sending.isRefused, missing: missing(of: plan))
+        if sending.isRefused, checkpoint["sending"] != nil {
+            checkpoint["sending"] = nil
+            isNew = true
+        }
+        if isNew { try await record() }
+    }
+
+    /// A server that can only count its parts has refused the one that makes the file whole: on disk before anything else.
+    private func noteEnd(_ error: any Error, _ part: PartPlan.Part) async throws {
+        guard dialect.onlyCounts, !dialect.completesByRequest, let plan, missing(of: plan) == [part.index],
+            let error = error as? UploadError, FinalAnswer.note(error, isOfState: false, order, in: &checkpoint)
+        else { return }
+        try await record()
     }
 
     /// Three times in a row, and the staged copy is looked at before the remote is believed.
     private func count(_ damage: Damaged) async throws {
         let times = checkpoint.count("damaged")
-        try await notes.record(checkpoint)
+        try await record()
         guard times >= 3 else { return }
         try await checkContent()
         throw damage.error
@@ -290,7 +303,7 @@ extension PartsRun {
         }
         if dialect.completesByRequest, checkpoint["completing"] == nil {
             checkpoint["completing"] = "1"
-            try await notes.record(checkpoint)
+            try await record()
         }
         switch await dialect.complete(parts, piece(plan)) {
         case .done(var object):
@@ -301,7 +314,7 @@ extension PartsRun {
             let lost = indices.filter { taken[$0] != nil }
             checkpoint["completing"] = nil
             if lost.isEmpty || checkpoint.count("damaged") >= 3 { throw error }
-            try await notes.record(checkpoint)
+            try await record()
             try await note([], lost: lost)
             return nil
         case .gone(let error): throw try await afterGone(error)
@@ -311,11 +324,11 @@ extension PartsRun {
             guard dialect.repeatsSafely, checkpoint["reconfirmed"] == nil else {
                 // A person who tries it again has it asked again.
                 checkpoint["reconfirmed"] = nil
-                try await notes.record(checkpoint)
+                try await record()
                 throw error
             }
             checkpoint["reconfirmed"] = "1"
-            try await notes.record(checkpoint)
+            try await record()
             try await note([], lost: [plan.count - 1])
             return nil
         case .failed(let error): throw error

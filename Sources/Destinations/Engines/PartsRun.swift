@@ -3,7 +3,7 @@ internal import Linux
 
 /// One attempt. Owned by one task from beginning to end; the tasks that send parts get values and bring values back.
 ///
-/// Its fields of the checkpoint, besides the dialect's:
+/// Its fields of the checkpoint, besides the dialect's and those of ``PartsBounds`` and ``FinalAnswer``:
 ///
 /// | field | means |
 /// |---|---|
@@ -11,19 +11,20 @@ internal import Linux
 /// | `part_size`, `rule`, `size`, `sha256` | how the file was cut, and which it was: settings may change meanwhile |
 /// | `creating`, `orphans` | as of ``OffsetRun`` |
 /// | `sending` | where a part may not come twice: the one that may have left |
-/// | `final_sent` | the last part that was missing may have left |
 /// | `completing` | the remote may have been told to make a file of the parts |
 /// | `done`, `done_url`, `done_by` | the part whose answer said that the file is there, and what it said |
 /// | `reconfirmed` | the last part was sent again, since nothing said that the file is there |
 /// | `restarts` | times it was begun from the first part on |
+/// | `lost` | times that it was begun again because the remote did not know it any more, before its last byte can have left |
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
+/// | `ended_in` | the generation in which it was given up on |
 /// | `remains` | beginnings that could not be removed at the remote |
 /// | `damaged` | times that a part arrived damaged, in a row |
 /// | `gone_seen` | times that the remote did not know the upload, in a row |
 final class PartsRun {
     static let begun = "begun"
     /// Fields that stay when the upload begins anew.
-    static let counted = ["orphans", "reuploaded", "restarts", "remains"]
+    static let counted = ["orphans", "reuploaded", "restarts", "lost", "remains"]
 
     /// Why a run ends before its end.
     enum Exit: Error {
@@ -41,6 +42,7 @@ final class PartsRun {
     var checkpoint: Checkpoint
     /// Empty until the upload is opened.
     private(set) var plan: PartPlan?
+    var bounds: PartsBounds
     private(set) var taken: [Int: TakenPart] = [:]
     private(set) var acked: Int64 = 0
     let flight = PartsInFlight()
@@ -64,6 +66,18 @@ final class PartsRun {
         self.look = look
         along = DigestAlong(order.file.path)
         checkpoint = order.checkpoint ?? Checkpoint()
+        bounds = PartsBounds(Checkpoint(), count: 0, tracksReach: false)
+    }
+
+    /// Durable when it returns.
+    func record() async throws {
+        bounds.store(in: &checkpoint)
+        try await notes.record(checkpoint)
+    }
+
+    /// A list that the server gives is held against what may have left.
+    private var tracksReach: Bool {
+        if case .none = dialect.inquiry { false } else { dialect.onlyCounts && dialect.hasOwnName }
     }
 
     func run() async throws(Exit) -> RemoteObject {
@@ -73,6 +87,7 @@ final class PartsRun {
             let plan = try await open()
             self.plan = plan
             try await reconcile(plan)
+            try await judgeRefusal(plan)
             while true {
                 notes.entered(.uploading)
                 try await sendMissing(plan)
@@ -90,6 +105,8 @@ final class PartsRun {
 
     private func open() async throws -> PartPlan {
         if checkpoint[Self.begun] == nil { return try await create() }
+        // A person wants it sent again: what was refused or lost is not looked at.
+        if FinalAnswer.isOfBefore(checkpoint, order) { throw try await renewed("it is tried again", isWanted: true) }
         if !engine.resumes, renewals == 0, !isPerhapsWhole {
             throw try await renewed("what was begun is not gone on with", isWanted: true)
         }
@@ -97,6 +114,7 @@ final class PartsRun {
         guard let plan = storedPlan, checkpoint["sha256"] == hexadecimal(order.file.sha256) else {
             throw try await renewed("what was begun is not this content")
         }
+        bounds = PartsBounds(checkpoint, count: plan.count, tracksReach: tracksReach)
         taken = [:]
         for part in try await notes.parts()
         where part.index >= 0 && part.index < plan.count && plan[part.index].length == part.size {
@@ -158,8 +176,9 @@ final class PartsRun {
         }
         checkpoint["creating"] = nil
         checkpoint[Self.begun] = "1"
-        // Durable before the first byte: a name that nobody remembers is an upload that is paid for and lost.
-        try await notes.record(checkpoint)
+        // Durable before the first byte: a name that is not on disk is an upload that is paid for and lost.
+        bounds = PartsBounds(Checkpoint(), count: plan.count, tracksReach: tracksReach)
+        try await record()
         taken = [:]
         acked = 0
         isResuming = false
@@ -167,6 +186,18 @@ final class PartsRun {
     }
 
     // MARK: What the remote has
+
+    /// Every part is there, and the last of them was refused.
+    private func judgeRefusal(_ plan: PartPlan) async throws {
+        guard dialect.onlyCounts, checkpoint["refused_status"] != nil else { return }
+        guard missing(of: plan).isEmpty else {
+            FinalAnswer.clear(&checkpoint)
+            return try await record()
+        }
+        if engine.finalError == .fail, let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) {
+            throw refusal
+        }
+    }
 
     private func reconcile(_ plan: PartPlan) async throws {
         switch dialect.inquiry {
@@ -214,7 +245,12 @@ final class PartsRun {
         var new: [TakenPart] = []
         for part in indices.compactMap({ taken[$0] == nil ? found[$0] : nil })
         where try await dialect.vouches(for: part, plan[part.index], piece(plan)) { new.append(part) }
+        if let alien = new.first(where: { !bounds.mayHaveLeft($0.index) }) {
+            throw try await renewed(
+                "the server has part \(alien.index + 1), which never left here: there is a second writer", isGone: true)
+        }
         if !lost.isEmpty || !new.isEmpty { try await note(new, lost: lost) }
+        if indices.contains(where: { taken[$0] == nil }) { bounds.lacks() }
         return indices.count { taken[$0] != nil }
     }
 
@@ -224,6 +260,7 @@ final class PartsRun {
         for part in parts {
             acked += part.size - (taken[part.index]?.size ?? 0)
             taken[part.index] = part
+            bounds.took(part.index)
         }
         flight.acknowledge(acked, ended: parts.map(\.index))
         try await notes.took(parts, lost: lost, acked: acked)
@@ -242,34 +279,44 @@ final class PartsRun {
     func afterGone(_ error: UploadError) async throws -> any Error {
         guard let plan = plan ?? storedPlan else { return error }
         if let object = try await dialect.found(piece(plan)) { return Exit.finished(object) }
-        if acked > Self.muchProgress, checkpoint.count("gone_seen") < 3 {
-            try await notes.record(checkpoint)
+        if engine.finalError == .fail, dialect.onlyCounts,
+            let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure),
+            refusal.failure.http.map({ ![404, 410].contains($0) }) ?? true
+        {
+            return refusal
+        }
+        if acked >= Self.muchProgress, checkpoint.count("gone_seen") < 3 {
+            try await record()
             return UploadError(
                 dialect.failure(
                     .transient, "upload_missing", "the upload with \(acked) bytes is not found; asking again",
-                    retryable: true), remedy: .again(after: .seconds(15)))
+                    retryable: true), remedy: .pending(after: .seconds(15)))
         }
-        if checkpoint["final_sent"] == nil && checkpoint["completing"] == nil {
-            return try await renewed("the server does not know it any more", isGone: true)
+        // Whoever is told to make a file of the parts has them all.
+        let isCompleting = checkpoint["completing"] != nil
+        if !bounds.mayBeWhole && !isCompleting {
+            return try await renewed("the server does not know it any more", isGone: true, isWanted: true)
         }
         let unknown = dialect.failure(
             .protocol, "outcome_unknown",
             "the upload is gone after its last byte was sent: it may be finished or lost", retryable: true)
-        switch engine.gone {
-        case .assumeComplete:
+        if engine.gone == .assumeComplete, bounds.isDelivered || isCompleting {
             return Exit.finished(
                 RemoteObject(
                     id: nil, url: nil, verifiedBy: "assumption",
-                    warnings: ["taken for complete: the upload was gone after its last byte was sent"] + warnings))
-        case .hold: return UploadError(unknown, remedy: .giveUp)
-        case .reupload:
-            if checkpoint["reuploaded"] != nil { return UploadError(unknown, remedy: .giveUp) }
-            checkpoint["reuploaded"] = "1"
-            return try await renewed("it is gone after its last byte was sent", isGone: true)
+                    warnings: ["taken for complete: the upload was gone after its last byte was acknowledged"]
+                        + warnings))
         }
+        if engine.gone == .hold || checkpoint["reuploaded"] != nil {
+            checkpoint["ended_in"] = "\(order.generation)"
+            try await record()
+            return UploadError(unknown, remedy: .giveUp)
+        }
+        checkpoint["reuploaded"] = "1"
+        return try await renewed("it is gone after its last byte may have left", isGone: true)
     }
 
-    /// More acknowledged bytes than that are not thrown away for one 404: a proxy may have lost its backend.
+    /// So many acknowledged bytes are not thrown away for one 404: a proxy may have lost its backend.
     private static let muchProgress: Int64 = 64 << 20
     /// So many beginnings from the first part on, and the file is refused.
     static let mostRestarts: Int64 = 10
@@ -302,7 +349,9 @@ final class PartsRun {
         let old = checkpoint
         checkpoint = Checkpoint()
         for field in Self.counted + dialect.lasting { checkpoint[field] = old[field] }
+        if FinalAnswer.isOfBefore(old, order) { checkpoint["reuploaded"] = nil }
         let restarts = isWanted ? 0 : checkpoint.count("restarts")
+        let lost = isGone && isWanted ? checkpoint.count("lost") : checkpoint.number("lost")
         let wasBegun = old[Self.begun] != nil
         // Also where the server said that it knows of none: it may have been mistaken, and "not there" is success.
         let remains = wasBegun && dialect.canAbort && dialect.isOurs(old) ? old : nil
@@ -321,14 +370,14 @@ final class PartsRun {
             return UploadError(
                 dialect.failure(
                     .protocol, "upload_lost", "the upload was lost twice in a row: \(reason)", retryable: true),
-                remedy: .again(after: .seconds(60)))
+                remedy: .pending(after: Backoff.ofLosses(restarts + lost)))
         }
         return Exit.renewed
     }
 
     /// What a person should know of a file that is there.
     var warnings: [String] {
-        var words: [String] = []
+        var words = FinalAnswer.warnings(checkpoint)
         let orphans = checkpoint.number("orphans")
         if orphans > 0 {
             words.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")

@@ -187,7 +187,7 @@ struct S3Dialect: PartsDialect {
                 request.further = S3Presigner.behind(part, of: piece.plan)
             }
             let carried = await api.carry(request, sent)
-            guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried) }
+            guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried, part) }
             let response = answer.response
             // The part has left, and may be there, whatever a further question meets.
             do { return try await judge(response, request, part, piece, proof) } catch {

@@ -1,0 +1,85 @@
+internal import Core
+internal import Transport
+
+/// Which parts of a file may be at the remote by what left this machine, whatever the remote says: ``SentBounds`` for a file that goes in parts.
+///
+/// | field | means |
+/// |---|---|
+/// | `final_sent` | the last part that was missing may have left, and the remote has not said since that one is missing |
+/// | `delivered` | what is at the other end of the connections has acknowledged every byte |
+/// | `reach` | no part from this index on has left as a whole; kept where a list of parts is held against it |
+struct PartsBounds: Sendable {
+    private let tracksReach: Bool
+    private(set) var mayBeWhole: Bool
+    private(set) var isDelivered: Bool
+    /// Parts that may have left as a whole.
+    private var mayBeThere: Set<Int>
+    /// Parts among them that were acknowledged as a whole by the other end of the connection.
+    private var delivered: Set<Int> = []
+    /// Parts that are entered now and were not among ``mayBeThere`` before.
+    private var entered: Set<Int> = []
+
+    /// - Parameters:
+    ///   - count: Parts of the file.
+    ///   - tracksReach: A list of the remote is to be held against what may have left.
+    init(_ checkpoint: Checkpoint, count: Int, tracksReach: Bool) {
+        self.tracksReach = tracksReach
+        mayBeWhole = checkpoint["final_sent"] != nil
+        isDelivered = checkpoint["delivered"] != nil
+        let stored = checkpoint["reach"].flatMap { Int($0) } ?? (checkpoint[PartsRun.begun] == nil ? 0 : count)
+        mayBeThere = mayBeWhole ? Set(0..<count) : tracksReach ? Set(0..<min(max(stored, 0), count)) : []
+    }
+
+    var reach: Int { (mayBeThere.max() ?? -1) + 1 }
+
+    func store(in checkpoint: inout Checkpoint) {
+        checkpoint["final_sent"] = mayBeWhole ? "1" : nil
+        checkpoint["delivered"] = isDelivered ? "1" : nil
+        checkpoint["reach"] = tracksReach ? "\(reach)" : nil
+    }
+
+    /// Whether the part can be there by what left here.
+    func mayHaveLeft(_ index: Int) -> Bool { !tracksReach || mayBeThere.contains(index) }
+
+    /// A part is about to leave.
+    ///
+    /// - Parameter isLast: Nothing is missing when it and those on their way are there.
+    /// - Returns: Whether that has to be durable first.
+    mutating func enter(_ index: Int, isLast: Bool) -> Bool {
+        let old = (reach, mayBeWhole)
+        if mayBeThere.insert(index).inserted { entered.insert(index) }
+        if isLast { mayBeWhole = true }
+        return mayBeWhole != old.1 || tracksReach && reach != old.0
+    }
+
+    /// The part has ended on its way, without being taken.
+    ///
+    /// - Parameters:
+    ///   - isRefused: The remote cannot have it.
+    ///   - missing: Parts that were not acknowledged by the remote, this one among them.
+    /// - Returns: Whether that changes what is stored.
+    mutating func ended(_ part: PartPlan.Part, _ delivery: Delivery, isRefused: Bool, missing: [Int]) -> Bool {
+        let old = (reach, mayBeWhole, isDelivered)
+        let wasNew = entered.remove(part.index) != nil
+        if isRefused || delivery.atMost < part.length {
+            if wasNew || isRefused { mayBeThere.remove(part.index) }
+        } else if delivery.atLeast >= part.length {
+            delivered.insert(part.index)
+        }
+        if !missing.allSatisfy(mayBeThere.contains) { mayBeWhole = false }
+        isDelivered = mayBeWhole && missing.allSatisfy(delivered.contains)
+        return (reach, mayBeWhole, isDelivered) != old
+    }
+
+    /// The remote has taken it.
+    mutating func took(_ index: Int) {
+        mayBeThere.insert(index)
+        entered.remove(index)
+    }
+
+    /// The remote says that parts are missing.
+    mutating func lacks() {
+        mayBeWhole = false
+        isDelivered = false
+    }
+}

@@ -1,0 +1,164 @@
+import Core
+import Credentials
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What the answer to the last block decides, at a server that keeps blocks whatever it says of them.
+@Suite("A chunked form, the last answer", .timeLimit(.minutes(Patience.minutes(2))))
+struct FormLastAnswerTests {
+    /// Stores blocks by their number and says which it has.
+    private final class Blocks: Sendable {
+        struct State {
+            /// By id and number.
+            var held: [Int: Set<String>] = [:]
+            var asked: [String] = []
+            /// Blocks that it says to have besides of the upload with this id.
+            var alien: (id: String, numbers: Set<Int>)?
+        }
+        let state = Mutex(State())
+
+        /// - Parameter answer: To a block, by its number from 1; `nil` for no answer.
+        func server(_ answer: @escaping @Sendable (Int, Exchange) -> Int?) throws -> FakeServer {
+            try FakeServer { exchange in
+                let number = Int(exchange.target.split(separator: "=").last ?? "") ?? 0
+                self.state.withLock { $0.asked.append(exchange.target) }
+                guard exchange.method == "POST" else {
+                    let isKnown = self.state.withLock { state in
+                        let isAlien = state.alien.map {
+                            exchange.target.contains($0.id) && $0.numbers.contains(number)
+                        }
+                        return state.held[number]?.contains(exchange.target) == true || isAlien == true
+                    }
+                    return exchange.reply(isKnown ? 200 : 404)
+                }
+                _ = exchange.body()
+                guard let status = answer(number, exchange) else { return exchange.cut() }
+                self.state.withLock { _ = $0.held[number, default: []].insert(exchange.target) }
+                exchange.reply(status, [], status == 200 ? "" : "virus found")
+            }
+        }
+
+        var asked: [String] { state.withLock { $0.asked } }
+    }
+
+    private let blocks = Blocks()
+
+    private func destination(_ url: String, _ more: [String: SettingValue] = [:]) throws -> any Destination {
+        let values: [String: SettingValue] = [
+            "url": .text(url + "/up"), "preset": .text("custom"), "block.size": .bytes(1000),
+            "send.query": .map(["id": .literal("{id}"), "n": .literal("{index1}")]),
+            "probe.query": .map(["id": .literal("{id}"), "n": .literal("{index1}")]),
+        ]
+        return try ChunkedForm.kind.make(
+            values.merging(more) { $1 },
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive",
+                log: { _ in }))
+    }
+
+    private func attempts(
+        _ destination: any Destination, _ parcel: Parcel, _ logbook: Logbook, generation: Int = 1
+    ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
+        var errors: [UploadError] = []
+        for _ in 0..<5 {
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            order.generation = generation
+            do { return (try await destination.upload(order, notes: logbook), errors) } catch let error as UploadError {
+                errors.append(error)
+                if error.remedy == .giveUp { break }
+            }
+        }
+        return (nil, errors)
+    }
+
+    @Test(
+        "a server that keeps the last block and refuses it has refused the file", arguments: [400, 413, 422, 500, 501])
+    func refused(_ status: Int) async throws {
+        let server = try blocks.server { number, _ in number == 3 ? status : 200 }
+        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (object, errors) = try await attempts(try destination(server.url), parcel, logbook)
+        #expect(object == nil)
+        #expect(errors.last?.remedy == .giveUp && errors.last?.failure.http == status)
+        #expect(errors.last?.failure.message.contains("virus found") == true)
+        #expect(logbook.last?["refused_status"] == "\(status)")
+        // A person tries it again: from the first block on, and nothing is asked of the old one.
+        let before = blocks.asked.count
+        let old = try #require(logbook.last?["id"])
+        _ = try await attempts(try destination(server.url), parcel, logbook, generation: 2)
+        #expect(blocks.asked.count > before && !blocks.asked[before...].contains { $0.contains(old) })
+    }
+
+    @Test("without the refusal the same file is complete")
+    func control() async throws {
+        let server = try blocks.server { _, _ in 200 }
+        let (object, errors) = try await attempts(try destination(server.url), try Parcel(3000), Logbook())
+        #expect(object?.warnings == [] && errors.isEmpty)
+    }
+
+    @Test("`final_error: accept` takes what was refused and is there, and says so")
+    func accepted() async throws {
+        let server = try blocks.server { number, _ in number == 3 ? 500 : 200 }
+        let (object, _) = try await attempts(
+            try destination(server.url, ["final_error": .text("accept")]), try Parcel(3000), Logbook())
+        #expect(object?.warnings.contains { $0.contains("500") && $0.contains("virus found") } == true)
+    }
+
+    @Test("a gateway's answer to the last block says nothing of the file", arguments: [502, 503])
+    func gateway(_ status: Int) async throws {
+        let times = Mutex(0)
+        let server = try blocks.server { number, _ in
+            guard number == 3 else { return 200 }
+            return times.withLock { times in
+                times += 1
+                return times == 1 ? status : 200
+            }
+        }
+        let (object, errors) = try await attempts(try destination(server.url), try Parcel(3000), Logbook())
+        #expect(errors.count == 1 && object?.warnings.contains { $0.contains("\(status)") } == true)
+    }
+
+    @Test("a block that the server has and that never left here is another writer's: a new upload is begun")
+    func secondWriter() async throws {
+        let isCut = Mutex(false)
+        let server = try blocks.server { number, _ in
+            isCut.withLock { isCut in
+                defer { isCut = isCut || number == 2 }
+                return number == 2 && !isCut ? nil : 200
+            }
+        }
+        let (parcel, logbook) = (try Parcel(5000), Logbook())
+        let destination = try destination(server.url)
+        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, notes: logbook) }
+        let first = try #require(logbook.last?["id"])
+        blocks.state.withLock { $0.alien = (first, [2, 3, 4, 5]) }
+        var order = parcel.order
+        order.checkpoint = logbook.last
+        _ = try await destination.upload(order, notes: logbook)
+        #expect(logbook.last?["id"] != first)
+    }
+
+    @Test("a file that was stopped in its last block may not be whole, and begins again without a doubt")
+    func stopped() async throws {
+        let isHanging = Mutex(false)
+        let server = try FakeServer { exchange in
+            guard exchange.method == "POST" else { return exchange.reply(404) }
+            _ = exchange.body(100_000)
+            isHanging.withLock { $0 = true }
+            exchange.hang()
+        }
+        let (parcel, logbook) = (try Parcel(16 << 20), Logbook())
+        let destination = try destination(server.url, ["block.size": .bytes(32 << 20)])
+        let task = Task { try await destination.upload(parcel.order, notes: logbook) }
+        try await eventually("bytes are under way") { isHanging.withLock { $0 ? true : nil } }
+        #expect(logbook.last?["final_sent"] == "1")
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(logbook.last?["final_sent"] == nil)
+    }
+}
