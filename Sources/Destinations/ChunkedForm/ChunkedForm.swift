@@ -33,7 +33,7 @@ struct ChunkedForm: Destination {
                 Request("OPTIONS", dialect.url, limits: FormDialect.small), .probe)
             let status = answer.response.status
             let words = "answered \(status) to OPTIONS"
-            if dialect.isPage(answer.response), status < 400 {
+            if answer.response.isWebPage, status < 400 {
                 return CheckResult(.warning, words + " with a web page: check the address")
             }
             switch status {
@@ -85,7 +85,9 @@ extension ChunkedForm {
         "encoding", .choice(FormSettings.Encoding.allCases.map(\.rawValue)), "How its fields are written.")
     private static let status = SettingKey("status", .texts, "Statuses, like `[200-299, 404]`.")
     private static let json = SettingKey(
-        "json", .texts, "Conditions on the answer's JSON, like `/success = true`, `/error absent`, `/data exists`.")
+        "json", .texts,
+        "Conditions on the answer's JSON, like `/success = true`, `/error empty`, `/files/*/error absent`, `/status not error, 400-599`, `/data exists`."
+    )
 
     static let kind = DestinationKind(
         type: DestinationType(
@@ -172,7 +174,8 @@ extension ChunkedForm {
                         method, address, fields, query, ownHeaders, encoding,
                         SettingKey("when", .choice(["always", "multi"]), "`multi`: not for files of one block."),
                         SettingKey("take", .text, "Where the answer has the file's address, as a JSON pointer."),
-                    ]), "A last request, for servers that join the blocks on demand."),
+                    ]), mayBeNone: true,
+                    "A last request, for servers that join the blocks on demand; `none` for those that need none."),
                 SettingKey(
                     "abort",
                     .section([
@@ -182,9 +185,19 @@ extension ChunkedForm {
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
                     "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
-            ], presets: FormPreset.summaries, objections: { $0["preset"] == nil ? [] : ChunkedForm.read($0).objections }
+            ], presets: FormPreset.summaries,
+            releaseDoubts: { $0["preset"] == nil ? [] : ChunkedForm.releaseDoubts($0) },
+            objections: { $0["preset"] == nil ? [] : ChunkedForm.read($0).objections }
         )
     ) { values, tools in try ChunkedForm(values, tools) }
+
+    private static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
+        guard read(values).settings.success.conditions.isEmpty else { return [] }
+        return [
+            "any answer with one of the statuses of `success` acknowledges a block, whatever its body says, also "
+                + "an error in a 200; say under `success.json` which bodies are a success, like `[\"/error empty\"]`"
+        ]
+    }
 
     private static func read(
         _ values: [String: SettingValue]

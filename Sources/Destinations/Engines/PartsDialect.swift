@@ -20,6 +20,9 @@ protocol PartsDialect: Sendable {
     /// once more, as its parts leave, before the last one does or the remote makes a file of them.
     var comparesContent: Bool { get }
     var inquiry: PartsInquiry { get }
+    /// Whether the last part that comes a second time may make a second file of it, since the remote has no name for the upload
+    /// that it belonged to.
+    func mayDouble(_ plan: PartPlan) -> Bool
     /// Its fields of the checkpoint that stay when the upload begins anew.
     var lasting: [String] { get }
 
@@ -91,6 +94,8 @@ protocol PartsDialect: Sendable {
 
 extension PartsDialect {
     var lasting: [String] { [] }
+
+    func mayDouble(_ plan: PartPlan) -> Bool { false }
 
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64

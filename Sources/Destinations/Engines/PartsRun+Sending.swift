@@ -114,6 +114,10 @@ extension PartsRun {
         var isNew = false
         // Each time that it leaves: the copy may have rotted since it did for the first time.
         if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
+        if isLast, checkpoint["final_sent"] != nil, checkpoint["doubled"] == nil, dialect.mayDouble(plan) {
+            checkpoint["doubled"] = "1"
+            isNew = true
+        }
         if isLast, checkpoint["final_sent"] == nil {
             // Whoever finds the upload gone later has to know that it may be whole.
             checkpoint["final_sent"] = "1"

@@ -17,13 +17,14 @@ internal import Linux
 /// | `reconfirmed` | the last part was sent again, since nothing said that the file is there |
 /// | `restarts` | times it was begun from the first part on |
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
+/// | `doubled` | the last part went again, or the upload began anew, after the remote may have made a file of it |
 /// | `remains` | beginnings that could not be removed at the remote |
 /// | `damaged` | times that a part arrived damaged, in a row |
 /// | `gone_seen` | times that the remote did not know the upload, in a row |
 final class PartsRun {
     static let begun = "begun"
     /// Fields that stay when the upload begins anew.
-    static let counted = ["orphans", "reuploaded", "restarts", "remains"]
+    static let counted = ["orphans", "reuploaded", "restarts", "remains", "doubled"]
 
     /// Why a run ends before its end.
     enum Exit: Error {
@@ -116,6 +117,7 @@ final class PartsRun {
         if !dialect.repeatsSafely, let sending = checkpoint["sending"].flatMap({ Int($0) }), taken[sending] == nil,
             checkpoint["done"] == nil
         {
+            if checkpoint["final_sent"] != nil, !dialect.completesByRequest { checkpoint["doubled"] = "1" }
             throw try await renewed(
                 "it is not known whether part \(sending + 1) has arrived, and this server takes no part twice")
         }
@@ -337,6 +339,9 @@ final class PartsRun {
         if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }
         if checkpoint["reuploaded"] != nil {
             words.append("sent twice: whether the first time had worked could not be found out")
+        }
+        if checkpoint["doubled"] != nil {
+            words.append("sent again after its answer was lost: the remote may hold the file twice")
         }
         return words
     }
