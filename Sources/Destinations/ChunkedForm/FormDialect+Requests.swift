@@ -226,9 +226,12 @@ extension FormDialect {
             }
         let (response, isPage) = (answer.response, answer.response.isWebPage)
         let isPortal = isPage && (200..<300).contains(response.status)
-        return asking.refused(
+        var error = asking.refused(
             what, response, remedy,
             words: isPortal
-                ? "a web page: a login portal, or the wrong address" : isPage ? "a web page" : excerpt(response))
+                ? Asking.pageWords : isPage ? "a web page" : excerpt(response))
+        // It may have been a yes: what was begun by it is not forgotten.
+        if answer.body == .cut, (200..<300).contains(response.status) { error.failure.http = nil }
+        return error
     }
 }

@@ -98,13 +98,26 @@ struct Asking: Sendable {
     ) async throws -> Response {
         var request = request
         request.onSent = sent
-        do { return try await transport.send(request) } catch {
+        let response: Response
+        do { response = try await transport.send(request) } catch {
             if error.kind == .cancelled { throw CancellationError() }
             throw Unanswered(error: problem(error, request), bytesSent: error.bytesSent)
         }
+        // A refusal is told by its status. What said yes may have named what it made, and is as good as lost.
+        if let words = response.unreadable, (200..<300).contains(response.status) {
+            // Without its status, which refuses nothing: what was asked for may be there.
+            let error = UploadError(
+                failure(
+                    .protocol, "unreadable_answer",
+                    "\(host(request.url)) answered \(response.status) to \(request.method), and its body \(words); "
+                        + "gzip and deflate can be read: look at the proxy or server that compresses its answers",
+                    retryable: true), remedy: .again(after: nil))
+            throw Unanswered(error: error, bytesSent: response.bytesSent)
+        }
+        return response
     }
 
-    /// No answer came: the error to show, and how far the body got.
+    /// No answer came that can be read: the error to show, and how far the body got.
     struct Unanswered: Error {
         let error: UploadError
         let bytesSent: Int64
@@ -153,6 +166,12 @@ struct Asking: Sendable {
         let covered = Repeating.cover(told.values, in: Array(text.utf8))
         return String(decoding: covered, as: UTF8.self)
     }
+}
+
+extension Request {
+    /// A header for calls that are answered in JSON or XML, and for none that asks for an object: what is said of one is then said of
+    /// its coded form.
+    static let acceptsGzip = ("Accept-Encoding", "gzip")
 }
 
 /// The values of credentials that have left this process.

@@ -116,7 +116,11 @@ struct VimeoPicture: Sendable {
             response = try await dialect.ranges.asking.ask(request) { notes.sending(min($0, file.size)) }.response
         } catch let error as Asking.Unanswered { throw error.error }
         switch response.status {
-        case 200..<300: return true
+        case 200..<300:
+            if response.isWebPage {
+                throw dialect.ranges.asking.answeredByPage("the bytes of a thumbnail", response)
+            }
+            return true
         case 401, 403, 404, 410: return false
         default: throw dialect.ranges.refused(response, "the bytes of a thumbnail", dialect.ranges.remedy(response))
         }
