@@ -38,6 +38,7 @@ let package = Package(
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
         library("CExpat", pkgConfig: "expat", apt: "libexpat1-dev"),
+        library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
         library("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
         library("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
         library("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
@@ -50,7 +51,7 @@ let package = Package(
         room("Digests", ["Core", "CCrypto"]),
         room("Config", ["Core", "Linux", "CYAML"]),
         room("Store", ["Core", "Linux", "CSQLite"]),
-        room("Transport", ["Core", "Linux", "CCurl"]),
+        room("Transport", ["Core", "Linux", "CCurl", "CZlib"]),
         room("WebServer", ["Core", "Linux", "CMicroHTTPD"]),
         room("Credentials", ["Core", "Linux"]),
         room("Notices", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
@@ -80,7 +81,7 @@ let package = Package(
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
         // Only tests and figures import it.
-        room("TestKit", ["Core", "Linux", "CLinux", "Digests"]),
+        room("TestKit", ["Core", "Linux", "CLinux", "CZlib", "Digests"]),
 
         // Figures, one line each; `make bench`.
         .executableTarget(

@@ -116,6 +116,11 @@ extension SettingsReading {
             if setting.isRequired { fields.require(setting.name, inSentence(setting.summary)) }
             if case .section(let keys) = setting.kind {
                 guard let node = fields.node(setting.name) else { continue }
+                if setting.mayBeNone, case .scalar(SettingKey.none, _) = node.content {
+                    values[setting.name] = .text(SettingKey.none)
+                    places.byKey[setting.name] = findings.name(of: node.start)
+                    continue
+                }
                 if case .mapping(let entries) = node.content, entries.isEmpty {
                     fields.error(
                         "sets nothing; take it out, or set one of \(keys.map(\.name).joined(separator: ", "))",

@@ -11,15 +11,20 @@ package struct DestinationType: Sendable {
     package let presets: [(name: String, summary: String)]
     /// What is wrong with values that are each of the right kind, by whole names of keys.
     package let objections: @Sendable ([String: SettingValue]) -> [SettingObjection]
+    /// What `check` warns of where a folder deletes or moves its sources when a destination with these values says that it has
+    /// them: whole sentences without a full stop, each with its remedy.
+    package let releaseDoubts: @Sendable ([String: SettingValue]) -> [String]
 
     package init(
         name: String, summary: String, keys: [SettingKey], presets: [(name: String, summary: String)] = [],
+        releaseDoubts: @escaping @Sendable ([String: SettingValue]) -> [String] = { _ in [] },
         objections: @escaping @Sendable ([String: SettingValue]) -> [SettingObjection] = { _ in [] }
     ) {
         self.name = name
         self.summary = summary
         self.keys = keys
         self.presets = presets
+        self.releaseDoubts = releaseDoubts
         self.objections = objections
     }
 }
@@ -77,12 +82,19 @@ package struct SettingKey: Sendable {
     package let name: String
     package let kind: Kind
     package let isRequired: Bool
+    /// Of a section: `none` may stand in its place, as a text, for whoever wants none.
+    package let mayBeNone: Bool
     package let summary: String
 
-    package init(_ name: String, _ kind: Kind, required: Bool = false, _ summary: String) {
+    package static let none = "none"
+
+    package init(
+        _ name: String, _ kind: Kind, required: Bool = false, mayBeNone: Bool = false, _ summary: String
+    ) {
         self.name = name
         self.kind = kind
         self.isRequired = required
+        self.mayBeNone = mayBeNone
         self.summary = summary
     }
 

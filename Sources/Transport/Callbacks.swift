@@ -75,7 +75,7 @@ private func takeBody(
         return 0
     }
     if this.answer.take(body: piece) { return piece.count }
-    this.objection = (.tooLarge, "the answer is longer than \(this.request.answerLimit) bytes")
+    this.objection = (.tooLarge, TransportError.tooLong(this.request.answerLimit))
     return 0
 }
 

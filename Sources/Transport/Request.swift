@@ -5,7 +5,7 @@ package import Linux
 ///
 /// What is not said here is the same for all: TLS 1.2 or later, HTTP/1.1 (one connection a transfer, so that a stop can
 /// abort it and bytes sent can be counted), redirects are answers like any other, no cookies, no user or password in
-/// the address. A proxy from the environment (`https_proxy`, `no_proxy` …) is used, but never for a Unix socket or a
+/// the address; and unless a header says otherwise, answers are asked for as they are (`Accept-Encoding: identity`). A proxy from the environment (`https_proxy`, `no_proxy` …) is used, but never for a Unix socket or a
 /// loopback address.
 package struct Request: Sendable {
     package enum Body: Sendable {
@@ -65,7 +65,7 @@ package struct Request: Sendable {
     package var onAddressLost: (@Sendable () -> Void)?
     /// A body above 1 MiB waits for the server's invitation (`Expect: 100-continue`, RFC 9110, section 10.1.1), a second at most.
     package var asksFirst = true
-    /// The most bytes of a collected body; a longer one ends in `.tooLarge`.
+    /// The most bytes of a collected body, as it comes and as it is read; a longer one ends in `.tooLarge`.
     package var answerLimit: Int
     package var verifiesTLS: Bool
     /// What is only for this machine's own ears goes to no proxy of the environment.
@@ -151,8 +151,11 @@ package struct Response: Sendable {
     /// Never a 1xx.
     package var status: Int
     package var headers: Headers
-    /// Empty where the request took the body piece by piece.
+    /// Empty where the request took the body piece by piece. Else without its `Content-Encoding`: gzip and deflate are undone,
+    /// whether they were asked for or not, and what the header says of the coded form (its length, its tag) is left out.
     package var body: [UInt8]
+    /// Why there is no ``body`` though one came, in words that follow "its body": in an encoding that is not known, or broken.
+    package var unreadable: String?
     /// The address that was asked.
     package var url: String
     /// Bytes of the request's body that the socket took, those of a frame left out; less than all where the answer came

@@ -344,6 +344,8 @@ final class Transfer: @unchecked Sendable {
         // What libcurl would add by itself: a form's content type, and a question before every body.
         if !names.contains("content-type") { lines.append("Content-Type:") }
         if !names.contains("user-agent") { lines.append("User-Agent: sluice") }
+        // Without it a server may choose any (RFC 9110, section 12.5.3).
+        if !names.contains("accept-encoding") { lines.append("Accept-Encoding: identity") }
         if !request.asksFirst || request.body.count ?? 0 <= 1 << 20 { lines.append("Expect:") }
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines { list = curl_slist_append(list, line) ?? list }

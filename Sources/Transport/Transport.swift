@@ -24,7 +24,8 @@ package final class Transport: Transporting {
         } onCancel: {
             loop.cancel(transfer)
         }
-        return try result.get()
+        let response = try result.get()
+        return request.onBody == nil ? try response.decoded(limit: request.answerLimit) : response
     }
 
     /// Ends what runs over `interface` (`.interface`, abortively) and closes its kept connections. When this returns nothing

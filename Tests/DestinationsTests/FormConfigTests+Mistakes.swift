@@ -9,6 +9,14 @@ extension FormConfigTests {
             "    preset: breakpoint\n    success: {json: [\"/a is b\"]}",
             "a.yaml:8:21: destinations.a.success.json: takes conditions like"
         ),
+        (
+            "    preset: webuploader",
+            "a.yaml:4:3: destinations.a.finish: is missing: servers of this preset keep blocks until a request of their own"
+        ),
+        (
+            "    preset: webuploader\n    finish: nothing",
+            "a.yaml:8:13: destinations.a.finish: "
+        ),
         ("    preset: breakpint", "a.yaml:7:13: destinations.a.preset: takes one of"),
         (
             "    preset: plupload\n    parallel_blocks: 2",

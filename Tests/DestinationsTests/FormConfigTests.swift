@@ -36,6 +36,18 @@ struct FormConfigTests {
         #expect(error.problems.count == 1, "\(error)")
     }
 
+    @Test("`finish: none` is a choice, for a preset that wants one and for every other, and is printed so")
+    func noFinish() throws {
+        for preset in FormPreset.names where preset != FormPreset.custom {
+            let loaded = try read("    preset: \(preset)\n    finish: none")
+            #expect(loaded.settings.destinations.first?.values["finish"] == .text("none"))
+            let yaml = EffectiveConfiguration(loaded).yaml
+            #expect(yaml.contains("    finish: none"), "\(yaml)")
+        }
+        _ = try read("    preset: webuploader\n    finish: {url: /merge, fields: {id: \"{id}\"}, when: multi}")
+        _ = try read("    preset: fineuploader")
+    }
+
     @Test("a secret in a section is never shown, whatever else is wrong with its line")
     func hidden() throws {
         for line in [

@@ -121,12 +121,14 @@ struct FormFuzzTests {
             exchange.cut()
         }
         let transport = Transport()
+        var values: [String: SettingValue] = [
+            "url": .text(server.url + "/upload"), "preset": .text(preset), "block.size": .bytes(1000),
+            "credential": .secret(.literal(Self.canary)), "stall_timeout": .duration(.seconds(5)),
+            "reply_timeout": .duration(.seconds(5)),
+        ]
+        if preset == "webuploader" { values["finish"] = .text("none") }
         let destination = try ChunkedForm.kind.make(
-            [
-                "url": .text(server.url + "/upload"), "preset": .text(preset), "block.size": .bytes(1000),
-                "credential": .secret(.literal(Self.canary)), "stall_timeout": .duration(.seconds(5)),
-                "reply_timeout": .duration(.seconds(5)),
-            ],
+            values,
             DestinationTools(
                 transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in }))
         let parcel = try Parcel(2500)

@@ -32,6 +32,10 @@ final class FormScene: OtherEnd {
         var all: [String: SettingValue] = [
             "url": .text(server.url), "preset": .text(preset), "block.size": .bytes(Self.block),
         ]
+        // Their test server joins by itself.
+        if preset == "webuploader", !values.keys.contains(where: { $0.hasPrefix("finish.") }) {
+            all["finish"] = .text("none")
+        }
         if let credential { all["credential"] = .secret(.literal(credential)) }
         self.values = all.merging(values) { $1 }
         destination = try Self.make(self.values, transport)

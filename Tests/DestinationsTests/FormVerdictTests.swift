@@ -62,7 +62,7 @@ struct FormVerdictTests {
             let settings = Self.settings(row.preset)
             let text = row.body.drop { $0 == " " }.lowercased()
             let verdict = FormVerdict(
-                row.question, status: row.status, document: JSONValue.read(Array(row.body.utf8)), settings,
+                row.question, status: row.status, FormReply(Array(row.body.utf8)), settings,
                 wantsJSON: settings.done != nil, isPage: text.hasPrefix("<!doctype html"), wait: nil)
             #expect(verdict == row.verdict, "\(row)")
         }
@@ -78,6 +78,25 @@ struct FormVerdictTests {
             ("/a/b~1c/+1 exists", false), ("/a/b~1c/01 exists", false),
         ]
         for (text, holds) in rows { #expect(try #require(FormCondition(text)).holds(in: document) == holds, "\(text)") }
+        let listed = try #require(
+            JSONValue.read(
+                Array(#"{"files":[{"n":1},{"n":2,"error":"x"}],"none":[],"c":"503","s":"ERROR","z":0}"#.utf8)))
+        let more: [(String, every: Bool, any: Bool)] = [
+            ("/files/*/error empty", false, true), ("/files/*/error absent", false, true),
+            ("/files/*/n exists", true, true),
+            ("/files/*/error exists", false, true), ("/files/*/n = 1", false, true), ("/none/*/n exists", false, false),
+            ("/none/*/error empty", true, false), ("/missing/*/error empty", true, false), ("/z empty", true, true),
+            ("/s empty", false, false), ("/c not 400-599", false, false), ("/c not 500", true, true),
+            ("/s not fail, error", false, false), ("/missing not error", true, true), ("/*/0/error empty", true, true),
+        ]
+        for (text, every, any) in more {
+            let condition = try #require(FormCondition(text), "\(text)")
+            #expect(condition.holds(in: listed) == every, "\(text)")
+            #expect(condition.holds(in: listed, .any) == any, "\(text)")
+        }
+        for text in ["/a not", "/a not ", "/a not x,,y", "/a empty now"] {
+            #expect(FormCondition(text) == nil, "\(text)")
+        }
         for text in ["", "a exists", "/a", "/a is there", "/a =", "/a exists now", "/~2 exists", "/a~ exists"] {
             #expect(FormCondition(text) == nil, "\(text)")
         }
@@ -89,7 +108,8 @@ struct FormVerdictTests {
 
     @Test("a preset is whole by itself", arguments: FormPreset.names.filter { $0 != FormPreset.custom })
     func presets(_ name: String) {
-        var reading = FormReading(["preset": .text(name)].over(FormPreset.named(name)?.values ?? [:]))
+        var reading = FormReading(
+            ["preset": .text(name), "finish": .text("none")].over(FormPreset.named(name)?.values ?? [:]))
         let settings = reading.settings()
         #expect(reading.objections.isEmpty, "\(reading.objections)")
         #expect(settings.success.statuses.contains(200))

@@ -1,6 +1,7 @@
 package import Config
 internal import Core
 internal import Credentials
+internal import Destinations
 internal import Linux
 internal import Notices
 internal import Staging
@@ -35,6 +36,7 @@ package enum Checks {
         {
             findings.append(await retention(folder, settings.state))
         }
+        findings += releaseDoubts(settings, request)
         if request.isAll {
             findings += await busy(settings)
             findings += await hooks(settings)
@@ -66,6 +68,30 @@ package enum Checks {
         } catch {
             return finding(.warning, "what would go now is not known: \(error)")
         }
+    }
+
+    /// Destinations whose word is worth little where a folder deletes or moves its sources because of it.
+    static func releaseDoubts(_ settings: Settings, _ request: CheckRequest) -> [CheckFinding] {
+        var findings: [CheckFinding] = []
+        for folder in settings.folders where request.means(folder: folder.watch.name) {
+            let fate: String
+            switch folder.afterUpload {
+            case .delete: fate = "deletes"
+            case .move: fate = "moves"
+            // A source that is kept for a while goes one day all the same.
+            case .keep where folder.retention.isLimited: fate = "deletes one day"
+            case .keep, .leave: continue
+            }
+            for destination in settings.destinations where folder.uploadTo.contains(destination.name) {
+                let type = DestinationTable.builtIn.first { $0.type.name == destination.type }?.type
+                for doubt in type?.releaseDoubts(destination.values) ?? [] {
+                    let words = "`after_upload` \(fate) sources on the word of `\(destination.name)`: \(doubt)"
+                    findings.append(
+                        CheckFinding(about: "folder", name: folder.watch.name, CheckResult(.warning, words)))
+                }
+            }
+        }
+        return findings
     }
 
     /// What each `busy` says now, wherever it stands. Who is named twice is asked once.

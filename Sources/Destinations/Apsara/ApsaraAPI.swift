@@ -161,7 +161,8 @@ struct ApsaraAPI: ApsaraAuthority {
             ).signed("POST", at: asking.clocks.wall().advanced(by: ahead))
             conceal(key, signed)
             let request = Request(
-                "POST", "\(base)/?\(signed.query)", headers: signed.headers + [("Accept", "application/json")],
+                "POST", "\(base)/?\(signed.query)",
+                headers: signed.headers + [("Accept", "application/json"), Request.acceptsGzip],
                 limits: Limits(whole: .seconds(60)))
             let response: Response
             do { response = try await asking.ask(request).response } catch let error as Asking.Unanswered {

@@ -33,7 +33,7 @@ struct ChunkedForm: Destination {
                 Request("OPTIONS", dialect.url, limits: FormDialect.small), .probe)
             let status = answer.response.status
             let words = "answered \(status) to OPTIONS"
-            if dialect.isPage(answer.response), status < 400 {
+            if answer.response.isWebPage, status < 400 {
                 return CheckResult(.warning, words + " with a web page: check the address")
             }
             switch status {
@@ -85,7 +85,9 @@ extension ChunkedForm {
         "encoding", .choice(FormSettings.Encoding.allCases.map(\.rawValue)), "How its fields are written.")
     private static let status = SettingKey("status", .texts, "Statuses, like `[200-299, 404]`.")
     private static let json = SettingKey(
-        "json", .texts, "Conditions on the answer's JSON, like `/success = true`, `/error absent`, `/data exists`.")
+        "json", .texts,
+        "Conditions on the answer's JSON, like `/success = true`, `/error empty`, `/files/*/error absent`, `/status not error, 400-599`, `/data exists`."
+    )
 
     static let kind = DestinationKind(
         type: DestinationType(
@@ -119,10 +121,7 @@ extension ChunkedForm {
                     "repeat_safe", .flag,
                     "Whether a block that comes twice replaces itself. If not, one without an answer starts the file over."
                 ),
-                SettingKey(
-                    "gone", .choice(GonePolicy.allCases.map(\.rawValue)),
-                    "What to do when an upload is gone after its last byte left: `reupload` once (default), `assume_complete`, or `hold` for a person."
-                ),
+                SettingKey("gone", .choice(GonePolicy.allCases.map(\.rawValue)), GonePolicy.summary),
                 SettingKey(
                     "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
                 SettingKey(
@@ -174,7 +173,8 @@ extension ChunkedForm {
                         method, address, fields, query, ownHeaders, encoding,
                         SettingKey("when", .choice(["always", "multi"]), "`multi`: not for files of one block."),
                         SettingKey("take", .text, "Where the answer has the file's address, as a JSON pointer."),
-                    ]), "A last request, for servers that join the blocks on demand."),
+                    ]), mayBeNone: true,
+                    "A last request, for servers that join the blocks on demand; `none` for those that need none."),
                 SettingKey(
                     "abort",
                     .section([
@@ -184,9 +184,20 @@ extension ChunkedForm {
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
                     "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
-            ], presets: FormPreset.summaries, objections: { $0["preset"] == nil ? [] : ChunkedForm.read($0).objections }
+            ], presets: FormPreset.summaries,
+            releaseDoubts: { $0["preset"] == nil ? [] : ChunkedForm.releaseDoubts($0) },
+            objections: { $0["preset"] == nil ? [] : ChunkedForm.read($0).objections }
         )
     ) { values, tools in try ChunkedForm(values, tools) }
+
+    private static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
+        let ends = GonePolicy.releaseDoubts(values)
+        guard read(values).settings.success.conditions.isEmpty else { return ends }
+        return ends + [
+            "any answer with one of the statuses of `success` acknowledges a block, whatever its body says, also "
+                + "an error in a 200; say under `success.json` which bodies are a success, like `[\"/error empty\"]`"
+        ]
+    }
 
     private static func read(
         _ values: [String: SettingValue]
@@ -221,8 +232,6 @@ extension ChunkedForm {
         var sending = Limits()
         if case .duration(let limit)? = values["stall_timeout"] { sending.sendingStall = limit }
         if case .duration(let limit)? = values["reply_timeout"] { sending.replyWait = limit }
-        var gone = GonePolicy.reupload
-        if case .text(let word)? = values["gone"], let policy = GonePolicy(rawValue: word) { gone = policy }
         var parallel = 1
         if case .whole(let number)? = values["parallel_blocks"] { parallel = number }
         var caFile: FilePath?
@@ -238,6 +247,6 @@ extension ChunkedForm {
         // An address without a host is refused long before.
         site = WebAddress(url).site ?? .here
         engine = PartsEngine(
-            dialect: dialect, parallel: parallel, gone: gone, finalError: FinalErrorPolicy(values))
+            dialect: dialect, parallel: parallel, gone: GonePolicy(values), finalError: FinalErrorPolicy(values))
     }
 }

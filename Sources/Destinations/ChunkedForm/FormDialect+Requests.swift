@@ -6,16 +6,16 @@ internal import Transport
 /// An answer with what it says.
 struct Heard: Sendable {
     let response: Response
-    let document: JSONValue?
+    let body: FormReply
     let verdict: FormVerdict
+    var document: JSONValue? { body.document }
 
     init(_ response: Response, _ dialect: FormDialect, _ question: FormVerdict.Question, wantsJSON: Bool = false) {
         self.response = response
-        document = JSONValue.read(response.body)
+        body = FormReply(response.body)
         verdict = FormVerdict(
-            question, status: response.status, document: document, dialect.settings, wantsJSON: wantsJSON,
-            isPage: dialect.isPage(response),
-            wait: retryAfter(response.headers, now: dialect.asking.clocks.wall()))
+            question, status: response.status, body, dialect.settings, wantsJSON: wantsJSON,
+            isPage: response.isWebPage, wait: retryAfter(response.headers, now: dialect.asking.clocks.wall()))
     }
 }
 
@@ -208,13 +208,6 @@ extension FormDialect {
 
     // MARK: Words
 
-    /// Whether the body is a web page, whatever it calls itself: many a script says `text/html` to its JSON.
-    func isPage(_ response: Response) -> Bool {
-        // Blanks, and the mark of UTF-8. No server that takes blocks says so in anything that begins like this.
-        let start = response.body.prefix(4096).drop { $0 <= 0x20 || [0xEF, 0xBB, 0xBF].contains($0) }
-        return start.first == UInt8(ascii: "<")
-    }
-
     /// The beginning of what a server said, without secrets.
     func excerpt(_ response: Response) -> String {
         // Cut only after secrets are out, so that no half of one stays.
@@ -231,11 +224,14 @@ extension FormDialect {
             case .damaged: .giveUp
             case .success, .startOver, .gone: .again(after: nil)
             }
-        let (response, isPage) = (answer.response, isPage(answer.response))
+        let (response, isPage) = (answer.response, answer.response.isWebPage)
         let isPortal = isPage && (200..<300).contains(response.status)
-        return asking.refused(
+        var error = asking.refused(
             what, response, remedy,
             words: isPortal
-                ? "a web page: a login portal, or the wrong address" : isPage ? "a web page" : excerpt(response))
+                ? Asking.pageWords : isPage ? "a web page" : excerpt(response))
+        // It may have been a yes: what was begun by it is not forgotten.
+        if answer.body == .cut, (200..<300).contains(response.status) { error.failure.http = nil }
+        return error
     }
 }

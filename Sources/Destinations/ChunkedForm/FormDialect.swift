@@ -31,6 +31,11 @@ struct FormDialect: PartsDialect {
     var onlyCounts: Bool { true }
     var hasOwnName: Bool { settings.id == .uuid4 || settings.open != nil }
 
+    /// A server that gave the upload a token, or joins on demand, has one place for the block.
+    func mayDouble(_ plan: PartPlan) -> Bool {
+        plan.count == 1 && settings.open == nil && (settings.finish?.isForManyOnly ?? true)
+    }
+
     var inquiry: PartsInquiry {
         switch settings.probe {
         case nil, .header: .none
@@ -136,7 +141,7 @@ struct FormDialect: PartsDialect {
             for index in indices {
                 let part = piece.plan[index]
                 let answer = try await ask(message, piece, part)
-                if statuses.contains(answer.response.status), !isPage(answer.response) {
+                if says(answer, statuses) {
                     held.append(TakenPart(index: index, size: part.length))
                 } else if case .stop(let remedy) = answer.verdict, remedy.isOfServer {
                     throw refused("the question for block \(index + 1)", answer)
@@ -159,7 +164,13 @@ struct FormDialect: PartsDialect {
         other["id"] = "sluice-" + hexadecimal(Chance.bytes(16))
         if other["token"] != nil { other["token"] = other["id"] }
         let answer = try await ask(message, PartsPiece(order: piece.order, plan: piece.plan, checkpoint: other), part)
-        return statuses.contains(answer.response.status) && !isPage(answer.response)
+        return says(answer, statuses)
+    }
+
+    /// Whether an answer says yes by one of these statuses, and nothing in it says no.
+    private func says(_ answer: Heard, _ statuses: FormStatuses) -> Bool {
+        statuses.contains(answer.response.status) && !answer.response.isWebPage
+            && !settings.success.isDenied(by: answer.body)
     }
 
     func send(
@@ -192,8 +203,8 @@ struct FormDialect: PartsDialect {
         case .damaged: return ends(.damaged(error))
         case .stop(let remedy):
             if remedy == .authenticate { await secrets.refused(reading) }
-            // A gateway may answer for a server that took it.
-            return ends(.failed(error), isRefused: answer.response.status < 500)
+            // A gateway may answer for a server that took it, and what was cut short may have been a yes.
+            return ends(.failed(error), isRefused: answer.response.status < 500 && answer.body != .cut)
         }
         if let end = standing(answer.response), end != part.end {
             return ends(
@@ -280,10 +291,11 @@ struct FormDialect: PartsDialect {
         let answer = try await ask(
             abort.message, PartsPiece(order: order, plan: plan, checkpoint: checkpoint), nil, .abort)
         let status = answer.response.status
-        if !isPage(answer.response), abort.statuses.contains(status) || answer.verdict == .success { return true }
-        // What calls for patience where a block is sent does so here, and a login page has removed nothing.
-        let isPortal = isPage(answer.response) && (200..<300).contains(status)
-        if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isPortal {
+        if answer.verdict == .success || says(answer, abort.statuses) { return true }
+        // What calls for patience where a block is sent does so here. Neither a login page nor an error in a 200 has removed
+        // anything.
+        let isEmptyWord = (200..<300).contains(status)
+        if case .stop(let remedy) = answer.verdict, remedy.isOfServer || status == 500 || isEmptyWord {
             throw refused("the removal", answer)
         }
         return false

@@ -103,7 +103,16 @@ struct FormReading {
     }
 
     private mutating func finish() -> FormSettings.Finish? {
-        guard has("finish") else { return nil }
+        guard has("finish") else {
+            if FormPreset.needingFinish.contains(text("preset") ?? ""), text("finish") != SettingKey.none {
+                object(
+                    "finish",
+                    "is missing: servers of this preset keep blocks until a request of their own joins them; say which one, "
+                        + "like `{url: /merge, fields: {id: \"{id}\"}, when: multi}`, or write `finish: none` for one that needs none"
+                )
+            }
+            return nil
+        }
         return FormSettings.Finish(
             message: message("finish", otherwise: "POST", encoding: .urlencoded),
             isForManyOnly: text("finish.when") == "multi", url: pointer("finish.take"))

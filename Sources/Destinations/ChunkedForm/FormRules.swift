@@ -25,17 +25,48 @@ struct FormStatuses: Hashable, Sendable {
     func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
 }
 
-/// A condition on a JSON answer: `/success = true`, `/error absent`, `/data/fileUrl exists`.
+/// A condition on a JSON answer: `/success = true`, `/error absent`, `/files/*/error empty`, `/status not error, 400-599`.
 struct FormCondition: Hashable, Sendable {
     enum Test: Hashable, Sendable {
         case exists, absent
         case equals(JSONValue)
+        /// Nothing that says anything stands there: also no JSON at all.
+        case empty
+        /// None of these stands there: also no JSON at all.
+        case not([Refused])
     }
+
+    /// What must not stand at a place.
+    enum Refused: Hashable, Sendable {
+        /// In small letters.
+        case word(String)
+        case numbers(ClosedRange<Int64>)
+
+        init(_ text: String) {
+            let ends = text.split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) }
+            if ends.count == 2, let low = ends[0], let high = ends[1], low <= high {
+                self = .numbers(low...high)
+            } else {
+                self = .word(text.lowercased())
+            }
+        }
+
+        func isMet(by value: JSONValue) -> Bool {
+            switch self {
+            case .word(let word): value.plainWord == word
+            case .numbers(let range): value.whole.map { range.contains($0) } ?? false
+            }
+        }
+    }
+
+    /// How much of what a `*` leads to has to be as the test says.
+    enum Extent: Sendable { case every, any }
 
     let pointer: JSONPointer
     let test: Test
 
-    static let forms = "`/success = true`, `/error absent` or `/data exists`"
+    static let forms =
+        "`/success = true`, `/error absent`, `/error empty`, `/status not error, 400-599` or `/data exists`"
 
     /// - Returns: `nil` for a text that is no condition.
     init?(_ text: String) {
@@ -45,18 +76,69 @@ struct FormCondition: Hashable, Sendable {
         switch (words[1], words.count) {
         case ("exists", 2): test = .exists
         case ("absent", 2): test = .absent
+        case ("empty", 2): test = .empty
         case ("=", 3): test = .equals(JSONValue.read(Array(words[2].utf8)) ?? .text(words[2]))
+        case ("not", 3):
+            let values = words[2].split(separator: ",", omittingEmptySubsequences: false).map { trimmed(String($0)) }
+            guard !values.contains(nil) else { return nil }
+            test = .not(values.compactMap { $0 }.map { Refused($0) })
         default: return nil
         }
     }
 
-    func holds(in document: JSONValue) -> Bool {
-        let found = document[pointer]
-        return switch test {
+    /// - Parameter extent: For a pointer with `*`. Where that leads to nothing, only what wants something is not met.
+    func holds(in document: JSONValue, _ extent: Extent = .every) -> Bool {
+        let found = document.all(at: pointer)
+        switch extent {
+        case .any: return found.contains { holds($0) }
+        case .every: return (!found.isEmpty || holdsWithoutValue) && found.allSatisfy { holds($0) }
+        }
+    }
+
+    private func holds(_ found: JSONValue?) -> Bool {
+        switch test {
         case .exists: found != nil
         // A server that always writes its fields writes `null` where nothing is the matter.
         case .absent: found == nil || found == .null
         case .equals(let value): found == value
+        case .empty: found?.saysNothing ?? true
+        case .not(let refused): found.map { found in !refused.contains { $0.isMet(by: found) } } ?? true
+        }
+    }
+
+    private var holdsWithoutValue: Bool {
+        switch test {
+        case .exists, .equals: false
+        case .absent, .empty, .not: true
+        }
+    }
+
+    /// Whether an answer that is no JSON meets it.
+    var holdsWithoutJSON: Bool {
+        switch test {
+        case .exists, .equals, .absent: false
+        case .empty, .not: true
+        }
+    }
+}
+
+extension JSONValue {
+    /// What a server writes into a field for errors when there is none.
+    fileprivate var saysNothing: Bool {
+        switch self {
+        case .null, .bool(false), .whole(0), .text(""), .text("0"), .list([]), .object([:]): true
+        default: false
+        }
+    }
+
+    /// Of a single value, in small letters.
+    fileprivate var plainWord: String? {
+        switch self {
+        case .null: "null"
+        case .bool(let flag): "\(flag)"
+        case .whole(let number): "\(number)"
+        case .text(let text): text.lowercased()
+        case .number, .list, .object: nil
         }
     }
 }
@@ -67,20 +149,64 @@ struct FormRule: Hashable, Sendable {
     var conditions: [FormCondition]
 
     /// All of it holds: for success.
-    func isMet(_ status: Int, _ document: JSONValue?) -> Bool {
+    func isMet(_ status: Int, _ body: FormReply) -> Bool {
         guard statuses.contains(status) else { return false }
         guard !conditions.isEmpty else { return true }
-        guard let document else { return false }
-        return conditions.allSatisfy { $0.holds(in: document) }
+        return switch body {
+        case .json(let document): conditions.allSatisfy { $0.holds(in: document) }
+        case .other: conditions.allSatisfy(\.holdsWithoutJSON)
+        case .cut: false
+        }
+    }
+
+    /// Whether what an answer says is against success, for an answer that needs not say anything.
+    func isDenied(by body: FormReply) -> Bool {
+        switch body {
+        case .json(let document): conditions.contains { $0.isOfErrors && !$0.holds(in: document) }
+        case .other: false
+        case .cut: !conditions.isEmpty
+        }
     }
 
     /// Any of it holds: for refusals.
-    func isTouched(_ status: Int, _ document: JSONValue?) -> Bool {
-        statuses.contains(status) || speaks(document)
+    func isTouched(_ status: Int, _ body: FormReply) -> Bool {
+        statuses.contains(status) || speaks(body)
     }
 
     /// A condition holds, whatever the status.
-    func speaks(_ document: JSONValue?) -> Bool {
-        document.map { document in conditions.contains { $0.holds(in: document) } } ?? false
+    func speaks(_ body: FormReply) -> Bool {
+        guard case .json(let document) = body else { return false }
+        return conditions.contains { $0.holds(in: document, .any) }
     }
+}
+
+extension FormCondition {
+    /// It asks for nothing, and only minds what may stand there.
+    fileprivate var isOfErrors: Bool {
+        switch test {
+        case .absent, .empty, .not: true
+        case .exists, .equals: false
+        }
+    }
+}
+
+/// The body of an answer, as conditions see it.
+enum FormReply: Hashable, Sendable {
+    case json(JSONValue)
+    /// It begins as a JSON object does, and is none: cut short, or spoiled. What it would have said is not known.
+    case cut
+    /// Nothing, or another text.
+    case other
+
+    init(_ body: [UInt8]) {
+        if let document = JSONValue.read(body) {
+            self = .json(document)
+        } else {
+            let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+            let text = (body.starts(with: mark) ? body.dropFirst(mark.count) : body[...]).filter { $0 > 0x20 }
+            self = text.starts(with: Array("{\"".utf8)) || text.starts(with: Array("[{\"".utf8)) ? .cut : .other
+        }
+    }
+
+    var document: JSONValue? { if case .json(let document) = self { document } else { nil } }
 }

@@ -95,9 +95,12 @@ struct FormSettings: Sendable {
 
 extension Dictionary where Key == String, Value == SettingValue {
     /// What a person set over what a preset has: of maps name by name, of all else the whole value. Who asks in another
-    /// way than the preset, by `list` or `header`, begins without its question for each block.
+    /// way than the preset, by `list` or `header`, begins without its question for each block. Who sets the statuses of
+    /// `success` writes that rule anew: the preset's conditions were about its own.
     func over(_ preset: [String: SettingValue]) -> [String: SettingValue] {
         var preset = preset
+        if self["success.status"] != nil { preset["success.json"] = nil }
+        if self["finish"] == .text(SettingKey.none) { preset = preset.filter { !$0.key.hasPrefix("finish.") } }
         if ["probe.list", "probe.header"].contains(where: { self[$0] != nil && preset[$0] == nil }) {
             preset["probe.query"] = nil
         }

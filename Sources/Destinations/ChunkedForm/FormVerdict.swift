@@ -21,19 +21,19 @@ enum FormVerdict: Hashable, Sendable {
     ///   - isPage: The body is a web page.
     ///   - wait: `Retry-After`.
     init(
-        _ question: Question, status: Int, document: JSONValue?, _ settings: FormSettings, wantsJSON: Bool,
-        isPage: Bool, wait: Duration?
+        _ question: Question, status: Int, _ body: FormReply, _ settings: FormSettings, wantsJSON: Bool, isPage: Bool,
+        wait: Duration?
     ) {
         let mayBeFile = question == .part || question == .finish
-        let isMet = settings.success.isMet(status, document)
+        let isMet = settings.success.isMet(status, body)
         // A login portal says 200 to everything.
-        if isPage, (200..<300).contains(status) {
+        if isPage, isMet || (200..<300).contains(status) {
             self = .stop(.misconfigured)
-        } else if isMet, !wantsJSON || document != nil {
+        } else if isMet, !wantsJSON || body.document != nil {
             self = .success
-        } else if mayBeFile, settings.restart.isTouched(status, document) {
+        } else if mayBeFile, settings.restart.isTouched(status, body) {
             self = settings.open != nil && (status == 404 || status == 410) ? .gone : .startOver
-        } else if settings.permanent.speaks(document) {
+        } else if settings.permanent.speaks(body) {
             self = .stop(.giveUp)
         } else if question == .part, status == 422 || status == 460, settings.sendsDigest {
             self = .damaged

@@ -128,11 +128,3 @@ struct Sending: Sendable {
     /// The request was not made.
     init(unsent answer: Answer) { self.init(answer, Asking.Carried(unsent: CancellationError())) }
 }
-
-/// What becomes of an upload that is gone after its last byte was sent, when nobody can tell whether it was finished
-/// and cleaned up, or lost.
-enum GonePolicy: String, Sendable, CaseIterable {
-    case reupload
-    case assumeComplete = "assume_complete"
-    case hold
-}

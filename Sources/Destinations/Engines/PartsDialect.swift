@@ -25,6 +25,9 @@ protocol PartsDialect: Sendable {
     var onlyCounts: Bool { get }
     /// The upload has a name that was made for it alone: a part that did not leave here is another writer's.
     var hasOwnName: Bool { get }
+    /// Whether the last part that comes a second time may make a second file of it, since the remote has no name for the upload
+    /// that it belonged to.
+    func mayDouble(_ plan: PartPlan) -> Bool
     /// Its fields of the checkpoint that stay when the upload begins anew.
     var lasting: [String] { get }
 
@@ -98,6 +101,8 @@ extension PartsDialect {
     var lasting: [String] { [] }
     var onlyCounts: Bool { false }
     var hasOwnName: Bool { false }
+
+    func mayDouble(_ plan: PartPlan) -> Bool { false }
 
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64

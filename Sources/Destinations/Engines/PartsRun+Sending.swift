@@ -114,6 +114,10 @@ extension PartsRun {
         var isNew = false
         // Each time that it leaves: the copy may have rotted since it did for the first time.
         if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
+        if isLast, bounds.mayBeWhole, checkpoint["doubled"] == nil, dialect.mayDouble(plan) {
+            checkpoint["doubled"] = "1"
+            isNew = true
+        }
         // An upload that is found gone later may be whole.
         if bounds.enter(index, isLast: isLast) { isNew = true }
         if !dialect.repeatsSafely {

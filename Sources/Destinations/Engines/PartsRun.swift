@@ -18,13 +18,14 @@ internal import Linux
 /// | `lost` | times that it was begun again because the remote did not know it any more, before its last byte can have left |
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
 /// | `ended_in` | the generation in which it was given up on |
+/// | `doubled` | the last part went again, or the upload began anew, after the remote may have made a file of it |
 /// | `remains` | beginnings that could not be removed at the remote |
 /// | `damaged` | times that a part arrived damaged, in a row |
 /// | `gone_seen` | times that the remote did not know the upload, in a row |
 final class PartsRun {
     static let begun = "begun"
     /// Fields that stay when the upload begins anew.
-    static let counted = ["orphans", "reuploaded", "restarts", "lost", "remains"]
+    static let counted = ["orphans", "reuploaded", "restarts", "lost", "remains", "doubled"]
 
     /// Why a run ends before its end.
     enum Exit: Error {
@@ -134,6 +135,7 @@ final class PartsRun {
         if !dialect.repeatsSafely, let sending = checkpoint["sending"].flatMap({ Int($0) }), taken[sending] == nil,
             checkpoint["done"] == nil
         {
+            if checkpoint["final_sent"] != nil, !dialect.completesByRequest { checkpoint["doubled"] = "1" }
             throw try await renewed(
                 "it is not known whether part \(sending + 1) has arrived, and this server takes no part twice")
         }
@@ -386,6 +388,9 @@ final class PartsRun {
         if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }
         if checkpoint["reuploaded"] != nil {
             words.append("sent twice: whether the first time had worked could not be found out")
+        }
+        if checkpoint["doubled"] != nil {
+            words.append("sent again after its answer was lost: the remote may hold the file twice")
         }
         return words
     }

@@ -64,6 +64,12 @@ extension S3API {
             }
             throw error
         }
+        // Of another form than was asked for: its length and its tag are those of what a proxy would send.
+        let varies = response.headers["Vary"]?.lowercased().contains("accept-encoding") == true
+        if varies, response.headers["Content-Encoding"].map({ $0.lowercased() != "identity" }) == true {
+            throw unusable(
+                "an object in an encoding that nobody asked for, by a proxy or server that compresses answers")
+        }
         guard let size = response.headers["Content-Length"].flatMap({ plainInteger($0) }) else {
             throw unusable("an object without a length")
         }
@@ -87,6 +93,7 @@ extension S3API {
         var marker: String?
         while true {
             var request = S3Request(method: "GET", key: key, what: "the question for parts")
+            request.isForList = true
             request.query = [("uploadId", upload), ("max-parts", "1000")]
             if let marker { request.query.append(("part-number-marker", marker)) }
             let response: Response
@@ -117,6 +124,7 @@ extension S3API {
         var isCoded = false
         while true {
             var request = S3Request(method: "GET", what: "the question for unfinished uploads")
+            request.isForList = true
             request.query = [("uploads", ""), ("prefix", prefix.text ?? prefix.display), ("max-uploads", "1000")]
             if isCoded { request.query.append(Self.coded) }
             request.query += markers
@@ -152,6 +160,9 @@ extension S3API {
             method: "DELETE", key: key, query: [("uploadId", upload)], what: "the removal of an unfinished upload")
         let response: Response
         do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
+        if (200..<300).contains(response.status), response.isWebPageForXML {
+            throw asking.answeredByPage(request.what, response)
+        }
         if (200..<300).contains(response.status) || response.status == 404 { return true }
         throw refusal(response, request.what)
     }
@@ -159,6 +170,7 @@ extension S3API {
     /// Objects, by their names.
     func objects(after mark: String?) async throws -> RemotePage {
         var request = S3Request(method: "GET", what: "the list of objects")
+        request.isForList = true
         request.query = [("list-type", "2"), ("max-keys", "200"), Self.coded]
         if let mark { request.query.append(("continuation-token", mark)) }
         let list = try list(try await answer(request), request, "ListBucket")

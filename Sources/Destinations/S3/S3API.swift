@@ -15,6 +15,8 @@ struct S3Request: Sendable {
     /// Hexadecimal SHA-256 of the body; `nil` for one that is not read before it is sent.
     var payload: String? = S3Message.emptyPayload
     var limits = Limits(whole: .seconds(60))
+    /// It is answered with a list, which may come compressed. Not signed: it says nothing of the bucket.
+    var isForList = false
     /// Of a part: those behind it, which are signed together with it where somebody else signs.
     var further: [PartPlan.Part] = []
     /// In words, for a refusal.
@@ -142,7 +144,9 @@ struct S3API: Sendable {
             let began = asking.clocks.monotonic()
             let answer = try await ask(
                 Request(
-                    request.method, signed.url, headers: signed.headers, body: request.body, limits: request.limits))
+                    request.method, signed.url,
+                    headers: signed.headers + (request.isForList ? [Request.acceptsGzip] : []),
+                    body: request.body, limits: request.limits))
             let response = answer.response
             // Now, and not when it was sent: of those there may be many meanwhile.
             if let proof = signed.proof { asking.rememberForNow(proof) }

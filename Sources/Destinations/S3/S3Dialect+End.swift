@@ -85,7 +85,11 @@ extension S3Dialect {
         switch try await sight(of: key) {
         case .there(let object): there = object
         // It was made of parts that were each taken with their digest, and more than that nobody may see.
-        case .hidden, .ended: return .done(object(piece, "parts"))
+        case .hidden, .ended:
+            if response.isWebPageForXML {
+                return .failed(api.asking.answeredByPage("the wish for the whole object", response))
+            }
+            return .done(object(piece, "parts"))
         case .nothing:
             // Somebody may have taken it away already. Then the answer has told that it was there whole, and there is nothing any more
             // that it could be made of.

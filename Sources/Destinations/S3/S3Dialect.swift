@@ -213,6 +213,9 @@ struct S3Dialect: PartsDialect {
             guard verdict.isStored || XMLValue.read(response.body)?.name != "Error" else {
                 return ends(.failed(error))
             }
+            if response.isWebPageForXML {
+                return ends(.failed(api.asking.answeredByPage(request.what, response)))
+            }
             let etag = response.headers["ETag"] ?? ""
             // A part without one cannot be named in the end.
             guard !etag.isEmpty || isSingle && settings.tags != .md5 else {

@@ -193,7 +193,8 @@ actor S3Metadata: S3KeySource {
     }
 
     private func mustBeGood(_ answer: Response, _ base: String) throws(UploadError) {
-        guard answer.status != 200 else { return }
+        if answer.status == 200, !answer.isWebPage { return }
+        if answer.status == 200 { throw problem(base, "it answers with \(Asking.pageWords)", .misconfigured) }
         let remedy: Remedy =
             switch answer.status {
             case 401, 403: .authenticate

@@ -63,9 +63,7 @@ struct Asking: Sendable {
             let answer = try await exchange(request, sent)
             return Carried(.success(answer), answer.response.delivery, answer.response.bytesSent)
         } catch let broken as Broken {
-            let error: any Error =
-                broken.error.kind == .cancelled ? CancellationError() : problem(broken.error, request)
-            return Carried(.failure(error), broken.error.delivery, broken.error.bytesSent)
+            return Carried(.failure(broken.error), broken.delivery, broken.bytesSent)
         } catch {
             return Carried(unsent: error)
         }
@@ -74,8 +72,8 @@ struct Asking: Sendable {
     /// - Throws: ``UploadError``; ``Unanswered``; `CancellationError`.
     func ask(_ request: Request) async throws -> Answer {
         do { return try await exchange(request) { _ in } } catch let broken as Broken {
-            if broken.error.kind == .cancelled { throw CancellationError() }
-            throw Unanswered(error: problem(broken.error, request))
+            guard let error = broken.error as? UploadError else { throw broken.error }
+            throw Unanswered(error: error)
         }
     }
 
@@ -138,13 +136,33 @@ struct Asking: Sendable {
     ) async throws -> Response {
         var request = request
         request.onSent = sent
-        do { return try await transport.send(request) } catch { throw Broken(error: error) }
+        let response: Response
+        do { response = try await transport.send(request) } catch {
+            let reason: any Error = error.kind == .cancelled ? CancellationError() : problem(error, request)
+            throw Broken(error: reason, delivery: error.delivery, bytesSent: error.bytesSent)
+        }
+        // A refusal is told by its status. What said yes may have named what it made, and is as good as lost.
+        if let words = response.unreadable, (200..<300).contains(response.status) {
+            // Without its status, which refuses nothing: what was asked for may be there.
+            let error = UploadError(
+                failure(
+                    .protocol, "unreadable_answer",
+                    "\(host(request.url)) answered \(response.status) to \(request.method), and its body \(words); "
+                        + "gzip and deflate can be read: look at the proxy or server that compresses its answers",
+                    retryable: true), remedy: .again(after: nil))
+            throw Broken(error: error, delivery: response.delivery, bytesSent: response.bytesSent)
+        }
+        return response
     }
 
-    /// No answer came, as the transport has it.
-    private struct Broken: Error { let error: TransportError }
+    /// No answer came that can be read: an ``UploadError`` or a `CancellationError`, and how far the body got.
+    private struct Broken: Error {
+        let error: any Error
+        let delivery: Delivery
+        let bytesSent: Int64
+    }
 
-    /// No answer came: the error to show.
+    /// No answer came that can be read: the error to show.
     struct Unanswered: Error { let error: UploadError }
 
     private func problem(_ error: TransportError, _ request: Request) -> UploadError {
@@ -190,6 +208,12 @@ struct Asking: Sendable {
         let covered = Repeating.cover(told.values, in: Array(text.utf8))
         return String(decoding: covered, as: UTF8.self)
     }
+}
+
+extension Request {
+    /// A header for calls that are answered in JSON or XML, and for none that asks for an object: what is said of one is then said of
+    /// its coded form.
+    static let acceptsGzip = ("Accept-Encoding", "gzip")
 }
 
 /// The values of credentials that have left this process.

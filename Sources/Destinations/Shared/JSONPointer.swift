@@ -20,9 +20,11 @@ struct JSONPointer: Hashable, Sendable {
 
 extension JSONValue {
     /// - Returns: `nil` where nothing stands; a `null` is something.
-    subscript(pointer: JSONPointer) -> JSONValue? {
+    subscript(pointer: JSONPointer) -> JSONValue? { at(pointer.steps[...]) }
+
+    private func at(_ steps: ArraySlice<String>) -> JSONValue? {
         var place = self
-        for step in pointer.steps {
+        for step in steps {
             switch place {
             case .object(let fields):
                 guard let next = fields[step] else { return nil }
@@ -35,5 +37,23 @@ extension JSONValue {
             }
         }
         return place
+    }
+}
+
+extension JSONValue {
+    /// What stands at a pointer in which `*` is every element of a list and every value of an object.
+    ///
+    /// - Returns: One for each place that the pointer leads to, `nil` where nothing stands there; without `*` that is one.
+    func all(at pointer: JSONPointer) -> [JSONValue?] { all(pointer.steps[...]) }
+
+    private func all(_ steps: ArraySlice<String>) -> [JSONValue?] {
+        guard let star = steps.firstIndex(of: "*") else { return [at(steps)] }
+        let inner: [JSONValue] =
+            switch at(steps[..<star]) {
+            case .list(let items): items
+            case .object(let fields): Array(fields.values)
+            default: []
+            }
+        return inner.flatMap { $0.all(steps[(star + 1)...]) }
     }
 }

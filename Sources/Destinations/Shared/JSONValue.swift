@@ -11,8 +11,10 @@ enum JSONValue: Sendable, Hashable {
     case list([JSONValue])
     case object([String: JSONValue])
 
-    /// - Returns: `nil` for what is no JSON, or nested deeper than any honest answer.
+    /// - Returns: `nil` for what is no JSON, or nested deeper than any honest answer. The mark of UTF-8 before it is left out
+    ///   (RFC 8259, section 8.1).
     static func read(_ bytes: [UInt8]) -> JSONValue? {
+        let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         guard (try? checkJSON(bytes)) != nil else { return nil }
         return try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
     }

@@ -64,7 +64,8 @@ struct OwnService: Sendable {
         of url: String, to question: [UInt8], _ what: String, _ judge: (Response) -> UploadError?
     ) async throws -> [UInt8] {
         let request = Request(
-            "POST", url, headers: [("Content-Type", "application/json"), ("Accept", "application/json")],
+            "POST", url,
+            headers: [("Content-Type", "application/json"), ("Accept", "application/json"), Request.acceptsGzip],
             body: .bytes(question), limits: Limits(whole: Self.patience))
         for isLast in [false, true] {
             let response: Response

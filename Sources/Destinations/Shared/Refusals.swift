@@ -19,7 +19,9 @@ extension Asking {
         let words = said ?? String(decoding: body[..<end], as: UTF8.self)
         // Who knows what it says knows better than its type.
         let isPage = said == nil && response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
-        if isPage {
+        if let unreadable = response.unreadable {
+            message += "; why is not known, since its body \(unreadable)"
+        } else if isPage {
             message += " with a web page"
         } else if !words.isEmpty {
             message += ": " + FilePath(words).display
@@ -39,6 +41,13 @@ extension Asking {
             failure(kind, code ?? "http_\(status)", message, http: status, retryable: remedy != .giveUp), remedy: remedy
         )
     }
+
+    /// For an answer with ``Response/isWebPage`` whose status says yes: it acknowledges nothing, and a person has to look.
+    func answeredByPage(_ what: String, _ response: Response) -> UploadError {
+        refused(what, response, .misconfigured, words: Self.pageWords, code: "web_page")
+    }
+
+    static let pageWords = "a web page: a login portal, or the wrong address"
 
     /// An upload's address is a capability, so only its host is ever shown.
     func host(_ url: String) -> String { FilePath(WebAddress(url).authority ?? "the server").display }

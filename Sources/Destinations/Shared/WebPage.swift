@@ -1,9 +1,41 @@
+internal import Core
 internal import Transport
 
 extension Response {
-    /// Whether the body is a web page, whatever it calls itself: a login portal says 200 to everything.
-    var isWebPage: Bool {
-        // Blanks, and the mark of UTF-8, may stand before it.
-        body.prefix(4096).first { $0 > 0x20 && ![0xEF, 0xBB, 0xBF].contains($0) } == UInt8(ascii: "<")
+    /// Whether the body is a web page, whatever its `Content-Type` says: a login portal's, or a proxy's. Many a script says
+    /// `text/html` to its JSON, and no server that answers a request in JSON, in plain words or not at all begins with `<`.
+    ///
+    /// For requests whose answer is no XML. A page acknowledges nothing, whatever its status.
+    var isWebPage: Bool { textStart.first == UInt8(ascii: "<") }
+
+    /// The same for requests that are answered in XML: it begins with `<` too, so that the first element decides.
+    var isWebPageForXML: Bool {
+        var rest = textStart
+        while rest.first == UInt8(ascii: "<") {
+            // What may stand before the first element: the declaration, other instructions, and remarks.
+            let end: [UInt8]
+            if rest.starts(with: "<?".utf8) {
+                end = Array("?>".utf8)
+            } else if rest.starts(with: "<!--".utf8) {
+                end = Array("-->".utf8)
+            } else {
+                break
+            }
+            guard let found = rest.firstRange(of: end) else { return true }
+            rest = Self.withoutBlanks(rest[found.upperBound...])
+        }
+        guard rest.first == UInt8(ascii: "<") else { return false }
+        let name = String(decoding: rest.dropFirst().prefix { $0.isLetterOrDigit(or: "!") }, as: UTF8.self).lowercased()
+        // A service's document declares no type; ``XMLValue`` refuses one.
+        return ["!doctype", "html", "head", "body", "script", "title", "meta", "div", "center"].contains(name)
     }
+
+    /// Without the mark of UTF-8 and blanks, of which slow services send many before their answer.
+    private var textStart: ArraySlice<UInt8> {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let rest = Self.withoutBlanks(body[...])
+        return rest.starts(with: mark) ? Self.withoutBlanks(rest.dropFirst(mark.count)) : rest
+    }
+
+    private static func withoutBlanks(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> { bytes.drop { $0 <= 0x20 } }
 }

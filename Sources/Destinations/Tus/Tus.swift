@@ -139,16 +139,13 @@ extension Tus {
                     "Checked by the server for each request, if it offers that."),
                 SettingKey(
                     "ascii_filename", .flag, "Writes other letters of file names as %HH, for servers that refuse them."),
-                SettingKey(
-                    "gone", .choice(GonePolicy.allCases.map(\.rawValue)),
-                    "What to do when an upload is gone after its last byte left: `reupload` once (default), `assume_complete`, or `hold` for a person."
-                ),
+                SettingKey("gone", .choice(GonePolicy.allCases.map(\.rawValue)), GonePolicy.summary),
                 SettingKey(
                     "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
                     "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
-            ])
+            ], releaseDoubts: GonePolicy.releaseDoubts)
     ) { values, tools in try Tus(values, tools) }
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
@@ -173,8 +170,6 @@ extension Tus {
         if case .flag(let isASCII)? = values["ascii_filename"] { settings.isASCII = isASCII }
         if case .duration(let limit)? = values["stall_timeout"] { settings.sending.sendingStall = limit }
         if case .duration(let limit)? = values["reply_timeout"] { settings.sending.replyWait = limit }
-        var gone = GonePolicy.reupload
-        if case .text(let word)? = values["gone"], let policy = GonePolicy(rawValue: word) { gone = policy }
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
 
@@ -187,7 +182,7 @@ extension Tus {
         // An address without a host is refused long before.
         site = WebAddress(url).site ?? .here
         engine = OffsetEngine(
-            dialect: dialect, chunks: ChunkSize(chunk), gone: gone, finalError: FinalErrorPolicy(values))
+            dialect: dialect, chunks: ChunkSize(chunk), gone: GonePolicy(values), finalError: FinalErrorPolicy(values))
     }
 
     func objection(toHeader name: String) -> String? {

@@ -40,6 +40,8 @@ struct VimeoAPI: Sendable {
             response = try await once(method, path, body)
         }
         if (200..<300).contains(response.status) {
+            // Not every caller reads what it says.
+            if response.isWebPage { throw asking.answeredByPage(what, response) }
             ban.ended()
             return (response, JSONValue.read(response.body))
         }
@@ -48,7 +50,7 @@ struct VimeoAPI: Sendable {
     }
 
     private func once(_ method: String, _ path: String, _ body: JSONValue?) async throws -> Response {
-        var headers = [Self.accepted]
+        var headers = [Self.accepted, Request.acceptsGzip]
         var content = Request.Body.none
         if let body {
             headers.append(("Content-Type", "application/json"))

@@ -114,7 +114,11 @@ struct VimeoPicture: Sendable {
         let response = try await dialect.ranges.asking.carry(request) { notes.sending(min($0, file.size)) }
             .result.get().response
         switch response.status {
-        case 200..<300: return true
+        case 200..<300:
+            if response.isWebPage {
+                throw dialect.ranges.asking.answeredByPage("the bytes of a thumbnail", response)
+            }
+            return true
         case 401, 403, 404, 410: return false
         default: throw dialect.ranges.refused(response, "the bytes of a thumbnail", dialect.ranges.remedy(response))
         }

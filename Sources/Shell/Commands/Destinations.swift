@@ -60,7 +60,7 @@ private struct TypeView: Encodable {
     init(_ type: DestinationType) {
         self.type = type.name
         summary = type.summary
-        keys = type.keys.flatMap(\.flat).map {
+        keys = type.keys.flatMap { $0.mayBeNone ? [$0] + $0.flat : $0.flat }.map {
             Key(name: $0.name, takes: $0.takes, summary: $0.summary, required: $0.isRequired)
         }
         presets = type.presets.map { Preset(name: $0.name, summary: $0.summary) }
@@ -85,7 +85,7 @@ extension SettingKey {
         case .path: "path"
         case .template, .templateOfJSON: "template"
         case .texts: "list of texts"
-        case .section: "mapping"
+        case .section: mayBeNone ? "mapping, or none" : "mapping"
         }
     }
 

@@ -1,0 +1,33 @@
+internal import Core
+
+/// What becomes of an upload that is gone after its last byte may have left: it was finished and cleared away, or lost.
+enum GonePolicy: String, Sendable, CaseIterable {
+    case reupload
+    case assumeComplete = "assume_complete"
+    case hold
+
+    init(_ values: [String: SettingValue]) {
+        self = .reupload
+        if case .text(let word)? = values["gone"], let policy = Self(rawValue: word) { self = policy }
+    }
+
+    static let summary =
+        "What to do when an upload is gone after its last byte may have left: `reupload` once (default), "
+        + "`assume_complete` where every byte was acknowledged, or `hold` for a person."
+
+    /// What `check` warns of where a folder removes its sources, with ``FinalErrorPolicy``.
+    static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
+        var doubts: [String] = []
+        if GonePolicy(values) == .assumeComplete {
+            doubts.append(
+                "`gone: assume_complete` takes an upload for complete that the server does not know any more; what has "
+                    + "acknowledged its bytes may be a proxy in front of it; set `gone: reupload`")
+        }
+        if FinalErrorPolicy(values) == .accept {
+            doubts.append(
+                "`final_error: accept` takes files for complete that the server refused at their end; set `final_error: fail`"
+            )
+        }
+        return doubts
+    }
+}

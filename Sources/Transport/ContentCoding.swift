@@ -1,0 +1,132 @@
+internal import CZlib
+internal import Core
+
+/// Undoes the `Content-Encoding` of an answer that is read as text (RFC 9110, section 8.4.1).
+///
+/// By zlib, and not by libcurl's `CURLOPT_ACCEPT_ENCODING`: that would ask for codings with every request, also for what a stored
+/// object is, its size and its tag; it has no limit for what comes out; and what it cannot decode it ends as a connection that broke, so
+/// that the status is lost.
+enum ContentCoding {
+    enum Problem: Error, Hashable {
+        case tooLong
+        /// What is wrong, in words that follow "its body".
+        case unreadable(String)
+    }
+
+    /// More of them on top of each other are nobody's honest answer.
+    private static let most = 3
+    private static let piece = 16 << 10
+
+    /// - Parameters:
+    ///   - codings: In the order in which they were applied.
+    ///   - limit: Bytes of each step's result; kept to while they come out.
+    static func decode(_ body: [UInt8], _ codings: [String], limit: Int) throws(Problem) -> [UInt8] {
+        guard codings.count <= most else { throw .unreadable("is coded \(codings.count) times") }
+        var body = body
+        for coding in codings.reversed() {
+            switch coding {
+            case "gzip", "x-gzip": body = try gunzip(body, limit)
+            case "deflate":
+                // As RFC 9110 has it, within zlib's wrapper; many servers leave that out.
+                do throws(Problem) { body = try inflate(body, windowBits: zlibWindow, limit, "deflate").bytes } catch {
+                    guard error != .tooLong else { throw error }
+                    let plain = try inflate(body, windowBits: -zlibWindow, limit, "deflate")
+                    guard plain.used == body.count else { throw .unreadable("is no `deflate`") }
+                    body = plain.bytes
+                }
+            default: throw .unreadable("is in the encoding `\(printable(String(coding.prefix(40))))`")
+            }
+        }
+        return body
+    }
+
+    private static let zlibWindow: CInt = 15
+    /// zlib's way to say that gzip's header is wanted.
+    private static let gzipWindow: CInt = 16 + 15
+
+    /// All members, one behind the other (RFC 1952, section 2.2).
+    private static func gunzip(_ body: [UInt8], _ limit: Int) throws(Problem) -> [UInt8] {
+        var result: [UInt8] = []
+        var rest = body[...]
+        repeat {
+            let member = try inflate(Array(rest), windowBits: gzipWindow, limit - result.count, "gzip")
+            result += member.bytes
+            rest = rest.dropFirst(member.used)
+            // Some fill their last block with zeros.
+        } while !rest.allSatisfy { $0 == 0 }
+        return result
+    }
+
+    /// - Returns: What came out, and how many bytes went in until its end.
+    private static func inflate(
+        _ body: [UInt8], windowBits: CInt, _ limit: Int, _ coding: String
+    ) throws(Problem) -> (bytes: [UInt8], used: Int) {
+        var stream = z_stream()
+        guard sluice_inflate_begin(&stream, windowBits) == Z_OK else {
+            throw .unreadable("cannot be read: zlib has no memory")
+        }
+        defer { inflateEnd(&stream) }
+        var body = body
+        var result: [UInt8] = []
+        var space = [UInt8](repeating: 0, count: piece)
+        let status = body.withUnsafeMutableBufferPointer { input -> CInt in
+            stream.next_in = input.baseAddress
+            stream.avail_in = UInt32(clamping: input.count)
+            while true {
+                let status = space.withUnsafeMutableBufferPointer { output -> CInt in
+                    stream.next_out = output.baseAddress
+                    stream.avail_out = UInt32(piece)
+                    let status = CZlib.inflate(&stream, Z_NO_FLUSH)
+                    result.append(contentsOf: output.prefix(piece - Int(stream.avail_out)))
+                    return status
+                }
+                if status != Z_OK || result.count > limit { return status }
+            }
+        }
+        if result.count > limit { throw .tooLong }
+        switch status {
+        case Z_STREAM_END: return (result, body.count - Int(stream.avail_in))
+        case Z_BUF_ERROR: throw .unreadable("ends in the middle of its `\(coding)`")
+        default: throw .unreadable("is no `\(coding)`")
+        }
+    }
+}
+
+extension Response {
+    /// What belongs to the form that the body came in, and is wrong of the text that is read: sizes and tags are never taken from it.
+    private static let ofCodedForm: Set<String> = [
+        "content-encoding", "content-length", "content-md5", "digest", "content-digest", "etag", "accept-ranges",
+    ]
+
+    /// The body as text that can be read; where it cannot be, it is empty and ``unreadable`` says why.
+    ///
+    /// - Parameter limit: Bytes.
+    /// - Throws: `.tooLarge`.
+    func decoded(limit: Int) throws(TransportError) -> Response {
+        let codings = headers.lines.filter { $0.name.lowercased() == "content-encoding" }
+            .flatMap { $0.value.split(separator: ",") }
+            .map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }.filter { $0 != "identity" && !$0.isEmpty }
+        guard !codings.isEmpty, !body.isEmpty else { return self }
+        var response = self
+        response.headers = Headers(
+            headers.lines.filter { !Self.ofCodedForm.contains($0.name.lowercased()) }.map { ($0.name, $0.value) })
+        do throws(ContentCoding.Problem) {
+            response.body = try ContentCoding.decode(body, codings, limit: limit)
+        } catch {
+            switch error {
+            case .tooLong:
+                throw TransportError(
+                    kind: .tooLarge, detail: TransportError.tooLong(limit), url: url, bytesSent: bytesSent,
+                    bytesOnWire: bytesOnWire)
+            case .unreadable(let words):
+                response.body = []
+                response.unreadable = words
+            }
+        }
+        return response
+    }
+}
+
+extension TransportError {
+    static func tooLong(_ limit: Int) -> String { "the answer is longer than \(limit) bytes" }
+}

@@ -1,0 +1,202 @@
+import Core
+import Credentials
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What the body of an answer says beside a status that says yes.
+@Suite("chunked forms, what the body of a 200 says", .timeLimit(.minutes(Patience.minutes(2))))
+struct FormBodiesTests {
+    private func destination(
+        _ server: FakeServer, _ preset: String, _ more: [String: SettingValue] = [:]
+    ) throws -> any Destination {
+        var values: [String: SettingValue] = [
+            "url": .text(server.url), "preset": .text(preset), "block.size": .bytes(1000),
+        ]
+        if preset == "webuploader" { values["finish"] = .text("none") }
+        return try ChunkedForm.kind.make(
+            values.merging(more) { $1 },
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
+        )
+    }
+
+    static let refusals = [
+        #"{"files":[{"name":"a.mp4","error":"File is too big"}]}"#, #"{"files":[{"name":"a"},{"error":"no"}]}"#,
+        #"[{"name":"a.mp4","error":"abort"}]"#, #"{"code":500}"#, #"{"code":"500","msg":"disk"}"#, #"{"code":-1}"#,
+        #"{"code":50008,"message":"token"}"#, #"{"success":false}"#, #"{"success":"false"}"#, #"{"success":0}"#,
+        #"{"Success":false,"Message":"no"}"#, #"{"error":"no room"}"#, #"{"error":{"code":101,"message":"x"}}"#,
+        #"{"error":true}"#, #"{"status":"error"}"#, #"{"status":"FAIL"}"#, #"{"status":500}"#, #"{"status":false}"#,
+        #"{"result":"failed"}"#, #"{"OK":0,"info":"Failed to open output stream."}"#, #"{"ok":false}"#,
+        #"{"errno":2}"#, #"{"errors":["too large"]}"#, #"{"data":{"error":"disk full"}}"#,
+        "\u{FEFF}" + #"{"error":"behind a mark"}"#, #"  {"success":false}"#, #"{"error":"cut sho"#,
+        #"[{"name":"a.mp4","err"#, "<br />\n<b>Fatal error</b>: Allowed memory size", "<?xml version=\"1.0\"?><ok/>",
+    ]
+
+    @Test("a 200 whose body speaks of an error acknowledges nothing", arguments: FormScene.presets)
+    func refused(_ preset: String) async throws {
+        for refusal in Self.refusals {
+            let server = try FakeServer { exchange in
+                _ = exchange.body()
+                exchange.reply(exchange.method == "GET" ? 404 : 200, [("Content-Type", "text/html")], refusal)
+            }
+            let parcel = try Parcel(800)
+            let destination = try destination(server, preset)
+            await #expect(throws: UploadError.self, "\(preset): \(refusal)") {
+                try await destination.upload(parcel.order, notes: Logbook())
+            }
+            server.stop()
+        }
+    }
+
+    static let welcome = [
+        "", "ok", "OK 1 of 3", "{}", "[]", "null", #"{"success":true}"#, #"{"success":1,"error":null}"#,
+        #"{"error":false}"#, #"{"error":""}"#, #"{"error":0,"errors":[]}"#, #"{"status":"success","code":200}"#,
+        #"{"status":1,"code":0}"#, #"{"code":20000,"data":{"url":"x"}}"#, #"{"code":"0","msg":""}"#,
+        #"{"files":[{"name":"a.mp4","size":800,"url":"http://h/a.mp4"}]}"#, #"{"OK":1,"info":"Upload successful."}"#,
+        #"{"jsonrpc":"2.0","result":null,"id":"id"}"#, #"{"file":"a.mp4","status":"uploading","state":"done"}"#,
+        #"{'success': True}"#, "[OK]", #"{"errno":"0","errcode":0}"#,
+    ]
+
+    @Test(
+        "an honest server is believed, whether its body is empty, a text, or JSON of its own",
+        arguments: ["resumable", "flow", "simple-uploader", "dropzone", "webuploader", "blueimp"])
+    func believed(_ preset: String) async throws {
+        for body in Self.welcome {
+            let server = try FakeServer { exchange in
+                _ = exchange.body()
+                exchange.reply(exchange.method == "GET" ? 404 : 200, [], body)
+            }
+            let parcel = try Parcel(800)
+            let object = try await destination(server, preset).upload(parcel.order, notes: Logbook())
+            #expect(object.warnings.isEmpty, "\(preset): \(body)")
+            server.stop()
+        }
+    }
+
+    @Test("Plupload's and Fine Uploader's own answers count as before")
+    func own() {
+        func verdict(_ preset: String, _ body: String) -> FormVerdict {
+            var reading = FormReading(["preset": .text(preset)].over(FormPreset.named(preset)?.values ?? [:]))
+            return FormVerdict(
+                .part, status: 200, FormReply(Array(body.utf8)), reading.settings(), wantsJSON: false, isPage: false,
+                wait: nil)
+        }
+        #expect(verdict("plupload", #"{"jsonrpc":"2.0","result":null,"id":"id"}"#) == .success)
+        #expect(verdict("plupload", #"{"OK":1}"#) == .success)
+        #expect(verdict("plupload", "Fatal error: memory") == .stop(.again(after: nil)))
+        #expect(verdict("fineuploader", #"{"success":true,"error":null}"#) == .success)
+        #expect(verdict("fineuploader", "") == .stop(.again(after: nil)))
+        #expect(verdict("breakpoint", #"{"data":null}"#) == .stop(.again(after: nil)))
+        #expect(verdict("breakpoint", #"{"code":500,"data":{}}"#) == .stop(.again(after: nil)))
+        #expect(verdict("breakpoint", #"{"code":200,"data":{}}"#) == .success)
+    }
+
+    @Test("a question for a block that is answered with an error in a 200 is no yes")
+    func probes() async throws {
+        let posts = Mutex(0)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            if exchange.method == "POST" { posts.withLock { $0 += 1 } }
+            let isOurs = !exchange.target.contains("sluice-")
+            let isQuestion = exchange.method == "GET"
+            exchange.reply(isQuestion && !isOurs ? 404 : 200, [], isQuestion ? #"{"code":404}"# : "")
+        }
+        let parcel = try Parcel(3000)
+        _ = try await destination(server, "flow").upload(parcel.order, notes: Logbook())
+        #expect(posts.withLock { $0 } == 3)
+    }
+
+    @Test("rules of a person count by status, and a condition of theirs counts beside it")
+    func ownRules() async throws {
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.reply(200, [], #"{"files":[{"error":"no"}]}"#)
+        }
+        let parcel = try Parcel(800)
+        let custom: [String: SettingValue] = ["send.fields": .map(["n": .literal("{index0}")])]
+        _ = try await destination(server, "custom", custom).upload(parcel.order, notes: Logbook())
+        _ = try await destination(server, "dropzone", ["success.status": .texts(["200"])])
+            .upload(parcel.order, notes: Logbook())
+        let strict = try destination(
+            server, "custom", custom.merging(["success.json": .texts(["/files/*/error empty"])]) { $1 })
+        await #expect(throws: UploadError.self) { try await strict.upload(parcel.order, notes: Logbook()) }
+    }
+
+    @Test("`check` has a doubt where rules count by status, and none where a body is read")
+    func doubts() {
+        func doubts(_ values: [String: SettingValue]) -> Int { ChunkedForm.kind.type.releaseDoubts(values).count }
+        for preset in FormScene.presets {
+            #expect(doubts(["preset": .text(preset)]) == 0, "\(preset)")
+            #expect(doubts(["preset": .text(preset), "success.status": .texts(["200"])]) == 1, "\(preset)")
+            #expect(doubts(["preset": .text(preset), "success.json": .texts([])]) == 1, "\(preset)")
+            #expect(
+                doubts([
+                    "preset": .text(preset), "success.status": .texts(["200"]),
+                    "success.json": .texts(["/error empty"]),
+                ]) == 0, "\(preset)")
+        }
+        #expect(doubts(["preset": .text("custom")]) == 1)
+    }
+
+    // MARK: A block whose answer was lost
+
+    private func lost(
+        _ preset: String, size: Int = 800, _ more: [String: SettingValue] = [:], knows: Bool = false
+    ) async throws -> (warnings: [String], posts: Int) {
+        let posts = Mutex(0)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            if exchange.method == "GET" {
+                let hasIt = knows && posts.withLock { $0 } > 0 && !exchange.target.contains("=sluice-")
+                return exchange.reply(hasIt ? 200 : 404)
+            }
+            let number = posts.withLock { posts in
+                posts += 1
+                return posts
+            }
+            let last = (size + 999) / 1000
+            if number == last { return exchange.cut() }
+            exchange.reply(200, [], #"{"success":true,"data":{}}"#)
+        }
+        defer { server.stop() }
+        let parcel = try Parcel(size)
+        let destination = try destination(server, preset, more)
+        let logbook = Logbook()
+        await #expect(throws: UploadError.self) { try await destination.upload(parcel.order, notes: logbook) }
+        var order = parcel.order
+        order.checkpoint = logbook.last
+        let object = try await destination.upload(order, notes: logbook)
+        return (object.warnings, posts.withLock { $0 })
+    }
+
+    @Test("a single block whose answer was lost is looked for where the server can be asked")
+    func lookedFor() async throws {
+        for preset in ["resumable", "flow", "simple-uploader"] {
+            let end = try await lost(preset, knows: true)
+            #expect(end.posts == 1 && end.warnings.isEmpty, "\(preset): \(end)")
+        }
+    }
+
+    @Test("a single block that goes again after its answer was lost is warned of", arguments: FormScene.presets)
+    func doubled(_ preset: String) async throws {
+        // This one has a token, by which its server knows the block again.
+        if preset == "breakpoint" { return }
+        let end = try await lost(preset)
+        #expect(end.posts == 2)
+        #expect(end.warnings.contains { $0.contains("may hold the file twice") }, "\(preset): \(end)")
+    }
+
+    @Test("nothing is warned of where a last block is joined on demand, or is one of many that replace themselves")
+    func notDoubled() async throws {
+        let finish: [String: SettingValue] = ["finish.fields": .map(["id": .literal("{id}")])]
+        let joined = try await lost("dropzone", finish)
+        #expect(joined.warnings.isEmpty, "\(joined)")
+        let many = try await lost("dropzone", size: 2500)
+        #expect(many.warnings.isEmpty, "\(many)")
+    }
+}
