@@ -182,6 +182,91 @@ struct ApsaraTests {
             #expect(object?.verifiedBy == "crc64")
             let isWhole = try await end.objects.values.contains(parcel.content)
             #expect(isWhole)
+            // One in its place, and no more than that; a person hears of the empty one.
+            #expect(try await end.media().count == 2)
+            #expect(
+                object?.warnings.filter { $0.contains("they stay empty") }.count == 1, "\(String(describing: object))")
+        }
+    }
+
+    @Test(
+        "a picture whose right is about to end is sent with it, and no other picture is made",
+        arguments: ApsaraEnd.Way.allCases)
+    func shortPicture(_ way: ApsaraEnd.Way) async throws {
+        for name in ["a.png", "a.mp4"] {
+            let clocks = ManualClocks(wall: SystemClocks().wall())
+            try await ApsaraEnd.open(way, ["parallel": .whole(1)], clocks: clocks) { end in
+                let (parcel, logbook) = (try Parcel(4 * Self.part, name: FilePath(name)), Logbook())
+                let notes = Intrusion(logbook) {
+                    // Time has passed, and what clocks show has not changed: signatures are made by that.
+                    clocks.advance(by: .seconds(2900))
+                    clocks.step(by: .seconds(-2900))
+                }
+                let object = try await end.destination.upload(parcel.order, notes: notes)
+                #expect(notes.hasHappened && object.warnings.isEmpty)
+                let media = try await end.media()
+                #expect(media.count == 1)
+                // The control: a video's right is renewed by then.
+                #expect(media.first?.refreshes == (name == "a.mp4" ? 1 : 0))
+            }
+        }
+    }
+
+    @Test("a picture whose service gives another address in the middle takes that one, and asks for no third")
+    func movedPicture() async throws {
+        try await ApsaraEnd.open(.service, ["parallel": .whole(1)]) { end in
+            let (parcel, logbook) = (try Parcel(3 * Self.part, name: "a.png"), Logbook())
+            try await end.server.control(
+                "faults", #"[{"do": "expire", "match": {"operation": "UploadPart", "part": 2}}]"#)
+            let error = try await parcel.failure(to: end, logbook)
+            #expect(error.failure.code == "media_moved")
+            let object = try await parcel.send(to: end, logbook)
+            #expect(object.verifiedBy == "crc64")
+            #expect(try await end.media().count == 2)
+            #expect(object.warnings.contains { $0.contains("they stay empty") })
+        }
+    }
+
+    @Test(
+        "what was cancelled and is tried again is sent, to the medium that it has", arguments: ApsaraEnd.Way.allCases,
+        ["a.mp4", "a.png"])
+    func afterCancel(_ way: ApsaraEnd.Way, _ name: String) async throws {
+        for isAfterRestart in [false, true] {
+            try await ApsaraEnd.open(way, ["parallel": .whole(1)]) { end in
+                let (parcel, logbook) = (try Parcel(4 * Self.part, name: FilePath(name)), Logbook())
+                try await parcel.sendStopped(to: end, logbook, accepting: 2 * Self.part)
+                let cancelled = try #require(logbook.last)
+                _ = try await end.destination.discard(cancelled)
+                #expect(try await end.server.unfinished() == [])
+                // As the daemon tries again: from nothing that is written down.
+                var order = parcel.order
+                order.checkpoint = nil
+                order.generation += 1
+                let destination = isAfterRestart ? try end.again() : end.destination
+                let object = try await destination.upload(order, notes: Logbook())
+                #expect(object.verifiedBy == "crc64")
+                let isWhole = try await end.objects.values.contains(parcel.content)
+                #expect(isWhole)
+                // A picture has no name by which it would be found again.
+                #expect(try await end.media().count == (name == "a.png" ? 2 : 1), "\(way) \(name)")
+            }
+        }
+    }
+
+    @Test(
+        "a reference that VOD has already is known by the beginning of the code, whatever stands behind it",
+        arguments: [ApsaraEnd.Way.key, .sts])
+    func takenReference(_ way: ApsaraEnd.Way) async throws {
+        try await ApsaraEnd.open(way) { end in
+            let (parcel, logbook) = (try Parcel(4 * Self.part), Logbook())
+            try await parcel.sendStopped(to: end, logbook, accepting: Self.part)
+            _ = try await end.destination.discard(#require(logbook.last))
+            try await end.server.control(
+                "faults",
+                #"[{"do": "error", "status": 400, "code": "InvalidParameter.ReferenceIdAlreadyExist", "#
+                    + #""message": "exists", "match": {"operation": "CreateUploadVideo"}}]"#)
+            #expect(try await parcel.send(to: end, Logbook()).verifiedBy == "crc64")
+            #expect(try await end.media().count == 1)
         }
     }
 

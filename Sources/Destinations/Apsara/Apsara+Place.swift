@@ -25,8 +25,9 @@ extension Apsara {
     /// | `asking` | a medium is being asked for, or was |
     /// | `media_count` | media that were given for this upload |
     /// | `lost_media` | questions whose answer is not known, and that cannot be asked about |
+    /// | `left_media` | media that were given up since the right to them ended, and that stay empty |
     /// | `file` | the name that VOD was told |
-    static let counted = ["reference", "media_count", "lost_media"]
+    static let counted = ["reference", "media_count", "lost_media", "left_media"]
     static let file = "file"
 
     /// By what the file is, so that one that was asked for before a crash, or before the database was lost, is found again: no second
@@ -54,6 +55,18 @@ extension Apsara {
         let isPerhapsWhole =
             checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
         if isPerhapsWhole, try await authority.isWhole(medium, size: order.file.size) == true { return .whole(medium) }
+        if case .moved(let gift, let until) = newest, until > asking.clocks.wall() {
+            asking.conceal(gift.grant)
+            let left = life(of: gift)
+            if medium.id != gift.medium.id { checkpoint.count("left_media") }
+            try await take(gift, left, &checkpoint, notes, mayBeThere: isPerhapsWhole)
+            return .place(Place(medium: gift.medium, grant: gift.grant, left: left))
+        }
+        guard authority.renews(medium) else {
+            checkpoint.count("left_media")
+            if isPerhapsWhole { checkpoint["reuploaded"] = "1" }
+            return try await begin(order, &checkpoint, &wish, notes)
+        }
         let gift: ApsaraGift
         do { gift = try await authority.renew(medium, wish) } catch let error as UploadError
             where ApsaraVerdict.isGone(error)

@@ -107,20 +107,26 @@ struct Apsara: Destination {
     ) async throws -> RemoteObject {
         let (authority, grants, asking, medium) = (authority, grants, asking, place.medium)
         let keys = ApsaraKeys(
-            place.grant, left: place.left, clocks: asking.clocks, clock: clock, renewsForLooks: !authority.tellsWhole
+            place.grant, left: place.left, clocks: asking.clocks, clock: clock, renewsForLooks: !authority.tellsWhole,
+            renewsEarly: medium.sort != .image
         ) { [clock] reason in
+            guard authority.renews(medium) else {
+                grants.spoil(order.id)
+                throw asking.moved()
+            }
             let gift: ApsaraGift
             do { gift = try await authority.renew(medium, wish) } catch let error as UploadError {
                 if ApsaraVerdict.isGone(error) { grants.spoil(order.id) }
                 throw error
             }
             asking.conceal(gift.grant)
-            guard gift.medium.isAt(medium) else {
-                grants.spoil(order.id)
-                throw asking.moved()
-            }
             let life = ApsaraKeys.life(of: gift.grant, now: asking.clocks.wall(), ahead: clock.ahead)
             let until = asking.clocks.wall().advanced(by: life)
+            guard gift.medium.isAt(medium) else {
+                // The next attempt takes it: to ask once more might make one more.
+                grants.move(to: gift, until: until, for: order.id)
+                throw asking.moved()
+            }
             grants.keep(gift.grant, until: until, for: order.id)
             try await notes.credential(CredentialNews(reason: reason, until: until))
             return gift.grant
@@ -197,7 +203,7 @@ struct Apsara: Destination {
                 size: checkpoint.number("size"), sha256: checkpoint["sha256"].flatMap { bytes(hexadecimal: $0) } ?? [],
                 reference: checkpoint["reference"] ?? "", said: ApsaraFields.Said())
             let renewed: @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant = { _ in
-                // A picture's right is given with a new picture alone, which nobody wants here.
+                // A picture's right is given with a new picture alone, which is not wanted here.
                 guard medium.sort != .image else { throw asking.moved() }
                 let gift = try await authority.renew(medium, wish)
                 asking.conceal(gift.grant)
@@ -241,7 +247,13 @@ struct Apsara: Destination {
 
     private func lostMedia(_ checkpoint: Checkpoint) -> [String] {
         let count = checkpoint.number("lost_media")
-        return count == 0 ? [] : ["\(count) question(s) for a medium got no answer: VOD may hold as many empty ones"]
+        let left = checkpoint.number("left_media")
+        return (count == 0 ? [] : ["\(count) question(s) for a medium got no answer: VOD may hold as many empty ones"])
+            + (left == 0
+                ? []
+                : [
+                    "the right to \(left) medium(s) ended before the file was there, and VOD gave another: they stay empty"
+                ])
     }
 
     /// A path that VOD can show. To it a `\` is another `/`, and might leave nothing before the ending.

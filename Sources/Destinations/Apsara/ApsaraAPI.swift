@@ -28,7 +28,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 + [("FileName", wish.name), ("FileSize", "\(wish.size)"), ("ReferenceId", wish.reference)]
             let gift = try await gift(try await call("CreateUploadVideo", parameters), wish.sort)
             return .given(gift, isNew: true)
-        } catch let error as UploadError where error.failure.code == "InvalidParameter.ReferenceId" {
+        } catch let error as UploadError where error.failure.code.hasPrefix("InvalidParameter.ReferenceId") {
             // It was made before, by a request whose answer was lost, or in another life of this box.
             return try await recover(wish) ?? .useless
         }
@@ -43,9 +43,10 @@ struct ApsaraAPI: ApsaraAuthority {
 
     private static func ending(_ name: String) -> String { ApsaraSort.ending(of: FilePath(name)) ?? "png" }
 
+    /// There is no such call for pictures (VOD developer guide, "Upload URLs and credentials").
+    func renews(_ medium: ApsaraMedium) -> Bool { medium.sort != .image }
+
     func renew(_ medium: ApsaraMedium, _ wish: ApsaraWish) async throws -> ApsaraGift {
-        // There is no such call for pictures: the right to one is that to a new one.
-        if medium.sort == .image { return try await createImage(wish) }
         guard let id = medium.id else {
             throw UploadError(
                 asking.failure(.protocol, "InvalidVideo.NotFound", "nobody knows its media id", retryable: true),

@@ -12,6 +12,8 @@ protocol ApsaraAuthority: Sendable {
     ///
     /// - Throws: ``UploadError``, with ``ApsaraVerdict/isGone(_:)`` when it is there no more; `CancellationError`.
     func renew(_ medium: ApsaraMedium, _ wish: ApsaraWish) async throws -> ApsaraGift
+    /// Whether a new right to this medium can be asked for. If not, only that to another one is given.
+    func renews(_ medium: ApsaraMedium) -> Bool
     /// Whether anybody can be asked for that.
     var tellsWhole: Bool { get }
     /// Whether the service has all bytes of it; `nil` where nobody tells.

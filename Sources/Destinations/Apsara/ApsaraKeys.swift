@@ -18,6 +18,8 @@ actor ApsaraKeys: S3KeySource {
     private let clock: ServiceClock
     /// Whether a look at what may be whole is worth a new right, which VOD may take for the wish to write over it.
     private let renewsForLooks: Bool
+    /// Whether a new right may be asked for before this one is refused: it may be that to another medium.
+    private let renewsEarly: Bool
     private let question = JoinedWork()
     private var held: ApsaraGrant
     private var end: MonotonicTime
@@ -30,11 +32,12 @@ actor ApsaraKeys: S3KeySource {
 
     init(
         _ grant: ApsaraGrant, left: Duration, clocks: any Clocks, clock: ServiceClock, renewsForLooks: Bool = true,
-        renewal: @escaping @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant
+        renewsEarly: Bool = true, renewal: @escaping @Sendable (CredentialNews.Reason) async throws -> ApsaraGrant
     ) {
         self.clocks = clocks
         self.clock = clock
         self.renewsForLooks = renewsForLooks
+        self.renewsEarly = renewsEarly
         self.renewal = renewal
         held = grant
         life = left
@@ -63,6 +66,7 @@ actor ApsaraKeys: S3KeySource {
 
     private var isDue: Bool {
         if isRefused { return true }
+        guard renewsEarly else { return false }
         let now = clocks.monotonic()
         if let failedAt, now.since(failedAt) < Self.pause, now < end { return false }
         // A short life is none that would be spent on renewals.

@@ -17,6 +17,9 @@ struct ApsaraService: ApsaraAuthority {
         try await ask("refresh", wish, medium, "the question for a new credential")
     }
 
+    /// What it can do for pictures is its own business: it may answer with another one.
+    func renews(_ medium: ApsaraMedium) -> Bool { true }
+
     func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool? { nil }
 
     func check() async -> CheckResult {

@@ -26,7 +26,7 @@ extension S3Dialect {
             }
             switch verdict.code {
             case "InvalidPart", "FilePartNotExist", "FilePartStale", "FilePartInterity":
-                return .missing(parts.map(\.index), error)
+                return try await lacking(parts, body, piece, error)
             case "NoSuchUpload", "NoSuchKey": return .gone(error)
             case "EntityTooSmall", "ConditionalRequestConflict": return .startOver(error)
             case nil where response.status == 404: return .gone(error)
@@ -34,6 +34,34 @@ extension S3Dialect {
             default: return .failed(error)
             }
         } catch { return .failed(error) }
+    }
+
+    /// Which parts the service cannot make the object of: by its list those that it lacks or has otherwise, or the one that it names.
+    /// All of them where it gives no list, or one that agrees with ours.
+    private func lacking(
+        _ parts: [TakenPart], _ body: XMLValue?, _ piece: PartsPiece, _ error: UploadError
+    ) async throws -> PartsCompletion {
+        let all = parts.map(\.index)
+        let held: HeldParts
+        do { held = try await self.held(among: all, piece) } catch let refusal as UploadError
+            where refusal.failure.code == S3Presigner.refusal || refusal.remedy == .authenticate
+        {
+            return .missing(all, error)
+        }
+        let list: [TakenPart]
+        switch held {
+        case .gone(let gone): return .gone(gone)
+        case .unknown: return .missing(all, error)
+        case .parts(let parts): list = parts
+        }
+        let theirs = Dictionary(list.map { ($0.index, $0) }) { $1 }
+        let lost = parts.filter { mine in
+            guard let there = theirs[mine.index] else { return true }
+            return there.size != mine.size || !there.tag.isEmpty && !isSame(mine.tag, there.tag)
+        }.map(\.index)
+        if !lost.isEmpty { return .missing(lost, error) }
+        let told = (body?["Error"] ?? body)?["PartNumber"]?.whole.map { Int($0) - 1 }
+        return .missing(told.map { all.contains($0) ? [$0] : all } ?? all, error)
     }
 
     private func completion(_ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {

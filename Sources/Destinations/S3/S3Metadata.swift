@@ -123,7 +123,9 @@ actor S3Metadata: S3KeySource {
         )
         try mustBeGood(answer, base)
         let token = String(decoding: answer.body, as: UTF8.self)
-        guard !token.isEmpty, token.utf8.count <= 4096, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard !token.isEmpty, token.utf8.count <= 4096, !answer.isWebPage,
+            token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
             throw problem(base, "what it gives is no token", .misconfigured)
         }
         asking.remember([token])
@@ -193,8 +195,7 @@ actor S3Metadata: S3KeySource {
     }
 
     private func mustBeGood(_ answer: Response, _ base: String) throws(UploadError) {
-        if answer.status == 200, !answer.isWebPage { return }
-        if answer.status == 200 { throw problem(base, "it answers with \(Asking.pageWords)", .misconfigured) }
+        guard answer.status != 200 else { return }
         let remedy: Remedy =
             switch answer.status {
             case 401, 403: .authenticate

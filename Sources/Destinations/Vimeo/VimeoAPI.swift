@@ -40,8 +40,8 @@ struct VimeoAPI: Sendable {
             response = try await once(method, path, body)
         }
         if (200..<300).contains(response.status) {
-            // Not every caller reads what it says.
-            if response.isWebPage { throw asking.answeredByPage(what, response) }
+            // Who changes something does not always read what is said; who asks does.
+            if method != "GET", response.isWebPage { throw asking.answeredByPage(what, response) }
             ban.ended()
             return (response, JSONValue.read(response.body))
         }

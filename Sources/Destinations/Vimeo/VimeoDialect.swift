@@ -178,7 +178,9 @@ struct VimeoDialect: OffsetDialect {
 
     /// The API, which knows of the video when no proxy has lost its backend.
     func isThere() async throws -> Bool {
-        _ = try await asked("GET", "/me?fields=uri", nil, "the question who we are")
+        let what = "the question who we are"
+        let (response, _) = try await asked("GET", "/me?fields=uri", nil, what)
+        if response.isWebPage { throw api.asking.answeredByPage(what, response) }
         return true
     }
 

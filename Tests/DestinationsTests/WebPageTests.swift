@@ -1,0 +1,72 @@
+import Core
+import Credentials
+import Linux
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+@Suite("web pages in place of answers", .timeLimit(.minutes(Patience.minutes(2))))
+struct WebPageTests {
+    @Test("a page is told from JSON, from a text, from nothing, and from XML where that is the answer")
+    func told() {
+        func response(_ text: String) -> Response { Response(status: 200, body: Array(text.utf8)) }
+        for page in [
+            "<html>", "<!DOCTYPE html><html>", " \r\n<HTML>", "\u{FEFF}<html>",
+            "<?xml version=\"1.0\"?><html xmlns=\"x\">",
+            "<!-- portal -->\n<head>", "<?xml version=\"1.0\"?> <!-- a --> <!DOCTYPE html>", "<script>",
+            "<!-- never ends",
+        ] {
+            #expect(response(page).isWebPage && response(page).isWebPageForXML, "\(page)")
+        }
+        for text in ["", "{}", "ok", "a<html>", "[\"<html>\"]", " "] {
+            #expect(!response(text).isWebPage && !response(text).isWebPageForXML, "\(text)")
+        }
+        for xml in [
+            "<Error><Code>x</Code></Error>", " \n<?xml version=\"1.0\"?>\n<CompleteMultipartUploadResult/>",
+            "<ListPartsResult xmlns=\"y\">",
+        ] {
+            #expect(response(xml).isWebPage && !response(xml).isWebPageForXML, "\(xml)")
+        }
+    }
+
+    static let page = "<html>log in</html>"
+
+    @Test("a bucket's part and removal that a page answers are not done, however good the headers look")
+    func bucket() async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        scene.emulator.change { $0.faults[.part] = [.answer(200, [("ETag", "\"0123\"")], Self.page)] }
+        let error = try await parcel.failure(to: scene, logbook)
+        #expect(error.failure.code == "web_page" && logbook.accepted == 0, "\(error)")
+        try await parcel.sendStopped(to: scene, logbook, accepting: 5 << 20)
+        let left = try #require(logbook.last)
+        scene.emulator.change { $0.faults[.abort] = [.answer(200, [], Self.page)] }
+        await #expect(throws: UploadError.self) { try await scene.destination.discard(left) }
+        #expect(scene.emulator.uploads.count == 1)
+        // The control.
+        #expect(try await scene.destination.discard(left))
+        #expect(scene.emulator.uploads.isEmpty)
+    }
+
+    @Test("what is said of a video, and its removal, are not done when a page answers")
+    func vimeo() async throws {
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.reply(200, [("Content-Type", "text/html")], Self.page)
+        }
+        let clocks = SystemClocks()
+        let asking = Asking(
+            transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: server.url,
+            caFile: nil, clocks: clocks, name: "archive")
+        let api = VimeoAPI(asking, base: server.url)
+        for method in ["POST", "PATCH", "DELETE"] {
+            let error = await #expect(throws: UploadError.self) { try await api.ask(method, "/videos/1", nil, "it") }
+            #expect(error?.failure.code == "web_page")
+        }
+        // Who asks reads that there is no JSON.
+        #expect(try await api.ask("GET", "/videos/1", nil, "it").json == nil)
+    }
+}
