@@ -109,15 +109,22 @@ extension Store {
     /// - Parameters:
     ///   - source: What became of the source; `nil` when nothing was to be done, or that is recorded already.
     ///   - note: For a person: where it went, or why it was kept.
-    package func finishRelease(_ asset: Int64, _ source: SourceState? = nil, note: String? = nil) async throws {
-        try await finishReleases([(asset, source)], note: note)
+    ///   - isChanged: Another version of the file was proven to have its name: nothing stops that from being taken up any more.
+    package func finishRelease(
+        _ asset: Int64, _ source: SourceState? = nil, note: String? = nil, isChanged: Bool = false
+    ) async throws {
+        try await finishReleases([(asset, source)], note: note, isChanged: isChanged)
     }
 
     /// The same for several at once: one transaction.
-    package func finishReleases(_ ends: [(asset: Int64, source: SourceState?)], note: String? = nil) async throws {
+    package func finishReleases(
+        _ ends: [(asset: Int64, source: SourceState?)], note: String? = nil, isChanged: Bool = false
+    ) async throws {
         try await change { connection in
             for (asset, source) in ends {
                 try self.dropCopy(asset)
+                // Its size and time may be those of the version that was sent: the watcher would take it for known.
+                if isChanged { try self.digUp(asset) }
                 try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
                 guard let source else { continue }
                 try connection.run(
