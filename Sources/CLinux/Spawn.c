@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <linux/capability.h>
 #include <linux/close_range.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -21,6 +22,21 @@ int sluice_raise_open_files(void) {
     if (setrlimit(RLIMIT_NOFILE, &raised) != 0) return -1;
     given_files = limit;
     return 0;
+}
+
+// Takes away what this process was given beyond its user's own rights (capabilities(7)): a program that is not root's and has no
+// rights of its own in its file begins without any. System calls and nothing more; one that is refused leaves the others.
+static void drop_rights(void) {
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    // A filter of calls may refuse this one. What it would empty gives nothing to a program that names no right in its file.
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &head, sets) == 0) {
+        for (int half = 0; half < _LINUX_CAPABILITY_U32S_3; half++) sets[half].inheritable = 0;
+        syscall(SYS_capset, &head, sets);
+    }
+    // Takes CAP_SETPCAP, which root has: its programs keep what root may do otherwise.
+    prctl(PR_CAPBSET_DROP, CAP_LEASE, 0, 0, 0);
 }
 
 // Only what is async-signal-safe may run between fork and exec: other threads may hold any lock.
@@ -45,6 +61,7 @@ static void become(
     syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
     // A system call and nothing more. Where it is refused the program has more than it was to have.
     if (given_files.rlim_max) prlimit(0, RLIMIT_NOFILE, &given_files, NULL);
+    drop_rights();
     execvpe(words[0], (char *const *)words, (char *const *)environment);
     int code = errno;
     (void)!write(report, &code, sizeof code);

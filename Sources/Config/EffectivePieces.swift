@@ -114,7 +114,9 @@ struct EffectivePieces {
         fields.append(("context", templates(folder.context)))
         fields += values([
             ("key", folder.key.map { .text($0.source) }), ("watch", .plain(watch.watching.rawValue)),
-            ("removable", .plain(folder.removable.rawValue)), ("min_size", limits.minSize.map { .bytes($0) }),
+            ("removable", .plain(folder.removable.rawValue)),
+            ("release_unsure", folder.releaseUnsure.map { .plain($0.written) }),
+            ("min_size", limits.minSize.map { .bytes($0) }),
             ("max_size", limits.maxSize.map { .bytes($0) }), ("min_age", limits.minAge.map { .time($0) }),
             ("max_age", limits.maxAge.map { .time($0) }),
         ])

@@ -84,6 +84,7 @@ extension SettingsReading {
                 order: fields.take("order", as: .choice)?.value, beforeUpload: beforeUpload(fields),
                 rules: rules(fields)),
             copy: fields.fields("staging", .folderStaging).take("copy", as: .choice)?.value, export: export(fields))
+        settings.releaseUnsure = fields.take("release_unsure", as: .releaseUnsure)?.value
         settings.removable = fields.take("removable", as: .choice)?.value ?? .auto
         if settings.export != nil, settings.copy == .inPlace {
             fields.error("`copy: in-place` makes nothing, and `export` does; take one of them out", "export")

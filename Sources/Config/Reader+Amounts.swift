@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 
 // Amounts with units: bytes and lengths of time.
 
@@ -87,6 +87,35 @@ extension Reader where Value == TimeOrNever {
         Reader(expected: "a length of time like `7d`, or `never`") { text throws(Complaint) in
             if text == "never" || text == "0" { return TimeOrNever(time: nil) }
             return TimeOrNever(time: try Reader<Duration>.duration(least ... .seconds(10 * 366 * 86_400)).read(text))
+        }
+    }
+}
+
+extension Reader where Value == ReleaseUnsure {
+    /// `keep`, `delete`, `after 10m`.
+    static var releaseUnsure: Reader {
+        let expected = "`keep`, `delete`, or a length of time like `after 10m`"
+        return Reader(expected: expected) { text throws(Complaint) in
+            switch text {
+            case "keep": return .keep
+            case "delete": return .delete
+            default:
+                guard text.hasPrefix("after ") else { throw Complaint("takes \(expected), not \(quoted(text))") }
+                let time = String(text.dropFirst(6).drop { $0 == " " })
+                let range = Duration.seconds(1) ... .seconds(365 * 86_400)
+                return .after(try Reader<Duration>.duration(range).read(time))
+            }
+        }
+    }
+}
+
+extension ReleaseUnsure {
+    /// As the file would have it.
+    package var written: String {
+        switch self {
+        case .keep: "keep"
+        case .delete: "delete"
+        case .after(let time): "after \(Config.written(time))"
         }
     }
 }

@@ -32,7 +32,7 @@ struct Section: Sendable {
             "upload_to", "after_upload", "priority", "remote_name", "metadata", "key", "context", "concurrency",
             "retry", "order", "group", "require", "watch", "min_size", "max_size", "min_age", "max_age", "staging",
             "export",
-            "removable", "before_upload",
+            "removable", "before_upload", "release_unsure",
         ] + rules,
         later: laterPolicy,
         elsewhere: [

@@ -87,6 +87,8 @@ package struct FolderSettings: Hashable, Sendable {
     package var copy: StagingSettings.Copy?
     package var export: ExportSettings?
     package var removable = Removable.auto
+    /// `nil`: as the file system of the source has it.
+    package var releaseUnsure: ReleaseUnsure?
 }
 
 package struct DestinationSettings: Hashable, Sendable {

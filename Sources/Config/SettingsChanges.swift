@@ -143,7 +143,7 @@ package struct SettingsChanges: Hashable, Sendable {
             ("min_size", a.limits.minSize != b.limits.minSize), ("max_size", a.limits.maxSize != b.limits.maxSize),
             ("min_age", a.limits.minAge != b.limits.minAge), ("max_age", a.limits.maxAge != b.limits.maxAge),
             ("staging", old.copy != new.copy), ("export", old.export != new.export),
-            ("removable", old.removable != new.removable),
+            ("removable", old.removable != new.removable), ("release_unsure", old.releaseUnsure != new.releaseUnsure),
         ]
         return differs.filter(\.1).map(\.0) + keys(old.policy, new.policy)
     }

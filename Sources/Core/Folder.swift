@@ -86,6 +86,16 @@ package struct FolderRequirement: Hashable, Sendable {
     }
 }
 
+/// What becomes of a verified source that is to go, where it cannot be known whether a program has it open for writing.
+package enum ReleaseUnsure: Hashable, Sendable {
+    /// It stays for good.
+    case keep
+    /// It goes when it is still the same, byte for byte, so long after its last upload was verified.
+    case after(Duration)
+    /// It goes at once.
+    case delete
+}
+
 /// What becomes of the source after every upload of it is verified.
 package enum SourceAction: Hashable, Sendable {
     /// It stays; the folder's ``Retention`` may let it go later.

@@ -53,7 +53,8 @@ extension Agent {
                 free: (try? await blocking { try staging.free() }) ?? 0,  // the hold says why it is not known
                 cap: house.settings.staging.maxSize, hold: house.troubles["staging"].map(HoldView.init),
                 running: house.making.isEmpty ? nil : house.making.all.map(StagingRunView.init)),
-            warnings: house.troubles.all.map(\.text) + house.reportTroubles.all.map(\.text) + blind() + orphans(ongoing)
+            warnings: house.troubles.all.map(\.text) + house.reportTroubles.all.map(\.text)
+                + house.unsureReleases.all.map(\.text).sorted() + blind() + orphans(ongoing)
                 + overdue(files) + (await withoutEffect().map { "destinations.\($0): \($1)" }),
             seq: await house.store.seq,
             settling: files.prefix(Self.mostSettling).map { settlingView($0) }, overflows: watcher.overflows(),

@@ -57,6 +57,9 @@ extension Agent {
             guard let remote = view.remote else { return "it was uploaded" }
             return "it was uploaded to \(remote.url ?? remote.id ?? view.destination)"
                 + (remote.verifiedBy.map { ", verified by \($0)" } ?? "")
+                // With a reason only: a source may just be what the folder wants kept.
+                + (["kept: ", "pending: "].contains { view.sourceState.hasPrefix($0) }
+                    ? "; its source is \(view.sourceState)" : "")
         case "failed":
             return "it was refused: \(view.error?.message ?? "nobody knows why"); `sluice retry \(view.id)` tries again"
         case "cancelled" where view.error?.code == BeforeUpload.skipped:

@@ -115,7 +115,9 @@ package final class Agent: Sendable {
             house: house, closeInterface: { [transport] in await transport.close(interface: $0) },
             loseAddresses: { [transport] in transport.lose(addresses: $0) },
             reconsiderSource: { watcher.reconsider(folder: $0, relative: $1) })
-        let releaser = Releaser(house: house)
+        let releaser = Releaser(house: house, writers: WriterSearch(clocks: house.clocks)) {
+            watcher.reconsider(folder: $0, relative: $1)
+        }
         self.releaser = releaser
         sourceRoom = SourceRoom(house: house)
         let gathering = Gathering(house: house, intake: intake, fileSystems: fileSystems) {

@@ -94,6 +94,8 @@ struct House: Sendable {
     let reportTroubles = Troubles()
     /// Why single assets wait for their copy, by their number.
     let stagingHolds = Troubles()
+    /// Folders with verified sources that stay, since it cannot be known whether they are open for writing.
+    let unsureReleases = Troubles()
     /// Folders whose disk is away, with files that wait for it.
     let away = Troubles()
 

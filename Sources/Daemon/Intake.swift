@@ -107,6 +107,8 @@ struct Intake: Sendable {
         case .newVersion(_, let uploads): tell("found a new version of a file that was taken before", arrival, uploads)
         case .renewed:
             house.log.info("settled again", ["folder": arrival.file.folder, "path": path])
+            // Of a version that was sent in part.
+            house.removalBell.ring()
         case .known:
             house.log.debug("known already", ["folder": arrival.file.folder, "path": path])
         case .keyTaken(let holder):

@@ -8,9 +8,12 @@ internal import Store
 ///
 /// Every step can be repeated: what a crash left half done is found by its state and finished.
 actor Releaser {
-    private let house: House
+    let house: House
+    private let writers: any WriterAsking
+    /// Tells `Watch` that a file has to settle again.
+    private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     /// Assets whose source cannot be taken now, and when they are tried again.
-    private var deferred: [Int64: (until: MonotonicTime, failures: Int, folder: String)] = [:]
+    var deferred: [Int64: (until: MonotonicTime, failures: Int, folder: String)] = [:]
 
     /// What the last pass failed with, which is said once.
     private var complaint: String?
@@ -22,7 +25,14 @@ actor Releaser {
     /// Numbers of assets in one question.
     private static let page = 1_024
 
-    init(house: House) { self.house = house }
+    /// - Parameter writers: Says who has a file open for writing.
+    init(
+        house: House, writers: any WriterAsking, reconsider: @escaping @Sendable (String, FilePath) -> Void
+    ) {
+        self.house = house
+        self.reconsider = reconsider
+        self.writers = writers
+    }
 
     func run() async throws {
         while !Task.isCancelled {
@@ -162,15 +172,14 @@ actor Releaser {
                 inode: asset.identity.inode, changed: asset.changed, sha256: sha256)
         }
         let found: FilePath?
+        let isChanged: Bool
         do {
-            found = try await blocking { () throws -> FilePath? in
+            (found, isChanged) = try await blocking { () throws -> (FilePath?, Bool) in
                 // What cannot be read is not known to be there.
-                if asset.keeping != .received, let identity,
-                    case .same = try? identity.standing(trusting: asset.changed)
-                {
-                    return nil
-                }
-                return try staging.rescue(name, leaf: leaf)
+                let isAsked = asset.keeping != .received
+                let standing = isAsked ? try? identity?.standing(trusting: asset.changed) : nil
+                if case .same? = standing { return (nil, false) }
+                return (try staging.rescue(name, leaf: leaf), standing == .changed && identity?.isOther() == true)
             }
         } catch let error as SystemError {
             try await putOff(asset, "its copy is the only one left, and cannot be moved to a safe place: \(error)")
@@ -181,18 +190,22 @@ actor Releaser {
         let isReceived = asset.keeping == .received
         let why = isReceived ? "it has no other source" : "its source is not there as it was"
         let note = "it was sent nowhere, and \(why): its copy is \(place.display)"
-        try await house.store.finishRelease(asset.id, .kept, note: note)
+        try await house.store.finishRelease(asset.id, .kept, note: note, isChanged: isChanged)
         deferred[asset.id] = nil
         house.log.warning(
             "kept the copy of a file that was sent nowhere, as \(why)",
             ["path": asset.path.display, "copy": place.display])
+        if isChanged { handBack(asset) }
         house.stagerBell.ring()
         return true
     }
 
     /// How the matter of a source stands.
     private enum SourceEnd {
-        case over(SourceState, note: String)
+        /// Nothing more is to be done about it.
+        ///
+        /// - Parameter isChanged: Another version has its name, to be taken up.
+        case over(SourceState, note: String, isChanged: Bool = false)
         /// To be tried again; the copy stays for as long as the source may still turn out to be another.
         case waits
         /// To be tried again when its disk is back; the copy must not fill the cache until then.
@@ -207,15 +220,26 @@ actor Releaser {
             try await house.store.copyDropped(asset.id)
             house.diskIsAway(asset.folder, reason)
             try await putOff(asset, reason, isSaid: true)
-        case .over(let state, let note):
+        case .over(let state, let note, let isChanged):
             try await removeCopy(asset)
             // One record for both: a crash before it finds the source gone and the copy too, and writes it then.
-            try await house.store.finishRelease(asset.id, state, note: note)
+            try await house.store.finishRelease(asset.id, state, note: note, isChanged: isChanged)
             tell(asset, state, note)
             deferred[asset.id] = nil
+            if isChanged { handBack(asset) }
             house.roomBell.ring()
         }
         house.stagerBell.ring()
+    }
+
+    /// The file that has the source's name now settles as a new one. A crash before that is made up for by the scan at start, which
+    /// finds it unknown.
+    private func handBack(_ asset: AssetRecord) {
+        CrashPoint.reached("source-changed")
+        house.log.notice(
+            "the file is taken up as a new version when it has settled",
+            ["folder": asset.folder, "path": asset.path.display])
+        reconsider(asset.folder, asset.identity.relative)
     }
 
     private func removeCopy(_ asset: AssetRecord) async throws {
@@ -231,34 +255,78 @@ actor Releaser {
         }
         try await house.store.beginRelease(asset.id)
         CrashPoint.reached("release-begun")
-        let release = SourceRelease(
-            SourceRelease.AssetIdentity(
-                id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
-                inode: asset.identity.inode, changed: asset.changed, sha256: sha256), act)
+        let identity = SourceRelease.AssetIdentity(
+            id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
+            inode: asset.identity.inode, changed: asset.changed, sha256: sha256)
         do {
-            let result = try await blocking { [house] () -> SourceRelease.Result? in
-                if try SourceHome.whereabouts(of: asset, house) == .away { return nil }
-                let result = try release.run()
-                switch result {
-                case .released(_, let folders): try Self.sync(folders)
-                case .gone(let folders):
-                    // It may be its disk that went in this moment.
-                    if try SourceHome.whereabouts(of: asset, house) != .gone { return nil }
-                    try Self.sync(folders)
-                case .kept, .later: break
-                }
-                return result
+            var result = try await run(identity, act, .stop, of: asset)
+            var plan: UnsurePlan?
+            if case .unsure(let doubt) = result {
+                let found = try await unsurePlan(for: asset, doubt)
+                plan = found
+                if let inDoubt = found.inDoubt { result = try await run(identity, act, inDoubt, of: asset) }
             }
             switch result {
             case nil: return .away("\(asset.root.display) is not mounted as it was when the file was found")
             case .released(let note, _): return .over(.released, note: note)
             case .gone: return .over(.released, note: "the source was gone already")
             case .kept(let reason): return .over(.kept, note: reason)
+            case .changed(let reason): return .over(.kept, note: reason, isChanged: true)
             case .later(let reason): try await putOff(asset, reason)
+            case .unsure(let doubt):
+                // It was given up between two questions that were not answered alike: asked again.
+                guard let plan else { break }
+                return try await unsure(asset, doubt, plan)
             }
         } catch let error as SystemError {
             if let reason = try await blocking({ SourceHome.absence(of: asset, after: error) }) { return .away(reason) }
             try await putOff(asset, advice(error, asset))
+        }
+        return .waits
+    }
+
+    /// - Returns: `nil` when the disk of the source is away.
+    private func run(
+        _ identity: SourceRelease.AssetIdentity, _ act: SourceRelease.Act, _ inDoubt: SourceRelease.InDoubt,
+        of asset: AssetRecord
+    ) async throws -> SourceRelease.Result? {
+        let release = SourceRelease(identity, act, inDoubt: inDoubt, writers: writers)
+        return try await blocking { [house] () -> SourceRelease.Result? in
+            if try SourceHome.whereabouts(of: asset, house) == .away { return nil }
+            let result = try release.run()
+            switch result {
+            case .released(_, let folders): try Self.sync(folders)
+            case .gone(let folders):
+                // It may be its disk that went in this moment.
+                if try SourceHome.whereabouts(of: asset, house) != .gone { return nil }
+                try Self.sync(folders)
+            case .kept, .changed, .later, .unsure: break
+            }
+            return result
+        }
+    }
+
+    /// Keeps it, or waits, as the folder's `release_unsure` says.
+    private func unsure(
+        _ asset: AssetRecord, _ doubt: WriterSearch.Doubt, _ plan: UnsurePlan
+    ) async throws -> SourceEnd {
+        let reason = UnsureWords.reason(doubt)
+        switch plan {
+        case .go: break
+        case .keep:
+            let text = UnsureWords.kept(asset.folder, doubt)
+            if house.unsureReleases.set(asset.folder, Hold(.disk, since: house.clocks.wall(), text: text)) {
+                house.log.warning("sources of a folder stay", ["folder": asset.folder, "reason": text])
+            }
+            return .over(.kept, note: "\(reason), so it stays (release_unsure: keep)")
+        case .wait(let time):
+            let until = house.clocks.monotonic().advanced(by: time)
+            deferred[asset.id] = (until, deferred[asset.id]?.failures ?? 0, asset.folder)
+            // Its uploads are verified: the copy would only fill the cache until then.
+            try await removeCopy(asset)
+            try await house.store.copyDropped(asset.id)
+            let note = "\(reason): it goes when it has stayed the same for a while (release_unsure: after)"
+            if asset.sourceNote != note { try await house.store.releaseFailed(asset.id, note: note) }
         }
         return .waits
     }

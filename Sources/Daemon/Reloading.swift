@@ -133,6 +133,11 @@ extension Agent {
         }
         await hooks?.take()
         await stager.reconsiderRoom()
+        let unsure = { (settings: Settings) in
+            Dictionary(settings.folders.map { ($0.watch.name, $0.releaseUnsure) }, uniquingKeysWith: { $1 })
+        }
+        let (before, now) = (unsure(old.settings), unsure(setup.settings))
+        await releaser.judgeAnew(Set(before.filter { now[$0.key] != $0.value }.keys))
         for bell in [
             house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell, house.roomBell, house.reportBell,
             house.listBell,

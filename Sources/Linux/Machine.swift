@@ -12,6 +12,12 @@ package enum Machine {
         return withUnsafeBytes(of: &names.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }
 
+    /// Tells this start of the machine from every other (random(4), `boot_id`); `nil` where `/proc` does not say.
+    package static var boot: String? {
+        guard let text = try? Files.read("/proc/sys/kernel/random/boot_id", limit: 64) else { return nil }
+        return String(decoding: text.prefix { $0 > 0x20 }, as: UTF8.self)
+    }
+
     /// Occupies the numbers of standard input, output and error where the caller has closed them: else the next files that are
     /// opened would have them, and what is meant for a person would be written into those. What is opened there can be
     /// neither read, as input, nor written, as output, so that whoever needs them learns that they are closed.
@@ -30,12 +36,7 @@ package enum Machine {
 
     /// Whether this process has it; `nil` where `/proc` does not say.
     package static func has(_ capability: Capability) -> Bool? {
-        guard let status = try? Files.read("/proc/self/status", limit: 64 << 10) else { return nil }
-        for line in String(decoding: status, as: UTF8.self).split(separator: "\n") where line.hasPrefix("CapEff:") {
-            let digits = line.dropFirst("CapEff:".count).drop { $0 == "\t" || $0 == " " }
-            return UInt64(digits, radix: 16).map { $0 & (1 << capability.rawValue) != 0 }
-        }
-        return nil
+        ProcessRights()?.has(capability)
     }
 
     /// The user with whose rights this process works (geteuid(2)).

@@ -85,6 +85,8 @@ struct Mount {
     let point: FilePath
     let type: String
     let source: FilePath
+    /// Of the file system, which all of its mounts share: `rw`, `hidepid=invisible`.
+    var options: [Substring] = []
 
     /// Found by the number of the mount; by device on kernels before 5.8 (where a Btrfs subvolume is not found so).
     static func holding(_ path: FilePath, device: UInt64) -> Mount? {
@@ -109,7 +111,10 @@ struct Mount {
             return Mount(
                 number: number, device: sluice_device_number(pair[0], pair[1]), root: unescaped(fields[3]),
                 point: unescaped(fields[4]), type: String(decoding: fields[dash + 1], as: UTF8.self),
-                source: unescaped(fields[dash + 2]))
+                source: unescaped(fields[dash + 2]),
+                options: fields.dropFirst(dash + 3).flatMap {
+                    String(decoding: $0, as: UTF8.self).split(separator: ",")
+                })
         }
     }
 

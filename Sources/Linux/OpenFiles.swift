@@ -4,12 +4,15 @@ internal import Glibc
 /// Looks through the descriptors of all processes for one that a file is open for writing by (proc_pid_fd(5)).
 ///
 /// Sees no descriptor of another user's process without `CAP_SYS_PTRACE`, none on another machine, and no memory that a
-/// file was mapped into before it was closed. Used by one thread.
+/// file was mapped into before it was closed. Where not every process is listed (``ProcessSight``), that nobody was seen
+/// says nothing. Used by one thread at a time.
 package final class OpenFiles {
     package struct Answer {
         package var writer: OpenWriter
         /// Processes that could not be looked into.
         package var closed: Int
+        /// Not every process of the machine is listed.
+        package var hidesProcesses = false
     }
 
     private struct File: Hashable {
@@ -23,6 +26,7 @@ package final class OpenFiles {
     private var written: Set<File> = []
     private var closed = 0
     private var isWhole = false
+    private var listsAll = false
 
     /// One walk through all processes answers every question of so long.
     private static let freshness = Duration.milliseconds(250)
@@ -42,17 +46,19 @@ package final class OpenFiles {
         if written.contains(File(device: look.device, inode: look.inode)) {
             return Answer(writer: .somebody, closed: closed)
         }
-        return Answer(writer: isWhole && closed == 0 ? .unseen : .unknown, closed: closed)
+        return Answer(
+            writer: isWhole && listsAll && closed == 0 ? .unseen : .unknown, closed: closed, hidesProcesses: !listsAll)
     }
 
     private func walk() {
         taken = clocks.monotonic()
         written = []
         closed = 0
-        isWhole = false
+        (isWhole, listsAll) = (false, false)
         var left = Self.most
         // Without /proc nobody is seen, and nothing is said.
         guard let processes = try? Files.names(in: root) else { return }
+        listsAll = ProcessSight.listsAll(root)
         for process in processes where process.bytes.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
             look(into: root.appending(process), &left)
             if left <= 0 { return }

@@ -54,4 +54,15 @@ enum BoxFile {
         }
         return .whole(.mp4)
     }
+
+    /// Whether it is written in fragments, or may be: another one may follow at any time.
+    static func isFragmented(_ pieces: Pieces) throws(Pieces.Stop) -> Bool {
+        var boxes = Boxes(pieces, from: 0, to: pieces.size)
+        while case .box(let box) = try boxes.step() {
+            if ["moof", "styp"].contains(box.type) { return true }
+            var inside = box.inside(of: pieces)
+            if box.type == "moov", try inside.find(["mvex"]) != nil { return true }
+        }
+        return false
+    }
 }

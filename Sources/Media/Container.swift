@@ -46,6 +46,23 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// Whether a file is whole, and its container has an end of its own that was written: nothing is to be added to it. A transport
+    /// stream has none, and neither has a recording in fragments: each may be as whole in the middle of its writing.
+    ///
+    /// - Throws: What the reader threw.
+    package static func isClosed(_ pieces: Pieces, named name: FilePath) throws(SystemError) -> Bool {
+        guard case .whole(let container) = try verdict(of: pieces, named: name) else { return false }
+        switch container {
+        case .matroska, .avi, .jpeg: return true
+        case .transportStream: return false
+        case .mp4:
+            do throws(Pieces.Stop) { return try !BoxFile.isFragmented(pieces) } catch {
+                if case .unreadable(let error) = error { throw error }
+                return false
+            }
+        }
+    }
+
     /// By what the file begins with. Its name counts only where the beginning was never written.
     static func recognised(_ pieces: Pieces, _ name: FilePath) throws(Pieces.Stop) -> Container? {
         let head = Fields(try pieces.bytes(at: 0, 16))

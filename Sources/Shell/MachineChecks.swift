@@ -123,8 +123,9 @@ enum MachineChecks {
         if asks.contains(.lease), !lease {
             return finding(
                 .ok,
-                "\(user), without CAP_LEASE: files that belong to other users wait for the longer quiet time; "
-                    + "AmbientCapabilities=CAP_LEASE in the unit would spare them that")
+                "\(user), without CAP_LEASE: files that belong to other users wait for the longer quiet time, and are not "
+                    + "deleted or moved unless release_unsure of their folder says so; the packaged unit has "
+                    + "AmbientCapabilities=CAP_LEASE")
         }
         return finding(.ok, "\(user), who may ask for every file whether somebody writes it")
     }

@@ -21,14 +21,30 @@ package struct SourceRelease: Sendable {
         case released(note: String, folders: Set<FilePath>)
         /// Nothing stands there: it was taken before a crash, somebody removed it, or its disk is away.
         case gone(folders: Set<FilePath>)
-        /// What stands there is not what was staged: it is left alone for good.
+        /// What stands there is not the file that was staged, and nothing proves another content: it is left alone for good.
         case kept(String)
+        /// The file has another content than was staged, and keeps its name: it is a new version, to be taken up again.
+        case changed(String)
         /// Somebody has it open for writing: look again later.
         case later(String)
+        /// It cannot be known whether somebody has it open for writing, and that was not accepted: nothing was done.
+        case unsure(WriterSearch.Doubt)
+    }
+
+    /// What is done where it cannot be known whether somebody has the source open for writing.
+    package enum InDoubt: Sendable, Hashable {
+        /// Nothing.
+        case stop
+        /// It is released when its bytes are still those that were staged, whatever its times say.
+        case compare
+        /// It is released as if nobody had it open.
+        case accept
     }
 
     private let asset: AssetIdentity
     private let act: Act
+    private let inDoubt: InDoubt
+    private let writers: any WriterAsking
     private let folder: FilePath
     private let aside: FilePath
 
@@ -56,9 +72,11 @@ package struct SourceRelease: Sendable {
         }
     }
 
-    package init(_ asset: AssetIdentity, _ act: Act) {
+    package init(_ asset: AssetIdentity, _ act: Act, inDoubt: InDoubt = .stop, writers: any WriterAsking) {
         self.asset = asset
         self.act = act
+        self.inDoubt = inDoubt
+        self.writers = writers
         folder = asset.path.parent
         aside = folder.appending(FilePath(".sluice-release-\(asset.id)"))
     }
@@ -72,16 +90,16 @@ package struct SourceRelease: Sendable {
         guard let look = try FileLook.ifPresent(at: asset.path) else {
             return .gone(folders: [folder])
         }
-        guard isSameVersion(look) else { return .kept("it changed after it was staged") }
-        let (again, writer) = try Lease.look(at: asset.path)
-        if writer == .somebody { return .later("it is open for writing") }
-        var isTrusted = again.changed == asset.changed
-        if !isTrusted {
-            // chmod, a link, a rename there and back: only the bytes can tell.
-            guard try contentDigest(of: asset.path) == asset.sha256 else {
-                return .kept("its content changed after it was staged")
+        guard isSameVersion(look) else { return try leave(look, at: asset.path) }
+        let (again, answer) = try writers.ask(asset.path)
+        if let obstacle = obstacle(answer) { return obstacle }
+        // chmod, a link, a rename there and back: only the bytes can tell.
+        if again.changed != asset.changed || isCompared(answer) {
+            guard try contentDigest(of: asset.path) == asset.sha256 else { return .changed(Self.otherContent) }
+            // Reading takes a while: what was written meanwhile moves the change time.
+            guard try FileLook.ifPresent(at: asset.path)?.changed == again.changed else {
+                return .later("it changed while it was compared")
             }
-            isTrusted = true
         }
         do { try Files.renameNoReplace(asset.path, to: aside) } catch {
             guard error.isMissing else { throw error }
@@ -93,14 +111,10 @@ package struct SourceRelease: Sendable {
 
     /// Looks at what was caught, and acts or gives the name back.
     private func judge(_ caught: FileLook, isTrusted: Bool) throws(SystemError) -> Result {
-        guard isSameVersion(caught) else { return try giveBack("it changed after it was staged") }
-        let (_, writer) = try Lease.look(at: aside)
-        if writer == .somebody {
-            _ = try giveBack("it is open for writing")
-            return .later("it is open for writing")
-        }
+        guard isSameVersion(caught) else { return try giveBack(leave(caught, at: aside)) }
+        if let obstacle = obstacle(try writers.ask(aside).answer) { return try giveBack(obstacle) }
         if !isTrusted, try contentDigest(of: aside) != asset.sha256 {
-            return try giveBack("its content changed after it was staged")
+            return try giveBack(.changed(Self.otherContent))
         }
         do { return try carryOut() } catch {
             // It may be a long time until the target works: until then the file has its own name, unless a new file
@@ -108,6 +122,19 @@ package struct SourceRelease: Sendable {
             try? Files.renameNoReplace(aside, to: asset.path)
             throw error
         }
+    }
+
+    /// Why it is not released now; `nil` when its writers are not in the way.
+    private func obstacle(_ answer: WriterSearch.Answer) -> Result? {
+        switch answer {
+        case .nobody: nil
+        case .somebody: .later("it is open for writing")
+        case .unknown(let doubt): inDoubt == .stop ? .unsure(doubt) : nil
+        }
+    }
+
+    private func isCompared(_ answer: WriterSearch.Answer) -> Bool {
+        if case .unknown = answer { inDoubt == .compare } else { false }
     }
 
     private func carryOut() throws(SystemError) -> Result {
@@ -125,13 +152,31 @@ package struct SourceRelease: Sendable {
 
     private func isSameVersion(_ look: FileLook) -> Bool { asset.fits(look) }
 
-    /// The caught file is somebody else's: it gets its name back, or a free one beside it where that is taken again.
+    private static let otherContent = "its content changed after it was staged"
+
+    /// What becomes of a file that does not look like the version that was staged.
+    private func leave(_ look: FileLook, at place: FilePath) throws(SystemError) -> Result {
+        // Another inode alone proves nothing: a restored disk has new ones.
+        try asset.isAnotherVersion(look, at: place)
+            ? .changed("it changed after it was staged")
+            : .kept("another file with the same content has its name")
+    }
+
+    /// The caught file is not to be released: it gets its name back, or a free one beside it where that is taken again.
     ///
-    /// Durable when it returns: after the record nobody would look for it under the hidden name any more.
-    private func giveBack(_ reason: String) throws(SystemError) -> Result {
+    /// Durable when it returns: after the record the hidden name is not looked for any more.
+    private func giveBack(_ result: Result) throws(SystemError) -> Result {
         let place = try Self.placeFreely(aside, at: asset.path)
         try Files.syncFolder(folder)
-        return .kept(place == asset.path ? reason : "\(reason); it stands now as \(place.display)")
+        if place == asset.path { return result }
+        let now = "; it stands now as \(place.display)"
+        switch result {
+        case .kept(let reason): return .kept(reason + now)
+        // Under its new name it is found by itself; under its own there is another file.
+        case .changed(let reason), .later(let reason): return .kept(reason + now)
+        case .unsure: return .kept("it could not be known whether it is open for writing" + now)
+        case .released, .gone: return result
+        }
     }
 
     /// Renames without replacing anything: to `target`, else to `target` with ` (2)`, ` (3)` … before its extension.

@@ -45,6 +45,20 @@ extension SourceRelease.AssetIdentity {
         }
     }
 
+    /// Whether a file has another content than was staged. Size and mtime tell; where they are the same, its bytes.
+    ///
+    /// - Parameter place: Where the file stands now.
+    package func isAnotherVersion(_ look: FileLook, at place: FilePath) throws(SystemError) -> Bool {
+        guard look.isRegular, look.size == size, look.modified == modified else { return true }
+        return try contentDigest(of: place) != sha256
+    }
+
+    /// Whether what has the name now is proven to be another version. What cannot be read proves nothing.
+    package func isOther() -> Bool {
+        guard let look = try? FileLook.ifPresent(at: path) else { return false }
+        return (try? isAnotherVersion(look, at: path)) ?? false
+    }
+
     func fits(_ look: FileLook) -> Bool {
         look.isRegular && look.size == size && look.modified == modified && (inode == nil || inode == look.inode)
     }

@@ -14,6 +14,19 @@ package struct StateLocked: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
+extension StateFiles {
+    /// The process that said last that it has a state folder, if a program of this name still has its number. Changes nothing, and
+    /// takes no lock, which would keep a daemon from starting.
+    package static func holder(of state: FilePath) -> Int32? {
+        guard let text = try? Files.read(state.appending("lock"), limit: 64),
+            let number = Int32(String(decoding: text, as: UTF8.self).split(separator: "\n").first ?? ""),
+            let name = try? Files.read(FilePath("/proc/\(number)/comm"), limit: 64),
+            name.starts(with: Array("sluice".utf8))
+        else { return nil }
+        return number
+    }
+}
+
 /// One daemon a state folder: a lock that the kernel takes back when the process ends, however it ends (flock(2)).
 final class InstanceLock: Sendable {
     private let descriptor: Descriptor

@@ -24,8 +24,14 @@ extension Store {
         }
     }
 
-    /// An upload begins at its first byte, whatever the remote has of the version before.
+    /// An upload begins at its first byte, under another generation: what the remote has of the version before is removed there.
     func forgetProgress(of upload: UploadRecord) throws {
+        if let old = try checkpoint(upload.id) {
+            try removeRemains(of: upload, old, isEarlier: true)
+            // Names that are made of the id must not be those of what is removed.
+            try connection.run(
+                "UPDATE upload SET generation = generation + 1, attempt = 0 WHERE id = ?1", [.text(upload.id)])
+        }
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
         try connection.run("UPDATE upload SET acked = 0, sent = 0 WHERE id = ?1", [.text(upload.id)])
         try forgetName(of: upload.id)

@@ -80,6 +80,30 @@ extension Store {
         }
     }
 
+    /// For how long the release of an asset has waited for it to stay the same, in ms, by a clock that only counts while the machine
+    /// is up: runs of the daemon that end before the time is over (`run --once`) are one wait. Begins now when it did not begin
+    /// before, or in another boot, or before the asset was verified.
+    ///
+    /// - Parameters:
+    ///   - verified: ``ran`` when the last of its uploads was.
+    ///   - boot: ``Linux/Machine/boot``.
+    package func waited(_ asset: Int64, since verified: Int64, boot: String) async throws -> Int64 {
+        let now = clocks.monotonic().nanoseconds / 1_000_000
+        let name = Self.waitName(asset)
+        let begun = try connection.first("SELECT value FROM setting WHERE name = ?1", [.text(name)]) { $0.text(0) }
+        let words = begun?.split(separator: " ") ?? []
+        if words.count == 3, words[0] == boot, let ran = Int64(words[1]), ran >= verified, let at = Int64(words[2]) {
+            return max(0, now - at)
+        }
+        let text = "\(boot) \(max(ran, verified)) \(now)"
+        try await change { connection in
+            try connection.run("INSERT OR REPLACE INTO setting VALUES (?1, ?2)", [.text(name), .text(text)])
+        }
+        return 0
+    }
+
+    private static func waitName(_ asset: Int64) -> String { "unsure:\(asset)" }
+
     /// Records why the source could not be released yet; it is tried again.
     package func releaseFailed(_ asset: Int64, note: String) async throws {
         try await change { connection in
@@ -109,16 +133,24 @@ extension Store {
     /// - Parameters:
     ///   - source: What became of the source; `nil` when nothing was to be done, or that is recorded already.
     ///   - note: For a person: where it went, or why it was kept.
-    package func finishRelease(_ asset: Int64, _ source: SourceState? = nil, note: String? = nil) async throws {
-        try await finishReleases([(asset, source)], note: note)
+    ///   - isChanged: Another version of the file was proven to have its name: nothing stops that from being taken up any more.
+    package func finishRelease(
+        _ asset: Int64, _ source: SourceState? = nil, note: String? = nil, isChanged: Bool = false
+    ) async throws {
+        try await finishReleases([(asset, source)], note: note, isChanged: isChanged)
     }
 
     /// The same for several at once: one transaction.
-    package func finishReleases(_ ends: [(asset: Int64, source: SourceState?)], note: String? = nil) async throws {
+    package func finishReleases(
+        _ ends: [(asset: Int64, source: SourceState?)], note: String? = nil, isChanged: Bool = false
+    ) async throws {
         try await change { connection in
             for (asset, source) in ends {
                 try self.dropCopy(asset)
+                // Its size and time may be those of the version that was sent: the watcher would take it for known.
+                if isChanged { try self.digUp(asset) }
                 try connection.run("UPDATE asset SET due = 0 WHERE id = ?1", [.integer(asset)])
+                try connection.run("DELETE FROM setting WHERE name = ?1", [.text(Self.waitName(asset))])
                 guard let source else { continue }
                 try connection.run(
                     """

@@ -77,12 +77,16 @@ extension Lookout {
         let (look, writer) = try Lease.look(at: path)
         guard rule.writers == .proc, writer == .unknown, look.isRegular else { return (look, writer) }
         let answer = openFiles.writer(of: look, seen: clocks.monotonic())
-        if answer.closed > 0, answer.writer == .unknown, !hasSaidClosed {
+        if answer.closed > 0 || answer.hidesProcesses, answer.writer == .unknown, !hasSaidClosed {
             hasSaidClosed = true
+            let obstacle =
+                answer.closed > 0
+                ? "\(answer.closed) processes of other users may not be looked into"
+                : "/proc does not show every process (a container, or hidepid= of /proc, as with ProtectProc= of a unit)"
             log(
                 Remark(
                     .warning,
-                    "settle.writers is proc, and \(answer.closed) processes of other users may not be looked into: "
+                    "settle.writers is proc, and \(obstacle): "
                         + "files wait for the longer quiet time instead. CAP_SYS_PTRACE would let it, CAP_LEASE would do "
                         + "without (AmbientCapabilities= of the unit)"))
         }

@@ -61,7 +61,7 @@ struct DocumentationTests {
             "metered": "pause", "metered_unknown": "allow", "networks": "[{interface: eth0, metered: true}]",
             "quotas": "[{per: day, bytes: 20 GB}]", "expires_after": "7d",
             "on_battery": "pause", "min_battery": "30%", "busy": "{file: /run/busy}",
-            "before_upload": "{command: [/bin/true]}",
+            "before_upload": "{command: [/bin/true]}", "release_unsure": "after 10m",
         ]
         for (key, value) in values {
             let changes = SettingsChanges(from: plain, to: try settings(", \(key): \(value)")).changes

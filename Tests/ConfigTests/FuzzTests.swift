@@ -24,6 +24,7 @@ struct ConfigFuzzTests {
             exclude: &no ["*.tmp"]
             settle: {quiet_for: 2s, writers: lease}
             existing: upload
+            release_unsure: after 10m
             upload_to: [archive, disk]
             after_upload: {source: move, to: "/srv/done/{year}/{month}/{name}"}
             priority: 10

@@ -192,6 +192,12 @@ extension MistakeTests {
             "folders: [{remote_name: '', name: a, path: /a, upload_to: []}]",
             "25: folders[0].remote_name: is empty; it takes a text that may hold placeholders, like `{folder}/{name}`"),
         Mistake(
+            "folders: [{release_unsure: later, name: a, path: /a, upload_to: []}]",
+            "28: folders[0].release_unsure: takes `keep`, `delete`, or a length of time like `after 10m`, not `later`"),
+        Mistake(
+            "folders: [{release_unsure: after 10, name: a, path: /a, upload_to: []}]",
+            "28: folders[0].release_unsure: takes a length of time with its unit"),
+        Mistake(
             "folders: [{after_upload: {to: '/x/{name}'}, name: a, path: /a, upload_to: []}]",
             "31: folders[0].after_upload.to: belongs to `source: move`; add it"),
         Mistake(

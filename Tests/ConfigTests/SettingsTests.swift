@@ -237,6 +237,21 @@ struct SettingsTests {
     }
 
     @Test(
+        "take what becomes of a source that may be open",
+        arguments: [nil, ReleaseUnsure.keep, .delete, .after(.seconds(600))])
+    func releaseUnsure(_ wanted: ReleaseUnsure?) throws {
+        let text = wanted.map { ", release_unsure: \($0.written)" } ?? ""
+        let settings = try read(
+            """
+            version: 1
+            folders: [{name: cam, path: /cam, upload_to: [a]\(text)}]
+            destinations: {a: {type: directory, path: /a}}
+            """
+        ).settings
+        #expect(settings.folders[0].releaseUnsure == wanted)
+    }
+
+    @Test(
         "take what becomes of recordings that are not whole",
         arguments: [
             ("{}", .skip, .upload, 3600), ("{container: check}", .check, .upload, 3600),

@@ -66,7 +66,7 @@ struct ReleaserTests {
             away.append(try await Self.complete(try folder.write(name, Self.content), of: drop, in: house))
         }
         try Files.rename(drop, to: folder.path.appending("elsewhere"))
-        let running = Task { try await Releaser(house: house).run() }
+        let running = Task { try await Self.releaser(house).run() }
         defer { running.cancel() }
         for asset in away {
             try await eventually("it is put off") { try await house.store.asset(asset)?.sourceNote != nil }
@@ -122,10 +122,14 @@ struct ReleaserTests {
     }
 
     private static func release(_ house: House, until what: String, _ condition: () async throws -> Bool) async throws {
-        let releaser = Releaser(house: house)
+        let releaser = Self.releaser(house)
         let running = Task { try await releaser.run() }
         defer { running.cancel() }
         try await eventually(what, holds: condition)
+    }
+
+    private static func releaser(_ house: House) -> Releaser {
+        Releaser(house: house, writers: WriterSearch(clocks: house.clocks)) { _, _ in }
     }
 
     private struct Unexpected: Error {}

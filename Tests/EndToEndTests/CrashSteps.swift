@@ -12,6 +12,8 @@ enum CrashSteps {
     static let release = ["release-begun", "release-renamed", "release-done"]
     /// Only where verified sources make room.
     static let retention = ["expired"]
+    /// Only where another version has the source's name when it is to be released.
+    static let changed = ["source-changed"]
     /// Only where `move` leads to another file system.
     static let across = ["release-copied"]
     static let receiver = ["receiver-named", "receiver-renamed"]
@@ -36,7 +38,8 @@ enum CrashSteps {
     /// Only with a `before_upload`: `BeforeUploadTests`.
     static let beforeUpload = ["asked", "approved"]
     static let all =
-        onTheWay + release + retention + across + receiver + byPerson + rescue + everywhere + directory + rebuild
+        onTheWay + release + changed + retention + across + receiver + byPerson + rescue + everywhere + directory
+        + rebuild
         + hooks
         + beforeUpload + parts + receiving
 }

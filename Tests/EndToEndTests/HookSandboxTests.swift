@@ -28,6 +28,8 @@ struct HookSandboxTests {
         ("kernel", "echo 0 > /sys/kernel/mm/ksm/run", false), ("chown", "chown 0:0 $OWN/new", false),
         ("set-uid", "chmod u+s $OWN/new", false), ("container", "unshare -U true", false),
         ("privileges", "grep -q 'NoNewPrivs:.*0' /proc/self/status", false),
+        ("rights", "grep -Eq 'Cap(Prm|Eff|Amb):.*[1-9a-f]' /proc/self/status", false),
+        ("processes", "test -d /proc/1", false),
         ("just-in-time", "/usr/bin/python3 -c 'import mmap; mmap.mmap(-1, 4096, prot=7)'", false),
         ("bluetooth", "/usr/bin/python3 -c 'import socket; socket.socket(31, 3, 1)'", false),
         ("unix", "/usr/bin/python3 -c 'import socket; socket.socket(1, 1)'", true),

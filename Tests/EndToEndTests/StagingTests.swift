@@ -86,6 +86,47 @@ struct StagingEndToEndTests {
         try await says(["\"completed\":1", "\"cancelled\":1", "\"ongoing\":0"], fixture, ["status"])
     }
 
+    @Test(
+        "in place: a file that another is renamed over while it is sent is given up at the server and has not failed; the other arrives",
+        arguments: [DaemonFixture.Source.keep, .delete])
+    func inPlaceReplaced(_ source: DaemonFixture.Source) async throws {
+        let fixture = try DaemonFixture(source: source, binary: Setting.binary())
+        fixture.folderKeys = ["staging: {copy: in-place}"]
+        fixture.destinationKeys = ", chunk_size: 1 MB"
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let path = fixture.drop.appending("clip.mp4")
+        try sparse(path, size: 150_000_000)
+        try await eventually("some of it is there", within: .seconds(60), every: .milliseconds(5)) {
+            try Outcome.files(in: fixture.received, hidden: true).contains {
+                try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size > 2 << 20 } ?? false
+            }
+        }
+        fixture.receiver?.send(SIGSTOP)
+        let next = fixture.beside.appending("clip.mp4")
+        let content = noise(3_000_000, seed: 3)
+        try Files.replace(next, with: content)
+        try Files.rename(next, to: path)
+        fixture.receiver?.send(SIGCONT)
+        try await eventually("the new version is at the receiver, and nothing else", within: .seconds(90)) {
+            guard try Outcome.files(in: fixture.received, hidden: false) == ["clip.mp4"] else { return false }
+            return try Files.read(fixture.received.appending("clip.mp4"), limit: 1 << 30) == content
+        }
+        try await says(["source_changed", "uploaded in place"], fixture, ["list", "--list", "cancelled"])
+        try await says(
+            ["\"completed\":1", "\"cancelled\":1", "\"failed\":0", "\"ongoing\":0"], fixture, ["status"])
+        try await eventually("the first one's bytes are gone from the server") {
+            try Outcome.files(in: fixture.received, hidden: true).allSatisfy {
+                try FileLook.ifPresent(at: fixture.received.appending($0)).map { $0.size < 4 << 20 } ?? true
+            }
+        }
+        if source == .delete {
+            try await eventually("the new version is released") {
+                try Outcome.files(in: fixture.drop, hidden: true).isEmpty
+            }
+        }
+    }
+
     // MARK: Export
 
     @Test("an export that is killed with the daemon leaves no program behind, and is made again")

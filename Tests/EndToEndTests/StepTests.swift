@@ -80,6 +80,45 @@ struct StepTests {
         try await expect([], in: [fixture.staging], hidden: true, of: fixture)
     }
 
+    static let changes: [Kill?] =
+        [nil]
+        + (["verified", "completed", "release-begun"] + CrashSteps.changed).map { Kill(step: $0, source: .delete) }
+
+    @Test(
+        "a file that is rewritten with its size and time before it is released is delivered in both versions, each once",
+        .timeLimit(.minutes(Patience.minutes(3))), arguments: changes)
+    func rewritten(_ kill: Kill?) async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        // The upload waits until the file is another one.
+        try await fixture.startReceiver()
+        fixture.killReceiver()
+        let first = Clip(number: 1, size: 100_000, relative: "clip.mp4")
+        let second = Clip(number: 2, size: 100_000, relative: "clip.mp4")
+        try camera.drop(first)
+        try fixture.startDaemon(environment: kill.map { ["SLUICE_TEST_CRASH": "\($0.step):1"] } ?? [:])
+        try await eventually("the copy is staged", every: .milliseconds(50)) {
+            try await fixture.ask("list", ["--json"])?.contains("\"waiting\"") == true
+        }
+        let path = fixture.drop.appending("clip.mp4")
+        let look = try FileLook(at: path)
+        let file = try Descriptor.open(path, for: .updating)
+        try file.write(second.content, named: path)
+        try file.setModified(look.modified, named: path)
+        try file.close(named: path)
+        try await fixture.startReceiver()
+        if let kill {
+            let ending = try await #require(fixture.daemon).end(within: .seconds(20))
+            try #require(ending == .signal(SIGKILL), "\(kill.step) was not reached: \(fixture.lastWords())")
+            try fixture.startDaemon()
+        }
+        try await expect([first, second], in: [fixture.received], hidden: false, of: fixture)
+        try await expect([], in: [fixture.drop, fixture.staging], hidden: true, of: fixture)
+        try await eventually("both are said to be completed") {
+            try await fixture.status()?.counts == Status.Counts(ongoing: 0, completed: 2, failed: 0, cancelled: 0)
+        }
+    }
+
     @Test(
         "a receiver that was killed there is whole after its next start", .timeLimit(.minutes(Patience.minutes(3))),
         arguments: CrashSteps.receiver)

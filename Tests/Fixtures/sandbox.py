@@ -1,5 +1,6 @@
-"""Becomes a program in as much of a unit's sandbox as can be had without systemd: what it mounts, capabilities, new
-privileges, and the filter of system calls, read from the unit's own lines. To be run as root, in mounts of its own.
+"""Becomes a program in as much of a unit's sandbox as can be had without systemd: what it mounts, the processes that it sees, an
+ordinary user, capabilities, new privileges, and the filter of system calls, read from the unit's own lines. To be run as root, in
+mounts of its own. What is writable belongs to that user from then on.
 
     unshare -m python3 sandbox.py UNIT WRITABLE... -- PROGRAM ARGUMENT...
 """
@@ -11,6 +12,9 @@ import subprocess
 import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
+# In no list of users; that of the unit need not be there.
+USER = 64123
+CAPABILITIES = {"CAP_LEASE": 28}
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
 
 
@@ -58,6 +62,8 @@ def mounts(unit, writable):
         for name, number in devices.items():
             open("/dev/" + name, "w").close()
             mount(f"/proc/self/fd/{number}", "/dev/" + name, None, MS_BIND)
+    if unit["ProtectProc"] == ["invisible"]:
+        mount("proc", "/proc", "proc", 0, "hidepid=invisible")
     for path, number in kept.items():
         os.makedirs(path, exist_ok=True)
         mount(f"/proc/self/fd/{number}", path, None, MS_BIND)
@@ -140,6 +146,41 @@ def filters(unit):
     return [special, common]
 
 
+class CapabilityHeader(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
+
+
+class CapabilityData(ctypes.Structure):
+    _fields_ = [("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32)]
+
+
+def own(path):
+    """Gives everything at a place to the user."""
+    os.lchown(path, USER, USER)
+    for folder, folders, files in os.walk(path):
+        for name in folders + files:
+            os.lchown(os.path.join(folder, name), USER, USER)
+
+
+def become_user(unit):
+    bounding = [CAPABILITIES[word] for line in unit["CapabilityBoundingSet"] for word in line.split()]
+    ambient = [CAPABILITIES[word] for line in unit["AmbientCapabilities"] for word in line.split()]
+    for number in range(64):
+        if number not in bounding:
+            libc.prctl(24, number, 0, 0, 0)  # PR_CAPBSET_DROP
+    libc.prctl(8, 1, 0, 0, 0)  # PR_SET_KEEPCAPS
+    os.setgroups([])
+    os.setresgid(USER, USER, USER)
+    os.setresuid(USER, USER, USER)
+    mask = sum(1 << number for number in ambient)
+    data = (CapabilityData * 2)(CapabilityData(mask, mask, mask), CapabilityData(0, 0, 0))
+    if libc.capset(ctypes.byref(CapabilityHeader(0x20080522, 0)), data) != 0:
+        raise OSError(ctypes.get_errno(), "capset")
+    for number in ambient:
+        if libc.prctl(47, 2, number, 0, 0) != 0:  # PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE
+            raise OSError(ctypes.get_errno(), "prctl")
+
+
 def main():
     cut = sys.argv.index("--")
     unit, writable, program = settings(sys.argv[1]), sys.argv[2:cut], sys.argv[cut + 1:]
@@ -148,9 +189,9 @@ def main():
     mounts(unit, writable)
     os.chdir("/")
     os.umask(int(unit["UMask"][0], 8))
-    if unit["CapabilityBoundingSet"] == [""]:
-        for number in range(64):
-            libc.prctl(24, number, 0, 0, 0)  # PR_CAPBSET_DROP
+    for path in writable:
+        own(path)
+    become_user(unit)
     if unit["NoNewPrivileges"] == ["yes"]:
         libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
     for one in loaded:

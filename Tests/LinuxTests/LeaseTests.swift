@@ -58,3 +58,59 @@ struct LeaseTests {
         #expect(error?.isMissing == true)
     }
 }
+
+@Suite("Search for writers")
+struct WriterSearchTests {
+    let folder = TemporaryFolder()
+    let search = WriterSearch(clocks: SystemClocks())
+
+    init() { Lease.ignoreSignal() }
+
+    @Test("is certain of a file of one's own, open or not")
+    func own() throws {
+        let path = try folder.write("a", noise(10))
+        #expect(try search.ask(path).answer == .nobody)
+        let writer = try Descriptor.open(path, for: .updating)
+        #expect(try search.ask(path).answer == .somebody)
+        try writer.close(named: path)
+        #expect(try search.ask(path).answer == .nobody)
+    }
+
+    @Test(
+        "a file on FUSE may be open elsewhere, though this kernel grants a lease; a writer on this machine is seen",
+        .enabled("\(RemoteFolder.need)") { await RemoteFolder.isPossible.value })
+    func fuse() async throws {
+        let remote = try RemoteFolder()
+        try await remote.mount()
+        let there = remote.there.appending("a")
+        let file = try Descriptor.open(there, for: .creating)
+        try file.write(noise(10), named: there)
+        try file.close(named: there)
+        let path = remote.path.appending("a")
+        #expect(try search.ask(path).answer == .unknown(.elsewhere))
+        let writer = try Descriptor.open(path, for: .updating)
+        #expect(try search.ask(path).answer == .somebody)
+        try writer.close(named: path)
+    }
+
+    @Test("programs that are started have none of what the service was given beyond its user")
+    func rights() throws {
+        let program = Program(
+            words: [Array("/bin/cat".utf8), Array("/proc/self/status".utf8)],
+            environment: Program.plainEnvironment, folder: "/")
+        let said = String(decoding: try program.answer(atMost: 64 << 10, within: .seconds(20)), as: UTF8.self)
+        func set(_ name: String) throws -> UInt64 {
+            let line = try #require(said.split(separator: "\n").first { $0.hasPrefix(name + ":") })
+            return try #require(UInt64(line.split(separator: "\t").last ?? "", radix: 16))
+        }
+        #expect(try set("CapAmb") == 0)
+        #expect(try set("CapInh") == 0)
+        if geteuid() != 0 {
+            #expect(try set("CapPrm") == 0)
+            #expect(try set("CapEff") == 0)
+        }
+        // Root may take it out of what its programs can ever have.
+        let lease: UInt64 = 1 << Machine.Capability.lease.rawValue
+        if Machine.has(.lease) == true, geteuid() == 0 { #expect(try set("CapBnd") & lease == 0) }
+    }
+}

@@ -116,7 +116,7 @@ struct OpenFilesTests {
         let reader = try Descriptor.open(path, for: .reading)
         let before = try answer(path)
         // Other users' processes are closed to whoever is not root.
-        #expect(before.writer == (before.closed == 0 ? .unseen : .unknown))
+        #expect(before.writer == (before.closed == 0 && ProcessSight.listsAll() ? .unseen : .unknown))
         let writer = try Descriptor.open(path, for: .updating)
         #expect(try answer(path).writer == .somebody)
         try writer.close(named: path)
@@ -133,6 +133,21 @@ struct OpenFilesTests {
         let answer = try answer(path, root: folder.path.appending("proc"))
         #expect(answer.closed == 1)
         #expect(answer.writer == .unknown)
+    }
+
+    @Test("where not every process is listed, that no writer is seen says nothing")
+    func listed() throws {
+        func lists(_ line: String) -> Bool { ProcessSight.listsAll(mounts: Array(line.utf8)) }
+        let plain = "22 1 0:21 / /proc rw,nosuid - proc proc rw"
+        // In a container the processes of the host are not there at all.
+        let isMachine = Files.linkTarget("/proc/self/ns/pid") == "pid:[4026531836]"
+        #expect(lists(plain) == isMachine)
+        #expect(lists(plain + ",hidepid=noaccess") == isMachine)
+        #expect(!lists("22 1 0:21 / /proc rw,nosuid - tmpfs tmpfs rw"))
+        #expect(!lists("22 1 0:21 / /other rw,nosuid - proc proc rw"))
+        if Machine.has(.ptrace) == true { return }
+        #expect(!lists(plain + ",hidepid=invisible"))
+        #expect(!lists(plain + ",hidepid=2"))
     }
 
     @Test("where there is no /proc, nobody knows")

@@ -51,6 +51,16 @@ struct ContainerTests {
         }
     }
 
+    @Test(
+        "a recording is closed when nothing can be added to it: not a stream, and not one in fragments",
+        arguments: Recordings.whole)
+    func closed(_ name: String) throws {
+        let hasEnd = !["fragmented.mp4", "video.ts", "video.m2ts"].contains(name)
+        #expect(try Container.isClosed(FakeFile(Recordings.read("whole/" + name)).pieces, named: "clip") == hasEnd)
+        let cut = Array(try Recordings.read("whole/" + name).dropLast(100))
+        #expect(try !Container.isClosed(FakeFile(cut).pieces, named: "clip"))
+    }
+
     @Test("no beginning of a recording passes for the whole, wherever it is cut", arguments: Recordings.whole)
     func beginnings(_ name: String) throws {
         let bytes = try Recordings.read("whole/" + name)

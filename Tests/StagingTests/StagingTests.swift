@@ -178,6 +178,10 @@ struct SourceReleaseTests {
         if case .released = result { true } else { false }
     }
 
+    func isChanged(_ result: SourceRelease.Result) -> Bool {
+        if case .changed = result { true } else { false }
+    }
+
     func isKept(_ result: SourceRelease.Result) -> Bool {
         if case .kept = result { true } else { false }
     }
@@ -245,8 +249,22 @@ struct SourceReleaseTests {
         try Files.remove(source)
         let other = noise(50_000, seed: 2)
         try folder.write("a.mp4", other)
-        #expect(isKept(try SourceRelease(staged, .delete).run()))
+        #expect(isChanged(try SourceRelease(staged, .delete).run()))
         #expect(try Files.read(source) == other)
+    }
+
+    @Test("another file with the same size, time and content is no other version, and is left alone")
+    func sameContent() throws {
+        let source = try folder.write("a.mp4", content)
+        let staged = try identity(source)
+        // The inode of the first is in use for as long as it is there.
+        try Files.rename(source, to: folder.path.appending("first"))
+        let file = try Descriptor.open(source, for: .creating)
+        try file.write(content, named: source)
+        try file.setModified(staged.modified, named: source)
+        try file.close(named: source)
+        #expect(isKept(try SourceRelease(staged, .delete).run()))
+        #expect(try names() == ["a.mp4", "first"])
     }
 
     @Test("a file that was rewritten in place, size and time restored, is found out by its ctime and its bytes")
@@ -257,7 +275,7 @@ struct SourceReleaseTests {
         try file.write(noise(100, seed: 3), named: source)
         try file.setModified(staged.modified, named: source)
         try file.close(named: source)
-        #expect(isKept(try SourceRelease(staged, .delete).run()))
+        #expect(isChanged(try SourceRelease(staged, .delete).run()))
         #expect(try names() == ["a.mp4"])
     }
 
@@ -291,12 +309,56 @@ struct SourceReleaseTests {
         let staged = try identity(source)
         try Files.remove(source)
         try folder.write(".sluice-release-42", [9, 9])
-        #expect(isKept(try SourceRelease(staged, .delete).run()))
+        #expect(isChanged(try SourceRelease(staged, .delete).run()))
         #expect(try Files.read(source) == [9, 9])
         try folder.write(".sluice-release-42", [8])
         #expect(isKept(try SourceRelease(staged, .delete).run()))
         #expect(try Files.read(folder.path.appending("a (2).mp4")) == [8])
         #expect(try Files.read(source) == [9, 9])
+    }
+
+    @Test("where it cannot be known who has it open, nothing is done, unless that was accepted")
+    func unknown() throws {
+        let source = try folder.write("a.mp4", content)
+        let staged = try identity(source)
+        let blind = FixedWriters(answer: .unknown(.notTold))
+        #expect(try SourceRelease(staged, .delete, writers: blind).run() == .unsure(.notTold))
+        #expect(try FileLook(at: source).changed == staged.changed, "it was renamed there and back")
+        #expect(isReleased(try SourceRelease(staged, .delete, inDoubt: .accept, writers: blind).run()))
+        #expect(try names().isEmpty)
+    }
+
+    @Test("a release that compares reads the bytes, though size and both times are those of before")
+    func compared() throws {
+        let source = try folder.write("a.mp4", content)
+        var staged = try identity(source)
+        staged.sha256 = Hasher.digest(.sha256, of: noise(50_000, seed: 9))
+        let blind = FixedWriters(answer: .unknown(.elsewhere))
+        #expect(isChanged(try SourceRelease(staged, .delete, inDoubt: .compare, writers: blind).run()))
+        staged = try identity(source)
+        #expect(isReleased(try SourceRelease(staged, .delete, inDoubt: .compare, writers: blind).run()))
+    }
+
+    @Test("a caught file of which it cannot be known gets its name back")
+    func unknownCaught() throws {
+        let source = try folder.write("a.mp4", content)
+        let staged = try identity(source)
+        try Files.rename(source, to: folder.path.appending(".sluice-release-42"))
+        let blind = FixedWriters(answer: .unknown(.elsewhere))
+        #expect(try SourceRelease(staged, .delete, writers: blind).run() == .unsure(.elsewhere))
+        #expect(try names() == ["a.mp4"])
+    }
+
+    @Test("a writer that is seen counts, whatever is accepted", arguments: [SourceRelease.InDoubt.accept, .compare])
+    func seen(_ inDoubt: SourceRelease.InDoubt) throws {
+        let source = try folder.write("a.mp4", content)
+        let seen = FixedWriters(answer: .somebody)
+        let release = SourceRelease(try identity(source), .delete, inDoubt: inDoubt, writers: seen)
+        guard case .later = try release.run() else {
+            Issue.record("released an open file")
+            return
+        }
+        #expect(try names() == ["a.mp4"])
     }
 
     @Test("a source that somebody has open for writing waits")

@@ -12,6 +12,9 @@ enum LocalChecks {
     ) {
         var findings: [CheckFinding] = []
         var silent = known
+        // Of the daemon, where one runs: whoever asks by hand may have others.
+        let running = StateFiles.holder(of: settings.state).flatMap { ProcessRights(FilePath("/proc/\($0)")) }
+        let rights = running ?? ProcessRights()
         for each in settings.folders where request.means(folder: each.watch.name) {
             let result = known.contains(each.watch.name) ? nil : await answered { folder(each) }
             if result == nil { silent.insert(each.watch.name) }
@@ -23,6 +26,11 @@ enum LocalChecks {
                             .warning,
                             "\(each.watch.path.display) has not answered for \(patience.inMilliseconds / 1000)s: look at the server that it "
                                 + "is on; its files are taken when it answers")))
+            // One that did not answer is told of above.
+            guard result?.verdict == .ok, let sight = await answered({ openFiles(each, rights) }) ?? nil else {
+                continue
+            }
+            findings.append(CheckFinding(about: "folder", name: each.watch.name, sight))
         }
         guard request.isAll else { return (findings, silent) }
         let answering = settings.folders.filter { !silent.contains($0.watch.name) }
@@ -53,7 +61,7 @@ enum LocalChecks {
     private static let patience: Duration = .seconds(5)
 
     /// - Returns: `nil` when the disk does not answer.
-    private static func answered(_ look: @escaping @Sendable () -> CheckResult) async -> CheckResult? {
+    private static func answered<R: Sendable>(_ look: @escaping @Sendable () -> R) async -> R? {
         // A disk of its own for each: one that is silent keeps no other waiting.
         do { return try await SlowDisk(patience: patience).run { _ in look() } } catch { return nil }
     }
@@ -100,6 +108,36 @@ enum LocalChecks {
                     "sources cannot be moved below \(base.display): \(error.reason); " + remedy(error, "write"))
             }
             return CheckResult(.ok, "\(path.display), writable; sources move to \(printable(target.source))")
+        }
+    }
+
+    /// Whether it can be known of verified sources that nobody has them open for writing; `nil` where there is nothing to say.
+    private static func openFiles(_ folder: FolderSettings, _ rights: ProcessRights?) -> CheckResult? {
+        guard folder.takesSources else { return nil }
+        let path = resolved(folder.watch.path)
+        let doubt: WriterSearch.Doubt
+        if WriterSearch.isElsewhere(path) {
+            doubt = .elsewhere
+        } else if let rights, folder.watch.marker == nil, !rights.seesOthers, !rights.owns(path) {
+            doubt = .notTold
+        } else {
+            return nil
+        }
+        switch folder.releaseUnsure ?? .standard(doubt) {
+        case .keep:
+            // Written down, it is what somebody wants.
+            return CheckResult(
+                folder.releaseUnsure == nil ? .warning : .ok, UnsureWords.kept(folder.watch.name, doubt))
+        case .after(let time):
+            return CheckResult(
+                .ok,
+                "\(UnsureWords.unknown(doubt)): verified sources go when they have stayed the same for a while "
+                    + "(release_unsure: \(ReleaseUnsure.after(time).written))")
+        case .delete:
+            return CheckResult(
+                .ok,
+                "\(UnsureWords.unknown(doubt)): verified sources go at once, also those that are open (release_unsure: delete)"
+            )
         }
     }
 

@@ -1,0 +1,127 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Media
+internal import Staging
+internal import Store
+
+// Verified sources of which it cannot be known whether a program has them open for writing.
+
+/// What is done with one now.
+enum UnsurePlan: Hashable, Sendable {
+    /// The rest of the time that it has to stay the same.
+    case wait(Duration)
+    case keep
+    /// It is released.
+    ///
+    /// - Parameter comparing: Only when its bytes are still those that were staged.
+    case go(comparing: Bool)
+
+    /// How a release is to be asked for; `nil` where there is none now.
+    var inDoubt: SourceRelease.InDoubt? {
+        if case .go(let isComparing) = self { isComparing ? .compare : .accept } else { nil }
+    }
+}
+
+extension ReleaseUnsure {
+    /// Where a folder says nothing.
+    static func standard(_ doubt: WriterSearch.Doubt) -> Self {
+        switch doubt {
+        case .elsewhere: .after(.seconds(600))
+        case .notTold: .keep
+        }
+    }
+}
+
+extension FolderSettings {
+    /// Verified sources leave it, at once or one day.
+    var takesSources: Bool {
+        switch afterUpload {
+        case .delete, .move: true
+        case .keep: retention.isLimited
+        case .leave: false
+        }
+    }
+}
+
+extension Releaser {
+    /// `release_unsure` of these folders is another one by now: what waits for it is judged by that.
+    func judgeAnew(_ folders: Set<String>) {
+        for folder in folders { _ = house.unsureReleases.clear(folder) }
+        for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
+    }
+
+    func unsurePlan(for asset: AssetRecord, _ doubt: WriterSearch.Doubt) async throws -> UnsurePlan {
+        let folder = house.folder(asset.folder)
+        let marker = folder?.watch.marker
+        if try await blocking({ try Self.isVouchedFor(asset, marker) }) { return .go(comparing: true) }
+        switch folder?.releaseUnsure ?? .standard(doubt) {
+        case .keep: return .keep
+        case .delete: return .go(comparing: false)
+        case .after(let time):
+            let left = time - .milliseconds(try await unchanged(asset))
+            return left > .zero ? .wait(left) : .go(comparing: true)
+        }
+    }
+
+    /// For how long it has been verified, in ms: by the time of daemons running, or by that of the machine being up since it was first
+    /// asked, whichever is longer. A clock that is set shortens neither, and a restart begins nothing anew.
+    private func unchanged(_ asset: AssetRecord) async throws -> Int64 {
+        let ran = house.store.ran
+        let verified = try await house.store.uploads(of: asset.id).compactMap(\.ranAt).max()
+        let waited =
+            if let boot = Machine.boot {
+                try await house.store.waited(asset.id, since: verified ?? 0, boot: boot)
+            } else { Int64(0) }
+        // After a crash the daemon's time may be behind for a while. Where nothing was recorded, it says nothing.
+        return max(waited, verified.map { ran - $0 } ?? 0)
+    }
+
+    /// Whether the file itself says that it is finished: by its marker, or by a container that has an end and is whole. Waits
+    /// for the disk.
+    private static func isVouchedFor(_ asset: AssetRecord, _ marker: MarkerName?) throws -> Bool {
+        switch asset.settledBy {
+        case .marker: return true
+        case .container:
+            if let marker {
+                let beside = asset.path.parent.appending(marker.marker(of: asset.path.name))
+                if try FileLook.ifPresent(at: beside)?.isRegular == true { return true }
+            }
+            return try Container.isClosed(Pieces(path: asset.path), named: asset.path.name)
+        case .lease, .proc, .closed, .quiet, .broken, .added: return false
+        }
+    }
+}
+
+/// What a person is told, wherever it is.
+enum UnsureWords {
+    static func reason(_ doubt: WriterSearch.Doubt) -> String {
+        switch doubt {
+        case .elsewhere: "its file system does not tell whether it is open for writing elsewhere"
+        case .notTold: "the kernel does not say whether it is open for writing"
+        }
+    }
+
+    /// The same of any file of a folder.
+    static func unknown(_ doubt: WriterSearch.Doubt) -> String {
+        switch doubt {
+        case .elsewhere: "its file system does not tell whether a file is open for writing elsewhere"
+        case .notTold: "the kernel does not say whether a file of another user is still open for writing"
+        }
+    }
+
+    /// Of a folder whose verified sources stay, with what would change that.
+    static func kept(_ folder: String, _ doubt: WriterSearch.Doubt) -> String {
+        switch doubt {
+        case .elsewhere:
+            "folder \(folder): verified sources stay, since \(unknown(doubt)): set release_unsure of the folder to `after 10m`, or "
+                + "to `delete`"
+        case .notTold:
+            "folder \(folder): verified sources stay, since \(unknown(doubt)): \(remedy)"
+        }
+    }
+
+    static let remedy =
+        "give the service CAP_LEASE (AmbientCapabilities=CAP_LEASE and CapabilityBoundingSet=CAP_LEASE in its unit), or set "
+        + "release_unsure of the folder"
+}

@@ -1,0 +1,130 @@
+internal import CLinux
+package import Core
+internal import Synchronization
+
+/// Who is asked whether anybody has a file open for writing; for tests another one than ``WriterSearch``.
+package protocol WriterAsking: Sendable {
+    /// Looks at a file and asks.
+    ///
+    /// - Throws: Only what the look itself throws, among it a name that is gone.
+    func ask(_ path: FilePath) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer)
+}
+
+/// Asks whether anybody has a file open for writing, with all means that there are, and says when it cannot be known.
+///
+/// May be used by any number of threads.
+package final class WriterSearch: WriterAsking {
+    package enum Answer: Hashable, Sendable {
+        /// Nobody on this machine, and nobody else can reach the file.
+        case nobody
+        case somebody
+        case unknown(Doubt)
+    }
+
+    /// Why it cannot be known.
+    package enum Doubt: Hashable, Sendable {
+        /// The file lies on a file system that other machines or programs write to as well, and this kernel does not hear of it.
+        case elsewhere
+        /// The kernel grants no lease on it (it belongs to another user, and this process has no `CAP_LEASE`), and not
+        /// the open files of every process are visible.
+        case notTold
+    }
+
+    private let processes: Mutex<OpenFiles>
+    private let clocks: any Clocks
+
+    package init(clocks: any Clocks) {
+        self.clocks = clocks
+        processes = Mutex(OpenFiles(clocks: clocks))
+    }
+
+    /// A lease that is granted, and a walk through all processes that finds nobody, count on file systems of this machine alone
+    /// (``FileSystemKind/isSilent(_:)``); a writer that is found counts everywhere.
+    package func ask(_ path: FilePath) throws(SystemError) -> (look: FileLook, answer: Answer) {
+        let (look, writer) = try Lease.look(at: path)
+        if writer == .somebody { return (look, .somebody) }
+        let isElsewhere = Self.isElsewhere(path.parent)
+        if writer == .nobody, !isElsewhere { return (look, .nobody) }
+        let now = clocks.monotonic()
+        switch processes.withLock({ $0.writer(of: look, seen: now).writer }) {
+        case .somebody: return (look, .somebody)
+        case .unseen, .nobody: return (look, isElsewhere ? .unknown(.elsewhere) : .nobody)
+        case .unknown: return (look, .unknown(isElsewhere ? .elsewhere : .notTold))
+        }
+    }
+
+    /// Whether a folder lies on a file system of which this kernel does not hear everything.
+    package static func isElsewhere(_ folder: FilePath) -> Bool {
+        // A folder that cannot be opened (it may be entered and not be listed) says nothing of its disk: the file's own answer counts.
+        guard let stream = try? FolderStream(folder, followsLink: true) else { return false }
+        return FileSystemKind.isSilent(stream)
+    }
+}
+
+/// How much of the processes of this machine a `/proc` shows (proc(5), pid_namespaces(7)).
+package enum ProcessSight {
+    /// `PROC_PID_INIT_INO` and `PROC_USER_INIT_INO` of the kernel: the namespaces of the machine itself.
+    private static let firstPIDs: FilePath = "pid:[4026531836]"
+    private static let firstUsers: FilePath = "user:[4026531837]"
+
+    /// Whether every process of the machine is listed there. In a container those of the host are not; with
+    /// `hidepid=invisible` (systemd's `ProtectProc=invisible`) those of other users are not.
+    ///
+    /// - Parameter process: Who looks.
+    package static func listsAll(
+        _ root: FilePath = "/proc", for process: FilePath = "/proc/self", mounts: [UInt8]? = nil
+    ) -> Bool {
+        let own = process.appending("ns")
+        guard Files.linkTarget(own.appending("pid")) == firstPIDs,
+            let table = mounts ?? (try? Files.read(process.appending("mountinfo"), limit: 16 << 20)),
+            // Of two at one point the later one covers the earlier.
+            let mount = Mount.parse(table).last(where: { $0.point == root }), mount.type == "proc"
+        else { return false }
+        let hides = mount.options.contains { option in
+            guard option.hasPrefix("hidepid=") else { return false }
+            // With `noaccess` they are listed, and what may not be looked into shows when it is tried.
+            return !["0", "off", "1", "noaccess"].contains(option.dropFirst("hidepid=".count))
+        }
+        if !hides { return true }
+        return ProcessRights(process)?.has(.ptrace) == true
+            && Files.linkTarget(own.appending("user")) == firstUsers
+    }
+}
+
+/// What a process may do (proc_pid_status(5)).
+package struct ProcessRights: Sendable {
+    /// Its effective user.
+    private let user: UInt32
+    private let capabilities: UInt64
+    private let process: FilePath
+
+    /// - Parameter process: Its place in `/proc`.
+    /// - Returns: `nil` where that does not say, or the process is gone.
+    package init?(_ process: FilePath = "/proc/self") {
+        guard let status = try? Files.read(process.appending("status"), limit: 64 << 10) else { return nil }
+        var (user, capabilities): (UInt32?, UInt64?)
+        for line in String(decoding: status, as: UTF8.self).split(separator: "\n") {
+            let words = line.split { $0 == "\t" || $0 == " " }
+            switch words.first {
+            case "Uid:" where words.count > 2: user = UInt32(words[2])
+            case "CapEff:" where words.count > 1: capabilities = UInt64(words[1], radix: 16)
+            default: break
+            }
+        }
+        guard let user, let capabilities else { return nil }
+        (self.user, self.capabilities, self.process) = (user, capabilities, process)
+    }
+
+    package func has(_ capability: Machine.Capability) -> Bool { capabilities & (1 << capability.rawValue) != 0 }
+
+    /// Whether it can find out who has files of other users open.
+    package var seesOthers: Bool { has(.lease) || has(.ptrace) && ProcessSight.listsAll(for: process) }
+
+    /// Whether a folder belongs to its user, and no other may make files in it: their files are its own, for which the kernel
+    /// answers.
+    package func owns(_ folder: FilePath) -> Bool {
+        var look = sluice_look()
+        guard folder.withCString({ sluice_statx_following($0, &look) }) == 0 else { return false }
+        return look.owner == user && look.mode & 0o022 == 0
+    }
+}

@@ -1,0 +1,117 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// Files of one user and a daemon of another, as the packaged unit has it: with `CAP_LEASE` or without, and a `/proc` that shows no
+/// process of others.
+@Suite(
+    "files that another user has open", .enabled(if: geteuid() == 0 && NetworkNamespace.isPossible), .serialized,
+    .timeLimit(.minutes(Patience.minutes(2))))
+struct OpenFileTests {
+    /// In no list of users.
+    private static let user = 64_124
+
+    private func start(_ fixture: DaemonFixture, withLease: Bool) throws {
+        let folder = fixture.folder.path.display
+        let rights = withLease ? "-all,+lease" : "-all"
+        try fixture.startDaemon(
+            inMounts: """
+                cp "$1" \(folder)/sluice
+                shift
+                chown \(Self.user):\(Self.user) \(folder) \(folder)/*
+                chmod 0777 \(folder)/drop
+                mount -t proc -o hidepid=invisible proc /proc
+                set -- setpriv --reuid \(Self.user) --regid \(Self.user) --clear-groups --no-new-privs \
+                    --bounding-set=\(rights) --inh-caps=\(rights) --ambient-caps=\(rights) -- \(folder)/sluice "$@"
+                """)
+    }
+
+    /// A file of root's that everybody may read.
+    private func create(_ path: FilePath, _ content: [UInt8]) throws -> Descriptor {
+        let file = try Descriptor.open(path, for: .creating)
+        try file.write(content, named: path)
+        try file.setMode(0o644, named: path)
+        return file
+    }
+
+    private func received(_ fixture: DaemonFixture) throws -> Set<[UInt8]> {
+        Set(
+            try Outcome.files(in: fixture.received, hidden: false).map {
+                try Files.read(fixture.received.appending($0), limit: 1 << 30)
+            })
+    }
+
+    private func says(
+        _ words: String, _ fixture: DaemonFixture, _ verb: String, _ arguments: [String] = []
+    ) async throws {
+        try await eventually("\(verb) says \(words); \(fixture.lastWords())", every: .milliseconds(50)) {
+            try await fixture.ask(verb, arguments)?.contains(words) == true
+        }
+    }
+
+    @Test("with CAP_LEASE one is not taken while it is open; when it is closed, it arrives whole, once, and goes")
+    func leased() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try start(fixture, withLease: true)
+        let path = fixture.drop.appending("clip.mp4")
+        let content = noise(400_000)
+        let file = try create(path, Array(content[..<200_000]))
+        try await says("open for writing", fixture, "why", [path.display])
+        #expect(try received(fixture).isEmpty)
+        try file.write(Array(content[200_000...]), named: path)
+        try file.close(named: path)
+        try await eventually("the source goes", within: .seconds(40)) { try FileLook.ifPresent(at: path) == nil }
+        #expect(try received(fixture) == [content])
+    }
+
+    @Test("without it, half of it may be sent, and never is it deleted; the rest follows as a new version")
+    func blind() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try start(fixture, withLease: false)
+        let path = fixture.drop.appending("clip.mp4")
+        let content = noise(400_000)
+        let file = try create(path, Array(content[..<200_000]))
+        try await says("does not say whether it is open for writing", fixture, "show", [path.display])
+        try await says("its source is kept: the kernel does not say", fixture, "why", [path.display])
+        #expect(try FileLook(at: path).size == 200_000)
+        #expect(try received(fixture) == [Array(content[..<200_000])])
+        try await says("folder camera: verified sources stay", fixture, "status")
+        try await says("CAP_LEASE", fixture, "status")
+        for verb in ["check", "doctor"] {
+            try await says("folder camera: verified sources stay", fixture, verb, ["--json"])
+        }
+        try file.write(Array(content[200_000...]), named: path)
+        try file.close(named: path)
+        try await eventually("the new version arrives", within: .seconds(40)) {
+            try received(fixture) == [content, Array(content[..<200_000])]
+        }
+        try await eventually("both are judged") {
+            try await fixture.status()?.counts == Status.Counts(ongoing: 0, completed: 2, failed: 0, cancelled: 0)
+                && Outcome.files(in: fixture.staging, hidden: true).isEmpty
+        }
+        #expect(try Files.read(path, limit: 1 << 30) == content)
+    }
+
+    @Test(
+        "one that was there before the start, and nobody has open, goes with CAP_LEASE alone", arguments: [true, false])
+    func before(_ withLease: Bool) async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        let path = fixture.drop.appending("clip.mp4")
+        try create(path, noise(1000)).close(named: path)
+        try start(fixture, withLease: withLease)
+        if withLease {
+            try await eventually("it goes; \(fixture.lastWords())", within: .seconds(40)) {
+                try FileLook.ifPresent(at: path) == nil
+            }
+        } else {
+            try await says("does not say whether it is open for writing", fixture, "show", [path.display])
+            #expect(try FileLook.ifPresent(at: path) != nil)
+        }
+        #expect(try received(fixture) == [noise(1000)])
+    }
+}

@@ -1,0 +1,28 @@
+import Core
+import Store
+import TestKit
+import Testing
+
+@Suite("An asset that gets another version")
+struct RenewedVersionTests {
+    @Test("what the remote has of a version that was sent in part is removed there when another takes its place")
+    func renewedBehindPart() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
+        let claim = try #require(try await scene.store.claim("nas", passingOver: []))
+        try await scene.store.record(Checkpoint(["url": "u/1"]), for: claim.upload.id, acked: 50)
+        let failure = Failure(.local, code: "copy_lost", message: "x", at: scene.clocks.wall(), retryable: true)
+        try await scene.store.finish(claim.upload.id, .copyLost(failure))
+        try await scene.store.unsettle(asset)
+        #expect(
+            try await scene.store.record([Scene.arrival(Scene.file("a", size: 200))]) == [.renewed(asset: asset)])
+        let removals = try await scene.store.remoteDeletions()
+        #expect(removals.map(\.checkpoint.fields) == [["url": "u/1"]])
+        #expect(removals.map(\.isEarlier) == [true])
+        let upload = try #require(try await scene.store.upload(uploads[0]))
+        // Names that are made of the id are others now.
+        #expect((upload.generation, upload.acked, upload.isBegun) == (2, 0, false))
+        try await scene.store.staged([Store.Copied(asset: asset, sha256: noise(32))])
+        #expect(try await scene.store.claim("nas", passingOver: [])?.checkpoint == nil)
+    }
+}
