@@ -102,7 +102,7 @@ struct ChunkedFormTests {
             ])
         let parcel = try Parcel(4 * Self.block)
         let logbook = Logbook()
-        try await parcel.sendStopped(to: scene, logbook, accepting: 2 * Self.block)
+        try await parcel.sendStopped(to: scene, logbook, accepting: 3 * Self.block)
         let before = list.seen.count
         _ = try await parcel.send(to: scene, logbook)
         // It has lost the second block and has the third: those it lacks are sent.

@@ -114,7 +114,7 @@ extension PartsRun {
         var isNew = false
         // Each time that it leaves: the copy may have rotted since it did for the first time.
         if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
-        if isLast, bounds.mayBeWhole, checkpoint["doubled"] == nil, dialect.mayDouble(plan) {
+        if isLast, wasPerhapsWhole, checkpoint["doubled"] == nil, dialect.mayDouble(plan) {
             checkpoint["doubled"] = "1"
             isNew = true
         }

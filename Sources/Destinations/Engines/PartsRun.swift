@@ -57,6 +57,8 @@ final class PartsRun {
     var arrivals: [Int] = []
     /// The upload was taken up again, and nothing was sent since.
     var isResuming = false
+    /// When it was taken up, the remote may have had all of it.
+    private(set) var wasPerhapsWhole = false
 
     var dialect: any PartsDialect { engine.dialect }
 
@@ -116,6 +118,7 @@ final class PartsRun {
             throw try await renewed("what was begun is not this content")
         }
         bounds = PartsBounds(checkpoint, count: plan.count, tracksReach: tracksReach)
+        wasPerhapsWhole = bounds.mayBeWhole
         taken = [:]
         for part in try await notes.parts()
         where part.index >= 0 && part.index < plan.count && plan[part.index].length == part.size {
