@@ -139,7 +139,7 @@ struct ApsaraAPI: ApsaraAuthority {
     ) async throws -> ApsaraGift {
         do { return try ApsaraGift(json, as: sort, before: medium) } catch {
             throw UploadError(
-                asking.failure(.protocol, "unusable_answer", "VOD gives \(error.words)", retryable: true),
+                asking.failure(.protocol, Asking.unusableAnswer, "VOD gives \(error.words)", retryable: true),
                 remedy: .holdDestination(after: nil))
         }
     }
@@ -171,7 +171,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 guard let json = JSONValue.read(response.body), case .object = json else {
                     throw UploadError(
                         asking.failure(
-                            .protocol, "unusable_answer",
+                            .protocol, Asking.unusableAnswer,
                             "\(asking.host(base)) answers \(action) with something else than a JSON object",
                             retryable: true), remedy: .holdDestination(after: nil))
                 }

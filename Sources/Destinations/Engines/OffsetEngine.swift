@@ -110,6 +110,7 @@ final class OffsetRun {
         checkpoint["offset"] = "0"
         // Durable before the first byte: an address that nobody remembers is an upload that is paid for and lost.
         try await notes.record(checkpoint)
+        if let name = dialect.name(of: checkpoint) { try await notes.named(name.id, at: name.url) }
         return isKnown ? try await locate() : 0
     }
 
