@@ -14,7 +14,8 @@ struct S3Request: Sendable {
     var body: Request.Body = .none
     /// Hexadecimal SHA-256 of the body; `nil` for one that is not read before it is sent.
     var payload: String? = S3Message.emptyPayload
-    var limits = Limits(whole: .seconds(60))
+    /// `nil`: as of all requests without bytes of the file.
+    var limits: Limits?
     /// Of a part: those behind it, which are signed together with it where somebody else signs.
     var further: [PartPlan.Part] = []
     /// In words, for a refusal.
@@ -125,7 +126,8 @@ struct S3API: Sendable {
             let began = asking.clocks.monotonic()
             let response = try await asking.ask(
                 Request(
-                    request.method, signed.url, headers: signed.headers, body: request.body, limits: request.limits),
+                    request.method, signed.url, headers: signed.headers, body: request.body,
+                    limits: request.limits ?? settings.small),
                 sent: sent
             ).response
             // Now, and not when it was sent: of those there may be many meanwhile.
