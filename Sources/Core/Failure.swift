@@ -29,6 +29,8 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
 
     /// The code of a wait for a quota that leaves less than the next request takes.
     package static let shortOfQuota = "short_of_quota"
+    /// The code of a removal that ends without an answer to the question whether the remote still has something of the upload.
+    package static let removalUnknown = "removal_unknown"
 
     /// What arrived was not what was sent, as the destination said (tus: 460, a digest that does not fit) or as it was read back.
     package var isOfVerification: Bool { http == 460 || code == "read_back_differs" }

@@ -105,4 +105,12 @@ package enum SourceAction: Hashable, Sendable {
     case delete
     /// A template for the absolute target path.
     case move(to: Template)
+
+    /// The source is not where it was when its uploads are complete.
+    package var removesSource: Bool {
+        switch self {
+        case .keep, .leave: false
+        case .delete, .move: true
+        }
+    }
 }

@@ -54,12 +54,15 @@ package struct UploadOrder: Sendable {
     package var checkpoint: Checkpoint?
     /// Where this upload is to be created, in place of the destination's own address; of the same origin.
     package var url: String?
+    /// The source is deleted or moved away when this upload is complete: the remote should be able to use what it holds by then.
+    package var removesSource = false
 
     package init(
         id: String, generation: Int, file: StagedFile, name: FilePath, mediaType: String, modified: Int64,
-        metadata: [String: String], checkpoint: Checkpoint?, url: String? = nil
+        metadata: [String: String], checkpoint: Checkpoint?, url: String? = nil, removesSource: Bool = false
     ) {
         self.url = url
+        self.removesSource = removesSource
         self.id = id
         self.generation = generation
         self.file = file
@@ -149,7 +152,11 @@ package protocol UploadNotes: AnyObject, Sendable {
     /// What the remote calls this upload, where it says so before it is complete, and it is no secret; shown as ``RemoteObject/id`` will be.
     /// The same again writes nothing. ``renewed(_:leaving:)`` with a checkpoint in which it does not stand, and a checkpoint without fields, forget it: to be
     /// called behind them.
-    func named(_ id: String) async throws
+    ///
+    /// - Parameter url: Where a person finds it, as ``RemoteObject/url``, if that is known by now.
+    func named(_ id: String, at url: String?) async throws
+    /// Whether the remote calls another upload to this destination so: what is looked for there may not be taken for this one's then.
+    func isOfAnother(_ id: String) async throws -> Bool
     /// The right to send this upload was renewed at the remote. Told to people and hooks; whatever depends on it is in a checkpoint.
     func credential(_ news: CredentialNews) async throws
     /// Bytes of the file handed to the socket so far in this attempt's running request, as an offset in the file.
@@ -167,7 +174,10 @@ package protocol UploadNotes: AnyObject, Sendable {
 }
 
 extension UploadNotes {
+    /// As ``named(_:at:)``, of what has no address.
+    package func named(_ id: String) async throws { try await named(id, at: nil) }
     package var mayClearUp: Bool { false }
+    package func isOfAnother(_ id: String) async throws -> Bool { false }
 }
 
 /// ``UploadNotes`` for files that go together; each is named by the id of its order.
@@ -219,6 +229,8 @@ package protocol Destination: Sendable {
     ///
     /// - Throws: ``UploadError`` when the remote cannot be asked now.
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding
+    /// What is against deleting or moving a source when its upload here is complete, for `sluice check`; `nil` for nothing.
+    var doubtAboutRelease: String? { get }
     /// Asks, without side effects, whether uploads would work: for `sluice check`.
     func check() async -> CheckResult
     /// What is against a request header of this name for one upload's requests; `nil` for nothing.
@@ -249,6 +261,7 @@ extension Destination {
     package func upload(
         together orders: [UploadOrder], notes: any BundleNotes
     ) async throws -> [String: RemoteObject] { [:] }
+    package var doubtAboutRelease: String? { nil }
     package var tellsSpace: Bool { false }
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }

@@ -98,10 +98,10 @@ extension Agent {
             url: upload.url.map { redacted(printable($0)) })
     }
 
-    /// Of one that is not verified only its name there, if that is known.
+    /// Of one that is not verified only its name and address there, if they are known.
     private func remote(_ upload: UploadRecord) -> RemoteView? {
         if upload.remote == nil, upload.named == nil { return nil }
-        return RemoteView(id: upload.remoteID, url: upload.remote?.url, verifiedBy: upload.remote?.verifiedBy)
+        return RemoteView(id: upload.remoteID, url: upload.remoteURL, verifiedBy: upload.remote?.verifiedBy)
     }
 
     private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> String {

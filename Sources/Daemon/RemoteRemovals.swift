@@ -59,6 +59,11 @@ actor RemoteRemovals {
             try await end(deletion, isDone ? "done" : "unsupported", nil)
             if isDone { await dispatcher.madeRoom(at: deletion.destination) }
         } catch let error as UploadError {
+            // Asking further would find out nothing more.
+            if error.failure.code == Failure.removalUnknown {
+                try await end(deletion, "unknown", error.failure.message)
+                return
+            }
             if house.clocks.wall() > deletion.createdAt.advanced(by: Self.patience) {
                 try await end(deletion, "gave_up", error.failure.message)
                 return

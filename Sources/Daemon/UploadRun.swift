@@ -153,7 +153,7 @@ extension House {
                 path: asset.keeping == .inPlace ? asset.path : staging.path(asset.stagedName), size: asset.stagedSize,
                 sha256: sha256, parts: parts),
             name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
-            checkpoint: claim.checkpoint, url: upload.url)
+            checkpoint: claim.checkpoint, url: upload.url, removesSource: asset.action.removesSource)
     }
 }
 
@@ -216,9 +216,13 @@ final class RunNotes: UploadNotes {
         if old != nil { house.removalBell.ring() }
     }
 
-    func named(_ remoteID: String) async throws {
+    func named(_ remoteID: String, at url: String?) async throws {
         try await source?.insist()
-        try await house.store.name(remoteID, for: id)
+        try await house.store.name(remoteID, at: url, for: id)
+    }
+
+    func isOfAnother(_ remoteID: String) async throws -> Bool {
+        try await house.store.isOfAnother(remoteID, than: id)
     }
 
     func credential(_ news: CredentialNews) async throws {

@@ -35,7 +35,7 @@ package struct UploadView: Codable, Sendable, Hashable {
     /// What becomes of the source: `keep`, `delete`, `move`; and whether it has happened: `pending`, `done`, `kept`, `failed: …`.
     package var sourceAction: String
     package var sourceState: String
-    /// After a cancel: `none`, `pending`, `done`, `unsupported`.
+    /// After a cancel: `none`, `pending`, `done`, `unsupported`, `gave_up`, `unknown`.
     package var remoteDelete: String?
     package var createdAt: String
     package var startedAt: String?

@@ -105,7 +105,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("priority", upload.priority == 0 ? nil : String(upload.priority)),
         ("recorded", time(detail.media?.recordedAt)), ("recording", detail.media.flatMap(mediaText)),
         ("sha256", upload.sha256), ("settled by", upload.settledBy), ("remote", upload.remote.flatMap(remoteText)),
-        ("remote copy", upload.remoteDelete.map { "deletion \($0)" }),
+        ("remote copy", upload.remoteDelete.map { "deletion \($0)" + ($0 == "unknown" ? ": look for it there" : "") }),
         ("source", "\(upload.sourceAction): \(printable(upload.sourceState))"), ("created", time(upload.createdAt)),
         ("started", time(upload.startedAt)), ("finished", time(upload.finishedAt)),
         ("listed", time(upload.expiresAt).map { "in \(upload.list) until \($0)" }),

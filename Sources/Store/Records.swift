@@ -167,6 +167,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var sent: Int64 = 0
     /// What the remote calls it, where it said so before the upload was complete.
     package var named: String?
+    /// Where a person finds that, if it is known.
+    package var namedURL: String?
     /// Its last attempt failed, and no other was begun since.
     package var isTroubled = false
     /// The remote may know of it: there is a checkpoint.
@@ -174,6 +176,8 @@ package struct UploadRecord: Sendable, Hashable {
 
     /// What the remote calls it, complete or not.
     package var remoteID: String? { remote?.id ?? named }
+    /// Where a person finds it, complete or not.
+    package var remoteURL: String? { remote?.url ?? namedURL }
 
     /// How it ended, wherever it is shown; `nil` while it is not over.
     package var ending: UploadState? { state.isTerminal ? ended ?? state : nil }

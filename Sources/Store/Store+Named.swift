@@ -7,22 +7,30 @@ extension Schema {
         ALTER TABLE upload ADD COLUMN named TEXT;   -- what the remote calls it, where it said so before the end
         CREATE INDEX upload_named ON upload (named) WHERE named IS NOT NULL;
         """
+    static let namedAddress = """
+        ALTER TABLE upload ADD COLUMN named_url TEXT;   -- where a person finds that
+        CREATE INDEX upload_named_url ON upload (named_url) WHERE named_url IS NOT NULL;
+        """
 }
 
 extension Store {
     /// The remote calls an upload that this run holds so. Durable when it returns. The same again writes nothing.
     ///
     /// - Throws: ``LeaseLost`` when the upload was cancelled meanwhile.
-    package func name(_ remoteID: String, for id: String) async throws {
-        if let upload = try upload(id), upload.state == .uploading, upload.named == remoteID { return }
+    package func name(_ remoteID: String, at url: String? = nil, for id: String) async throws {
+        if let upload = try upload(id), upload.state == .uploading, upload.named == remoteID, upload.namedURL == url {
+            return
+        }
         try await whileHeld(id) { connection in
-            try connection.run("UPDATE upload SET named = ?2 WHERE id = ?1", [.text(id), .text(remoteID)])
+            try connection.run(
+                "UPDATE upload SET named = ?2, named_url = ?3 WHERE id = ?1", [.text(id), .text(remoteID), .init(url)])
         }
     }
 
     /// Inside a transaction. It begins anew at the remote, or is to.
     func forgetName(of id: String) throws {
-        try connection.run("UPDATE upload SET named = NULL WHERE id = ?1 AND named IS NOT NULL", [.text(id)])
+        try connection.run(
+            "UPDATE upload SET named = NULL, named_url = NULL WHERE id = ?1 AND named IS NOT NULL", [.text(id)])
     }
 
     /// The right to send an upload that this run holds was renewed. Durable when it returns.

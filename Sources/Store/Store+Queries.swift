@@ -87,7 +87,11 @@ extension Store {
             ) { $0.text(0) }
             if !ids.isEmpty { return try ids.compactMap { try row($0) } }
         }
-        return try rows("WHERE upload.named = ?1 ORDER BY upload.id DESC LIMIT 20", [.text(name)])
+        for field in ["named", "named_url"] {
+            let found = try rows("WHERE upload.\(field) = ?1 ORDER BY upload.id DESC LIMIT 20", [.text(name)])
+            if !found.isEmpty { return found }
+        }
+        return []
     }
 
     package func rows(key: String) throws -> [UploadRow] {
@@ -212,7 +216,7 @@ extension UploadRecord {
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
-        "url", "sent", "named",
+        "url", "sent", "named", "named_url",
     ]
     static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
     private static let isTroubled = "upload.trouble IS NOT NULL AND upload.tried_again = 0"
@@ -245,7 +249,7 @@ extension UploadRecord {
             isApproved: row.optionalInteger(at + 25) == row.integer(at + 13),
             // Not the minus of what is stored, which a damaged number may not have.
             isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false,
-            sent: max(0, row.integer(at + 28)), named: row.optionalText(at + 29), isTroubled: row.integer(at + 30) == 1,
-            isBegun: row.integer(at + 31) == 1)
+            sent: max(0, row.integer(at + 28)), named: row.optionalText(at + 29), namedURL: row.optionalText(at + 30),
+            isTroubled: row.integer(at + 31) == 1, isBegun: row.integer(at + 32) == 1)
     }
 }

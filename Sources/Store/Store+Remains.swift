@@ -46,7 +46,7 @@ extension Store {
         }
     }
 
-    /// - Parameter result: `done`, `unsupported` or `gave_up` end it; `nil` means tried in vain.
+    /// - Parameter result: `done`, `unsupported`, `gave_up` or `unknown` end it; `nil` means tried in vain.
     package func remoteDeletion(_ deletion: RemoteDeletion, _ result: String?) async throws {
         try await change { connection in
             guard let result else {

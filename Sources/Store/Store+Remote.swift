@@ -25,6 +25,14 @@ extension Store {
         return found
     }
 
+    /// Whether a destination calls another upload to it so.
+    ///
+    /// - Parameter id: The upload that asks.
+    package func isOfAnother(_ remoteID: String, than id: String) throws -> Bool {
+        guard let destination = try upload(id)?.destination else { return false }
+        return try uploads(named: [remoteID], at: destination)[remoteID].map { $0 != id } ?? false
+    }
+
     /// Whose an unfinished upload at a remote is.
     package enum Ownership: Hashable, Sendable {
         /// This upload goes on with it, or is about to remove it.

@@ -263,6 +263,7 @@ extension Store {
     func complete(_ upload: UploadRecord, _ remote: RemoteObject, as end: UploadEnd = .completed) throws {
         var remote = remote
         remote.id = remote.id ?? upload.named
+        if remote.id == upload.named { remote.url = remote.url ?? upload.namedURL }
         try connection.run(
             "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
             [.text(upload.id), .text(try Self.json(remote))])
@@ -316,7 +317,10 @@ extension Store {
         if isOver { try endExceptions(of: upload.id) }
         var detail = ["from": now.rawValue, "to": next.rawValue]
         detail["reason"] = reason
-        if isOver { (detail["remote_id"], detail["url"]) = (remote?.id ?? upload.named, remote?.url) }
+        if isOver {
+            detail["remote_id"] = remote?.id ?? upload.named
+            detail["url"] = remote?.url ?? upload.namedURL
+        }
         try note(isOver ? next.rawValue : "state", upload.id, detail)
         if isOver {
             listsChanged = true

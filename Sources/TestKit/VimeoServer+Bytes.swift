@@ -8,13 +8,13 @@ extension VimeoServer {
         if exchange.header("authorization") != nil { change { $0.tokensAtBytes += 1 } }
         let number = Int(exchange.target.split(separator: "/").last?.prefix { $0 != "?" } ?? "")
         if exchange.target.hasPrefix("/picture/") { return takePicture(exchange, number ?? 0) }
-        let found = state.withLock { $0.uploads.first { $0.number == number && !$0.isDeleted } }
+        let found = state.withLock { $0.uploads.first { $0.number == number && !$0.isDeleted && !$0.isExpired } }
         let named = exchange.header("upload-offset") ?? exchange.header("content-range") ?? ""
         let kind = Self.kind(exchange)
         change { $0.requests.append(kind.map { named.isEmpty ? "\($0)" : "\($0) \(named)" } ?? exchange.method) }
         guard let kind else { return exchange.reply(405) }
         guard let upload = found, exchange.target.hasSuffix("signature=s\(upload.number)") else {
-            return exchange.reply(404)
+            return exchange.reply(state.withLock { $0.behaviour.gone })
         }
         let fault = next(kind)
         if case .answer(let status, let headers, let text)? = fault { return exchange.reply(status, headers, text) }
@@ -67,7 +67,8 @@ extension VimeoServer {
             ])
     }
 
-    private func put(_ exchange: Exchange, _ upload: Upload, _ fault: Fault?) {
+    private func put(_ exchange: Exchange, _ given: Upload, _ fault: Fault?) {
+        var upload = given
         let length = exchange.header("content-length").flatMap { Int64($0) } ?? 0
         var start: Int64 = 0
         if let range = exchange.header("content-range") {
@@ -75,6 +76,15 @@ extension VimeoServer {
             let words = range.drop { !$0.isNumber }.split { "-/".contains($0) }
             guard words.count == 3, let first = Int64(words[0]) else { return exchange.reply(400, [], "bad range") }
             start = first
+        }
+        if upload.size < 0 {
+            // The first bytes say how many there are to be.
+            let named = exchange.header("content-range")?.split(separator: "/").last
+            upload.size = named.flatMap { Int64($0) } ?? length
+            change { [size = upload.size] state in
+                guard let index = state.uploads.firstIndex(where: { $0.number == given.number }) else { return }
+                state.uploads[index].size = size
+            }
         }
         // A gap would lose bytes; what overlaps is written over.
         guard start <= held(upload.number), start + length <= upload.size else {

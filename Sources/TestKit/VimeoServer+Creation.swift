@@ -13,13 +13,21 @@ extension VimeoServer {
         }
     }
 
-    func create(_ body: [UInt8], _ state: inout State) -> Reply {
+    /// The versions of the API that have tickets.
+    private static let ofTickets = ["3.0", "3.1", "3.2", "3.3"]
+
+    func create(_ body: [UInt8], _ version: String?, _ state: inout State) -> Reply {
         let wish: Wish
         switch Self.read(body) {
         case .failure(let refusal): return refusal.reply
         case .success(let read): wish = read
         }
         let account = state.account
+        // The flow of tickets belongs to the versions before 3.4, and `upload` to that one.
+        if wish.type != nil, !Self.ofTickets.contains(version ?? "") {
+            return Self.refused(400, 3116, "type is not of this version: use upload.approach")
+        }
+        if wish.hasUpload, version != "3.4" { return Self.refused(400, 3116, "upload is not of this version") }
         if let type = wish.type {
             guard account.isLegacy else {
                 return Self.refused(400, 2204, "the parameters are not valid", field: ("type", 2552))
@@ -30,18 +38,26 @@ extension VimeoServer {
         } else if wish.approach != "tus", wish.approach != "streaming" {
             return Self.refused(400, 2230, "no such approach")
         }
-        guard let size = wish.size, size >= 0 else {
+        let isTicket = wish.type != nil
+        guard let size = wish.size ?? (isTicket && !wish.hasSize ? -1 : nil), size >= 0 || isTicket && !wish.hasSize
+        else {
             return Self.refused(400, 2204, "the parameters are not valid", field: ("size", 2254))
         }
         if let quota = account.quota {
-            if quota.isCount, quota.free < 1 { return Self.refused(403, 4104, "the count of videos is reached") }
-            if !quota.isCount, quota.free < size { return Self.refused(403, 4102, "the quota is reached") }
+            if quota.isCount, quota.free < 1 {
+                return Self.refused(403, account.isLifetime ? 4103 : 4104, "the count of videos is reached")
+            }
+            if !quota.isCount, quota.free < size {
+                return Self.refused(403, account.isLifetime ? 4101 : 4102, "the quota is reached")
+            }
         }
         if size > account.largest { return Self.refused(403, 3428, "the file is larger than the quota") }
-        let flow: Upload.Flow = wish.type != nil ? .ticket : wish.approach == "tus" ? .tus : .streaming
+        let flow: Upload.Flow = isTicket ? .ticket : wish.approach == "tus" ? .tus : .streaming
         let number = state.uploads.count + 1
         state.uploads.append(
-            Upload(number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said))
+            Upload(
+                number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said, created: state.now)
+        )
         if flow == .ticket {
             return Reply(
                 status: 201,
@@ -57,7 +73,7 @@ extension VimeoServer {
             ? "{}"
             : "{\"approach\": \"\(approach)\", \"status\": \"in_progress\", \"size\": \(size), \"upload_link\": \(link)}"
         return Reply(
-            status: state.behaviour.created,
+            status: size == 0 ? 200 : state.behaviour.created,
             body:
                 "{\"uri\": \"/videos/\(number)\", \"name\": \"Untitled\", \"link\": \"https://vimeo.example/\(number)\", \"upload\": \(upload)}"
         )
@@ -68,20 +84,23 @@ extension VimeoServer {
     struct Wish {
         var type: String?
         var approach: String?
+        /// A count of bytes, as a number or in decimal.
         var size: Int64?
+        var hasSize: Bool
+        var hasUpload: Bool
         var said: [String: String]
     }
 
     private struct Written: Decodable {
         struct Upload: Decodable {
             let approach: String?
-            let size: Int64?
+            let size: VimeoTree?
         }
         struct Privacy: Decodable { let view, embed, comments: String? }
         struct User: Decodable { let uri: String }
         let type, name, description, password, license, locale: String?
         let upload: Upload?
-        let size: Int64?
+        let size: VimeoTree?
         let privacy: Privacy?
         let users: [User]?
     }
@@ -91,9 +110,6 @@ extension VimeoServer {
     static func read(_ body: [UInt8]) -> Result<Wish, Refusal> {
         guard let written = try? JSONDecoder().decode(Written.self, from: Data(body)) else {
             return .failure(Refusal(reply: refused(400, 2205, "the body is not well formed")))
-        }
-        if written.type != nil, written.upload != nil {
-            return .failure(Refusal(reply: refused(400, 3116, "type is not of this version")))
         }
         var said: [String: String] = [:]
         said["name"] = written.name
@@ -113,7 +129,8 @@ extension VimeoServer {
         }
         return .success(
             Wish(
-                type: written.type, approach: written.upload?.approach, size: written.upload?.size ?? written.size,
-                said: said))
+                type: written.type, approach: written.upload?.approach,
+                size: (written.upload?.size ?? written.size)?.count,
+                hasSize: (written.upload?.size ?? written.size) != nil, hasUpload: written.upload != nil, said: said))
     }
 }

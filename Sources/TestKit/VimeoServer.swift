@@ -1,3 +1,4 @@
+internal import Core
 internal import Glibc
 package import Synchronization
 
@@ -22,12 +23,21 @@ package final class VimeoServer: Sendable {
         case claims(fewer: Int)
         /// Takes its time with each piece, in ms.
         case slow(Int)
+        /// It is done, and the answer cannot be read.
+        case garbled(Garbling)
+    }
+
+    /// What stands in the place of an answer of success.
+    package enum Garbling: Sendable, CaseIterable {
+        case html, empty, half, coded, fields
     }
 
     /// What an interrupted request leaves.
     package enum Keeping: Sendable { case bytes, none }
     /// What the number in `Range` is.
     package enum RangeMeaning: Sendable { case count, lastIndex }
+    /// How an answer to too many calls says when that ends.
+    package enum Reset: Sendable { case date, seconds, nothing }
 
     package struct Account: Sendable {
         package var token = "vimeo-token-1"
@@ -36,6 +46,8 @@ package final class VimeoServer: Sendable {
         /// `nil`: the answer has no block of it.
         package var quota: (free: Int64, max: Int64, isCount: Bool)? = (1 << 40, 1 << 40, false)
         package var reset: String?
+        /// The tighter quota is that of the whole storage.
+        package var isLifetime = false
         package var largest = Int64.max
         /// The two older ways are offered.
         package var isLegacy = true
@@ -53,17 +65,30 @@ package final class VimeoServer: Sendable {
         package var range = RangeMeaning.count
         /// What a video's state is when all of its bytes are there, one for each question; the last stays.
         package var states = ["available"]
+        /// Its clock, before or behind that of this machine, in ms.
+        package var ahead: Int64 = 0
+        /// What a link is answered with that is no more.
+        package var gone = 404
+        /// The most calls of the API in so many ms.
+        package var rate: (calls: Int, in: Int64, reset: Reset)?
+        /// A video that is made does not show in the list before it is so old, in ms.
+        package var showsAfter: Int64 = 0
     }
 
     package struct Upload: Sendable {
         package enum Flow: Sendable { case tus, streaming, ticket }
         package let number: Int
         package let flow: Flow
-        package let size: Int64
+        /// Less than 0: a ticket whose creation named none, until its first bytes do.
+        package internal(set) var size: Int64
         package var bytes: [UInt8] = []
         /// It has a page: from its creation on, but for a ticket, which has none until it is ended.
         package var isVideo: Bool
         package var isDeleted = false
+        /// Its link has ended.
+        package var isExpired = false
+        /// ms since 1970; `nil`: now.
+        package var created: Int64?
         package var fields: [String: String] = [:]
         package var questions = 0
         /// Bytes that came and were thrown away.
@@ -71,7 +96,10 @@ package final class VimeoServer: Sendable {
         var held: Int64 { Int64(bytes.count) + discarded }
         package var isComplete: Bool { held == size }
 
-        package init(number: Int, flow: Flow, size: Int64, isVideo: Bool, fields: [String: String] = [:]) {
+        package init(
+            number: Int, flow: Flow, size: Int64, isVideo: Bool, fields: [String: String] = [:], created: Int64? = nil
+        ) {
+            self.created = created
             self.number = number
             self.flow = flow
             self.size = size
@@ -86,6 +114,8 @@ package final class VimeoServer: Sendable {
         package var uploads: [Upload] = []
         package var pictures: [Picture] = []
         package var faults: [Kind: [Fault]] = [:]
+        /// What happens each time.
+        package var always: [Kind: Fault] = [:]
         /// `create`, `patch 1000`: each request, with the offset that it named.
         package var requests: [String] = []
         /// Requests to the host for bytes that carried a token.
@@ -93,6 +123,17 @@ package final class VimeoServer: Sendable {
         package var agents: Set<String> = []
         /// Bytes of bodies that came to the host for bytes.
         package var received: Int64 = 0
+        /// When calls of the API came, in ms.
+        var calls: [Int64] = []
+        /// `POST /me/videos 3.4`: each call of the API, with the version that it wants.
+        package var versions: [String] = []
+
+        /// ms since 1970.
+        package var now: Int64 {
+            var time = timespec()
+            clock_gettime(CLOCK_REALTIME, &time)
+            return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000 + behaviour.ahead
+        }
     }
 
     package let state = Mutex(State())
@@ -139,21 +180,46 @@ package final class VimeoServer: Sendable {
     private func answer(_ exchange: Exchange) throws {
         let path = String(exchange.target.prefix { $0 != "?" })
         let kind = Self.kind(exchange.method, path)
-        state.withLock { $0.requests.append(kind.map { "\($0)" } ?? "\(exchange.method) \(path)") }
+        let version = Self.version(exchange)
+        state.withLock {
+            $0.requests.append(kind.map { "\($0)" } ?? "\(exchange.method) \(path)")
+            $0.versions.append("\(exchange.method) \(path) \(version ?? "-")")
+        }
         guard let kind else { return error(exchange, 404, 5000, "no such address") }
         let body = exchange.body()
         let fault = next(kind)
         if case .answer(let status, let headers, let text)? = fault { return exchange.reply(status, headers, text) }
         let refusal = refusal(exchange, kind)
-        let reply = refusal ?? perform(kind, path, body)
+        var reply = refusal ?? perform(kind, exchange.target, body, version)
+        if let fields = Self.query(exchange.target)["fields"], reply.status < 300 {
+            reply.body = VimeoTree.trimmed(reply.body, to: fields)
+        }
         if case .loseReply? = fault { return exchange.cut() }
         if case .slow(let milliseconds)? = fault { usleep(UInt32(milliseconds) * 1000) }
-        exchange.reply(reply.status, reply.headers, reply.body)
+        let date = ("Date", Self.httpDate(state.withLock { $0.now }))
+        if case .garbled(let garbling)? = fault, reply.status < 300 { return Self.garble(exchange, garbling, reply) }
+        exchange.reply(reply.status, [date] + reply.headers, reply.body)
+    }
+
+    /// The version of the API that a request names.
+    private static func version(_ exchange: Exchange) -> String? {
+        exchange.header("accept")?.filter { $0 != " " }.split(separator: ";").lazy.compactMap {
+            $0.hasPrefix("version=") ? String($0.dropFirst(8)) : nil
+        }.first
+    }
+
+    static func query(_ target: String) -> [String: String] {
+        var query: [String: String] = [:]
+        for pair in target.drop(while: { $0 != "?" }).dropFirst().split(separator: "&") {
+            let words = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            query[words[0]] = words.count > 1 ? PercentCoding.text(decoding: words[1]) ?? words[1] : ""
+        }
+        return query
     }
 
     func next(_ kind: Kind) -> Fault? {
         state.withLock { state in
-            guard let first = state.faults[kind]?.first else { return nil }
+            guard let first = state.faults[kind]?.first else { return state.always[kind] }
             state.faults[kind]?.removeFirst()
             return first
         }
@@ -212,24 +278,22 @@ package final class VimeoServer: Sendable {
         if let scope = needed[kind], !account.scopes.contains(scope) {
             return Self.refused(403, 3200, "the token lacks the scope \(scope)")
         }
-        guard exchange.header("accept")?.contains("version=3.4") == true || kind != .create else {
-            return Self.refused(400, 3116, "the version is missing")
-        }
-        return nil
+        return tooMany()
     }
 
-    private func perform(_ kind: Kind, _ path: String, _ body: [UInt8]) -> Reply {
+    private func perform(_ kind: Kind, _ target: String, _ body: [UInt8], _ version: String?) -> Reply {
+        let path = String(target.prefix { $0 != "?" })
         let number = Int(path.split(separator: "/").last ?? "")
         return state.withLock { state in
             switch kind {
-            case .create: create(body, &state)
+            case .create: create(body, version, &state)
             case .me: Self.me(state)
             case .verify:
                 Reply(
                     status: 200,
                     body: "{\"token_type\": \"bearer\", \"scope\": \"\(state.account.scopes.joined(separator: " "))\"}")
-            case .complete: Self.complete(number, &state)
-            case .list: Self.list(state)
+            case .complete: Self.complete(number, Self.query(target)["signature"], &state)
+            case .list: list(target, state)
             case .video, .settings, .removal: video(kind, number, body, &state)
             case .picture, .choice, .pictureQuestion, .pictureRemoval: picture(kind, path, body, &state)
             case .ticket, .head, .patch, .put, .question, .image: Reply(status: 500)
@@ -237,57 +301,18 @@ package final class VimeoServer: Sendable {
         }
     }
 
-    private static func me(_ state: State) -> Reply {
-        guard let quota = state.account.quota, state.account.scopes.contains("private") else {
-            return Reply(status: 200, body: "{\"upload_quota\": null}")
-        }
-        let unit = quota.isCount ? "video_count" : "video_size"
-        let counts =
-            "\"free\": \(quota.free), \"max\": \(quota.max), \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
-        let reset = state.account.reset.map { "\"\($0)\"" } ?? "null"
-        return Reply(
-            status: 200,
-            body: "{\"upload_quota\": {\"space\": {\(counts), \"showing\": \"periodic\"}, "
-                + "\"periodic\": {\"period\": \"week\", \(counts), \"reset_date\": \(reset)}}}")
-    }
-
-    private static func complete(_ number: Int?, _ state: inout State) -> Reply {
-        guard let index = state.uploads.firstIndex(where: { $0.number == number && $0.flow == .ticket }) else {
+    private static func complete(_ number: Int?, _ signature: String?, _ state: inout State) -> Reply {
+        guard let number, signature == "c\(number)",
+            let index = state.uploads.firstIndex(where: { $0.number == number && $0.flow == .ticket })
+        else {
             return refused(404, 8400, "bad signature")
         }
         if state.uploads[index].isVideo { return refused(404, 5006, "no such upload") }
         guard state.uploads[index].isComplete else { return refused(400, 2502, "the file is not valid") }
         state.uploads[index].isVideo = true
+        state.uploads[index].created = state.now
         return Reply(status: 201, headers: [("Location", "/videos/\(state.uploads[index].number)")])
     }
-
-    private static func list(_ state: State) -> Reply {
-        let videos = state.uploads.filter { $0.isVideo && !$0.isDeleted }.reversed().map { upload in
-            "{\"uri\": \"/videos/\(upload.number)\", \"name\": \(Self.quoted(upload.fields["name"] ?? "Untitled")), "
-                + "\"created_time\": \"\(stamp)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
-                + "\"status\": \"\(upload.isComplete ? "available" : "uploading")\", \"upload\": {\"size\": \(upload.size)}}"
-        }
-        return Reply(
-            status: 200,
-            body:
-                "{\"total\": \(videos.count), \"paging\": {\"next\": null}, \"data\": [\(videos.joined(separator: ", "))]}"
-        )
-    }
-
-    /// A text as JSON writes it.
-    private static func quoted(_ text: String) -> String {
-        let inner = text.unicodeScalars.map { scalar in
-            switch scalar {
-            case "\"", "\\": "\\\(scalar)"
-            case _ where scalar.value < 0x20:
-                "\\u" + String(repeating: "0", count: scalar.value < 16 ? 3 : 2) + String(scalar.value, radix: 16)
-            default: String(scalar)
-            }
-        }
-        return "\"\(inner.joined())\""
-    }
-
-    private static var stamp: String { "2099-01-01T00:00:00+00:00" }
 
     private func video(_ kind: Kind, _ number: Int?, _ body: [UInt8], _ state: inout State) -> Reply {
         guard let index = state.uploads.firstIndex(where: { $0.number == number && $0.isVideo && !$0.isDeleted }) else {

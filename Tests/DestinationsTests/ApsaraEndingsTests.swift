@@ -160,3 +160,59 @@ struct ApsaraEndingsTests {
         }
     }
 }
+
+/// What VOD makes of the bytes, where a source is to go.
+@Suite("apsara-vod: verified before a source goes", .timeLimit(.minutes(Patience.minutes(5))))
+struct ApsaraVerifyTests {
+    @Test(
+        "where the source goes, VOD's word is waited for, without a slot and more and more seldom",
+        arguments: ["a.mp4", "a.png"])
+    func waits(_ name: String) async throws {
+        try await ApsaraEnd.open(.key) { end in
+            try await end.server.control("settings", #"{"media_status": "Transcoding"}"#)
+            let parcel = try Parcel(3 * ApsaraTests.part, name: FilePath(name), removesSource: true)
+            let logbook = Logbook()
+            for expected in [15, 30, 60] {
+                let error = try await parcel.failure(to: end, logbook)
+                #expect(error.remedy == .pending(after: .seconds(expected)), "\(error)")
+            }
+            #expect(logbook.sent.isEmpty)
+            let checkpoint = try #require(logbook.last)
+            #expect(checkpoint["grant_secret"] == nil, "no right is kept that nobody needs")
+            #expect(try await end.destination.discard(checkpoint) == false, "VOD offers no removal of what is whole")
+            try await end.server.control("settings", #"{"media_status": null}"#)
+            let object = try await parcel.send(to: end, logbook)
+            #expect(object.verifiedBy == "playable" && object.warnings.isEmpty)
+            #expect(try await end.media().map(\.refreshes) == [0])
+            // Where it stays, what the storage says is enough.
+            try await end.server.control("settings", #"{"media_status": "Transcoding"}"#)
+            let other = try Parcel(100, id: "02", name: FilePath("b" + name), seed: 2)
+            #expect(try await other.send(to: end, Logbook()).verifiedBy != "playable")
+        }
+    }
+
+    @Test("what VOD can make nothing of fails with its words, and `retry` makes another medium")
+    func failed() async throws {
+        try await ApsaraEnd.open(.key) { end in
+            try await end.server.control("settings", #"{"media_status": "TranscodeFail"}"#)
+            let parcel = try Parcel(100, removesSource: true)
+            let logbook = Logbook()
+            let error = try await parcel.failure(to: end, logbook)
+            #expect(error.failure.code == "transcoding_failed" && error.remedy == .giveUp)
+            #expect(error.failure.message.contains("TranscodeFail"), "\(error)")
+            try await end.server.control("settings", #"{"media_status": null}"#)
+            #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+            #expect(try await end.media().count == 2)
+        }
+    }
+
+    @Test("beside `authorisation` nobody can be asked: that is said, and it is complete without")
+    func own() async throws {
+        try await ApsaraEnd.open(.service) { end in
+            #expect(end.destination.doubtAboutRelease?.contains("cannot be verified") == true)
+            _ = try await Parcel(100, removesSource: true).send(to: end, Logbook())
+            let problems = Apsara.objections(ApsaraEnd.values(end.server.url, .service, ["verify": .text("playable")]))
+            #expect(problems.map(\.key) == ["verify"])
+        }
+    }
+}

@@ -16,7 +16,7 @@ final class Parcel: Sendable {
     /// - Parameter isCounted: What the other end will want of its parts is known, as it is when it was staged for that end.
     init(
         _ size: Int, id: String = "01JQ", name: FilePath = "front/clip.mp4", mediaType: String = "video/mp4",
-        seed: UInt64 = 1, isCounted: Bool = true
+        seed: UInt64 = 1, isCounted: Bool = true, removesSource: Bool = false
     ) throws {
         self.isCounted = isCounted
         content = noise(size, seed: seed)
@@ -24,7 +24,8 @@ final class Parcel: Sendable {
         order = UploadOrder(
             id: id, generation: 1,
             file: StagedFile(path: path, size: Int64(size), sha256: Hasher.digest(.sha256, of: content)), name: name,
-            mediaType: mediaType, modified: 1_700_000_000_123_456_700, metadata: [:], checkpoint: nil)
+            mediaType: mediaType, modified: 1_700_000_000_123_456_700, metadata: [:], checkpoint: nil,
+            removesSource: removesSource)
     }
 
     /// What stands in staging from now on.
@@ -107,6 +108,7 @@ final class Logbook: UploadNotes {
         var left: [Checkpoint] = []
         var companions: [Companion] = []
         var names: [String] = []
+        var addresses: [String?] = []
         var credentials: [CredentialNews] = []
     }
 
@@ -137,6 +139,7 @@ final class Logbook: UploadNotes {
     var left: [Checkpoint] { pages.withLock { $0.left } }
     /// What the remote was said to call it, and the rights that were renewed.
     var names: [String] { pages.withLock { $0.names } }
+    var addresses: [String?] { pages.withLock { $0.addresses } }
     var credentials: [CredentialNews] { pages.withLock { $0.credentials } }
     var everything: String { pages.withLock { "\($0.checkpoints)" } }
 
@@ -201,10 +204,17 @@ final class Logbook: UploadNotes {
         try Task.checkCancellation()
     }
 
-    func named(_ id: String) async throws {
-        try take { $0.names.append(id) }
+    func named(_ id: String, at url: String?) async throws {
+        try take {
+            $0.names.append(id)
+            $0.addresses.append(url)
+        }
         try Task.checkCancellation()
     }
+
+    /// What the remote calls other uploads.
+    let owned = Mutex<Set<String>>([])
+    func isOfAnother(_ id: String) async throws -> Bool { owned.withLock { $0.contains(id) } }
 
     func credential(_ news: CredentialNews) async throws {
         if refusingCredentials { throw Dead() }

@@ -149,7 +149,7 @@ final class Intrusion: UploadNotes {
     func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
         try await logbook.renewed(checkpoint, leaving: old)
     }
-    func named(_ id: String) async throws { try await logbook.named(id) }
+    func named(_ id: String, at url: String?) async throws { try await logbook.named(id, at: url) }
     func credential(_ news: CredentialNews) async throws { try await logbook.credential(news) }
     func sending(_ offset: Int64) { logbook.sending(offset) }
     func spent(_ bytes: Int64) { logbook.spent(bytes) }

@@ -103,7 +103,7 @@ final class Ledger: UploadNotes {
             if let old { $0.left.append(old) }
         }
     }
-    func named(_ id: String) async throws { book.withLock { $0.names.append(id) } }
+    func named(_ id: String, at url: String?) async throws { book.withLock { $0.names.append(id) } }
     func credential(_ news: CredentialNews) async throws { book.withLock { $0.credentials.append(news) } }
     func sending(_ offset: Int64) { book.withLock { $0.sending = offset } }
     func spent(_ bytes: Int64) {}

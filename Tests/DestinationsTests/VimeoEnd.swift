@@ -20,14 +20,15 @@ final class VimeoEnd: OtherEnd {
     static let chunk = 1000
 
     init(
-        _ flow: VimeoFlow = .tus, _ more: [String: SettingValue] = [:], clocks: ManualClocks = ManualClocks()
+        _ flow: VimeoFlow = .tus, _ more: [String: SettingValue] = [:], clocks: ManualClocks = ManualClocks(),
+        server: VimeoServer? = nil
     ) throws {
-        server = try VimeoServer()
+        self.server = try server ?? VimeoServer()
         self.clocks = clocks
         folder = temporary.path
         tokenFile = try temporary.write("token", Array("vimeo-token-1\n".utf8))
         var values: [String: SettingValue] = [
-            "url": .text(server.url), "token": .secret(.file(tokenFile)), "flow": .text(flow.rawValue),
+            "url": .text(self.server.url), "token": .secret(.file(tokenFile)), "flow": .text(flow.rawValue),
             "chunk_size": .bytes(Int64(Self.chunk)),
         ]
         values.merge(more) { $1 }

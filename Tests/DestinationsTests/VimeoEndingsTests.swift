@@ -32,6 +32,20 @@ struct VimeoEndingsTests {
         #expect(logbook.sent.isEmpty, "asking sends nothing")
     }
 
+    @Test("an offset that was not true is asked for again while the service says that bytes are missing, and they go")
+    func staleOffset() async throws {
+        let end = try VimeoEnd(.tus, [:])
+        end.server.script(.patch, .cut(after: 1000))
+        let parcel = try Parcel(1500)
+        let logbook = Logbook()
+        _ = try await parcel.failure(to: end, logbook)
+        end.server.script(.head, .answer(200, [("Upload-Offset", "1500"), ("Upload-Length", "1500")]))
+        let object = try await parcel.send(to: end, logbook)
+        #expect(object.id != nil)
+        #expect(end.server.state.withLock { $0.received } == 1500)
+        #expect(end.server.state.withLock { $0.uploads.count } == 1)
+    }
+
     @Test("without that it is complete when the service has taken it, whatever it makes of it")
     func transfer() async throws {
         let end = try VimeoEnd()

@@ -61,7 +61,7 @@ struct WebPageTests {
         let asking = Asking(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: server.url,
             caFile: nil, clocks: clocks, name: "archive")
-        let api = VimeoAPI(asking, base: server.url)
+        let api = VimeoAPI(asking, base: server.url, limits: Limits())
         for method in ["POST", "PATCH", "DELETE"] {
             let error = await #expect(throws: UploadError.self) { try await api.ask(method, "/videos/1", nil, "it") }
             #expect(error?.failure.code == "web_page")

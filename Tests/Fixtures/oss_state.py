@@ -85,6 +85,7 @@ class State:
             "say_end": True,  # False: there is no ExpireUTCTime
             "vod_bucket": "outin-emulated",
             "vod_endpoint": None,  # what addresses say; without it, this server
+            "media_status": None,  # what is said of a medium whose bytes are there, in place of "Normal"
             "info_lags": False,  # the video service has not noticed yet what was uploaded
             "info_names": None,  # the medium that information is of, whichever was asked for, and its size
             "info_size": 0,

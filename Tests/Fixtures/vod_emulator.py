@@ -62,6 +62,7 @@ RULES = {  # action -> (what has to be there, what each value may be)
     "RefreshUploadVideo": ((), {"VideoId": up_to(64), "ReferenceId": up_to(64)}),
     "CreateUploadImage": (("ImageType",), COMMON | {
         "ImageType": shaped("default|cover"), "ImageExt": lambda value: value in PICTURES, "OriginalFileName": up_to(256)}),
+    "GetVideoInfo": (("VideoId",), {"VideoId": up_to(64)}),
     "GetMezzanineInfo": ((), {"VideoId": up_to(64), "ReferenceId": up_to(64)}),
     "GetImageInfo": (("ImageId",), {"ImageId": up_to(64)}),
 }
@@ -224,6 +225,10 @@ def info(state, action, given):
         medium, status = state.settings["info_names"], "Normal"
         size = int(state.settings["info_size"])
         return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": size}}} if image else {"Mezzanine": {"VideoId": medium, "Status": status, "Size": size}}
+    if state.settings["media_status"] and stored:
+        status = state.settings["media_status"]  # what the service makes of what it has
+    if action == "GetVideoInfo":
+        return {"Video": {"VideoId": medium, "Status": status} | ({"Size": stored.size} if stored else {})}
     if image:
         return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": stored.size} if stored else {}}}
     return {"Mezzanine": {"VideoId": medium, "Status": status} | ({"Size": stored.size} if stored else {})}
@@ -249,7 +254,7 @@ def serve(state, call):
         found = create_video(state, given, key.id)
     elif call.operation == "RefreshUploadVideo":
         found = refresh_video(state, given, key.id, bool(call.fault("move")))
-    elif call.operation in ("GetMezzanineInfo", "GetImageInfo"):
+    elif call.operation in ("GetVideoInfo", "GetMezzanineInfo", "GetImageInfo"):
         found = info(state, call.operation, given)
     else:
         found = create_image(state, given, key.id)

@@ -36,7 +36,7 @@ struct Apsara: Destination {
         }
         authority = ApsaraAPI(
             asking: asking, keys: keys, endpoint: settings.endpoint ?? ApsaraAPI.endpoint(settings.region),
-            version: settings.version, clock: clock, rights: access.shown)
+            version: settings.version, clock: clock, rights: access.shown, limits: settings.bucket.small)
         site = WebAddress(settings.uploadEndpoint ?? settings.endpoint ?? storage).site ?? .here
     }
 
@@ -80,6 +80,9 @@ struct Apsara: Destination {
         do { said = try settings.fields.said(of: order, as: sort) } catch {
             throw refusal("metadata_refused", error.text)
         }
+        if let checkpoint = order.checkpoint, let medium = Self.transferred(checkpoint) {
+            return try await verified(medium, checkpoint, notes)
+        }
         // No medium is made for what has to wait.
         try await engine(nowhere(isSingle: isSingle(order, said))).checkQuota(order, notes)
         defer { grants.letGo(of: order.id) }
@@ -90,7 +93,8 @@ struct Apsara: Destination {
         let place: Place
         switch try await self.place(for: order, &checkpoint, &wish, notes) {
         case .place(let found): place = found
-        case .whole(let medium): return object(medium, "held", said.warnings)
+        case .whole(let medium):
+            return try await ended(medium, order, checkpoint, object(medium, "held", said.warnings), notes)
         }
         if let id = place.medium.id { try await notes.named(id) }
         // What a removal asks with, when the file is not there any more.
@@ -99,7 +103,8 @@ struct Apsara: Destination {
         order.checkpoint = checkpoint
         let remote = try await send(order, place, wish, notes)
         grants.forget(order.id)
-        return object(place.medium, remote.verifiedBy, remote.warnings + said.warnings + lostMedia(checkpoint))
+        let made = object(place.medium, remote.verifiedBy, remote.warnings + said.warnings + lostMedia(checkpoint))
+        return try await ended(place.medium, order, checkpoint, made, notes)
     }
 
     private func send(
@@ -192,7 +197,7 @@ struct Apsara: Destination {
     // MARK: What else is asked
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
-        if checkpoint[Checkpoint.isFinished] != nil { return false }
+        if checkpoint[Checkpoint.isFinished] != nil || Self.transferred(checkpoint) != nil { return false }
         // An empty medium may have been made by a request whose answer was lost.
         guard let medium = ApsaraMedium(checkpoint) else { return checkpoint["asking"] == nil }
         guard checkpoint["upload"] != nil else { return true }
@@ -235,8 +240,6 @@ struct Apsara: Destination {
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
         .unknown("VOD names no digest of what it holds, and two media may have one title")
     }
-
-    func check() async -> CheckResult { await authority.check() }
 
     // MARK: Words
 

@@ -10,6 +10,7 @@ struct ApsaraAPI: ApsaraAuthority {
     let version: ApsaraSignature.Version
     let clock: ServiceClock
     let rights: String
+    let limits: Limits
     var tellsWhole: Bool { true }
 
     static let defaultRegion = "cn-shanghai"
@@ -28,7 +29,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 + [("FileName", wish.name), ("FileSize", "\(wish.size)"), ("ReferenceId", wish.reference)]
             let gift = try await gift(try await call("CreateUploadVideo", parameters), wish.sort)
             return .given(gift, isNew: true)
-        } catch let error as UploadError where error.failure.code.hasPrefix("InvalidParameter.ReferenceId") {
+        } catch let error as UploadError where ApsaraVerdict.has("InvalidParameter.ReferenceId", error) {
             // It was made before, by a request whose answer was lost, or in another life of this box.
             return try await recover(wish) ?? .useless
         }
@@ -99,6 +100,26 @@ struct ApsaraAPI: ApsaraAuthority {
         }
     }
 
+    func state(of medium: ApsaraMedium) async throws -> ApsaraState? {
+        guard let id = medium.id else { return nil }
+        let info: JSONValue?
+        do {
+            info =
+                medium.sort == .image
+                ? try await call("GetImageInfo", [("ImageId", id)], region: medium.region)["ImageInfo"]
+                : try await call("GetVideoInfo", [("VideoId", id)], region: medium.region)["Video"]
+        } catch let error as UploadError {
+            if ApsaraVerdict.isGone(error) { return .gone }
+            // A key that is good for uploads alone holds no other upload.
+            if ["Forbidden", "NoPermission"].contains(where: { ApsaraVerdict.has($0, error) }) {
+                return .untold(medium.sort == .image ? "vod:GetImageInfo" : "vod:GetVideoInfo")
+            }
+            throw error
+        }
+        guard info?["VideoId"]?.string == id || info?["ImageId"]?.string == id else { return nil }
+        return info?["Status"]?.string.map { ApsaraState($0) }
+    }
+
     /// - Returns: `nil` where nothing is told: a key may be good for uploads alone.
     private func asked(
         _ action: String, _ parameters: [(name: String, value: String)], region: String? = nil
@@ -140,7 +161,7 @@ struct ApsaraAPI: ApsaraAuthority {
     ) async throws -> ApsaraGift {
         do { return try ApsaraGift(json, as: sort, before: medium) } catch {
             throw UploadError(
-                asking.failure(.protocol, "unusable_answer", "VOD gives \(error.words)", retryable: true),
+                asking.failure(.protocol, Asking.unusableAnswer, "VOD gives \(error.words)", retryable: true),
                 remedy: .holdDestination(after: nil))
         }
     }
@@ -163,8 +184,7 @@ struct ApsaraAPI: ApsaraAuthority {
             conceal(key, signed)
             let request = Request(
                 "POST", "\(base)/?\(signed.query)",
-                headers: signed.headers + [("Accept", "application/json"), Request.acceptsGzip],
-                limits: Limits(whole: .seconds(60)))
+                headers: signed.headers + [("Accept", "application/json"), Request.acceptsGzip], limits: limits)
             let response: Response
             do { response = try await asking.ask(request).response } catch let error as Asking.Unanswered {
                 throw error.error
@@ -173,7 +193,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 guard let json = JSONValue.read(response.body), case .object = json else {
                     throw UploadError(
                         asking.failure(
-                            .protocol, "unusable_answer",
+                            .protocol, Asking.unusableAnswer,
                             "\(asking.host(base)) answers \(action) with something else than a JSON object",
                             retryable: true), remedy: .holdDestination(after: nil))
                 }
@@ -181,10 +201,10 @@ struct ApsaraAPI: ApsaraAuthority {
             }
             let code = ApsaraVerdict(response, now: asking.clocks.wall()).code
             switch code {
-            case "SignatureNonceUsed" where !hasNewNonce:
+            case let code? where code.hasPrefix("SignatureNonceUsed") && !hasNewNonce:
                 hasNewNonce = true
                 continue
-            case let code? where code.hasPrefix("InvalidTimeStamp.Expired") || code == "IllegalTimestamp":
+            case let code? where code.hasPrefix("InvalidTimeStamp.Expired") || code.hasPrefix("IllegalTimestamp"):
                 if corrected.insert(.clock).inserted,
                     clock.isCorrected(by: response, now: asking.clocks.wall(), said: ahead)
                 {
@@ -193,7 +213,7 @@ struct ApsaraAPI: ApsaraAuthority {
             case let code? where code.hasPrefix("InvalidSecurityToken"):
                 await keys.refused(reading)
                 if corrected.insert(.key).inserted { continue }
-            case let code? where code.hasPrefix("InvalidAccessKeyId") || code == "SignatureDoesNotMatch":
+            case let code? where code.hasPrefix("InvalidAccessKeyId") || code.hasPrefix("SignatureDoesNotMatch"):
                 // Nobody asks again for this call; the next one reads what stands there then.
                 await keys.refused(reading)
             default: break

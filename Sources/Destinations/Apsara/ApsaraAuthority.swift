@@ -18,10 +18,36 @@ protocol ApsaraAuthority: Sendable {
     var tellsWhole: Bool { get }
     /// Whether the service has all bytes of it; `nil` where nobody tells.
     func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool?
+    /// What the service makes of a medium whose bytes it has; `nil` where that is not told.
+    ///
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func state(of medium: ApsaraMedium) async throws -> ApsaraState?
     /// Without side effects.
     func check() async -> CheckResult
     /// The keys of the configuration that give the right to ask, for a person.
     var rights: String { get }
+}
+
+/// What VOD makes of a medium (VOD API reference, "GetVideoInfo" and "GetImageInfo", `Status`).
+enum ApsaraState: Hashable, Sendable {
+    /// It can be used.
+    case ready
+    /// It is at work, or says a word that is not known.
+    case working(String)
+    /// It can make nothing of it, or lets nobody use it.
+    case failed(String)
+    /// It is not there any more.
+    case gone
+    /// The key lacks this right to ask.
+    case untold(String)
+
+    init(_ status: String) {
+        switch status {
+        case "Normal": self = .ready
+        case "UploadFail", "TranscodeFail", "ProduceFail", "Blocked": self = .failed(status)
+        default: self = .working(status)
+        }
+    }
 }
 
 enum ApsaraBeginning: Sendable {
@@ -114,7 +140,14 @@ struct ApsaraVerdict: Sendable {
 
     /// The medium is not there, or is spoiled: only a new one helps.
     static func isGone(_ error: UploadError) -> Bool {
-        error.failure.code == "InvalidVideo" || error.failure.code.hasPrefix("InvalidVideo.")
+        has("InvalidVideo", error) || has("InvalidImage.NotFound", error)
+    }
+
+    /// Whether the code of an error is this one, or one of its kind: codes are told by their documented beginning, and more words may
+    /// stand behind a full stop.
+    static func has(_ beginning: String, _ error: UploadError) -> Bool {
+        let code = error.failure.code
+        return code == beginning || code.hasPrefix(beginning + ".")
     }
 }
 

@@ -122,13 +122,7 @@ extension ApsaraGift {
 
     /// - Parameter until: By the clock of this machine.
     func note(in checkpoint: inout Checkpoint, until: WallTime) {
-        checkpoint["sort"] = medium.sort.rawValue
-        checkpoint["media"] = medium.id
-        checkpoint["media_endpoint"] = medium.endpoint
-        checkpoint["bucket"] = medium.bucket
-        checkpoint["key"] = medium.key.display
-        checkpoint["media_region"] = medium.region
-        checkpoint["image_url"] = medium.imageURL
+        medium.note(in: &checkpoint)
         checkpoint["grant_id"] = grant.key.id
         checkpoint["grant_secret"] = grant.key.secret
         checkpoint["grant_token"] = grant.key.token
@@ -147,6 +141,16 @@ extension ApsaraMedium {
         self.init(
             sort: sort, id: checkpoint["media"], endpoint: endpoint, bucket: bucket, key: key,
             region: checkpoint["media_region"], imageURL: checkpoint["image_url"])
+    }
+
+    func note(in checkpoint: inout Checkpoint) {
+        checkpoint["sort"] = sort.rawValue
+        checkpoint["media"] = id
+        checkpoint["media_endpoint"] = endpoint
+        checkpoint["bucket"] = bucket
+        checkpoint["key"] = key.display
+        checkpoint["media_region"] = region
+        checkpoint["image_url"] = imageURL
     }
 
     /// The same object at the storage.

@@ -2,6 +2,14 @@ internal import Core
 internal import Credentials
 internal import Transport
 
+/// When an upload counts as verified.
+enum ApsaraVerification: String, Sendable, CaseIterable {
+    /// The storage has every byte, with the right sums.
+    case transfer
+    /// VOD says that it can use it.
+    case playable
+}
+
 /// What a person set for ApsaraVideo VOD, with defaults filled in.
 struct ApsaraSettings: Sendable {
     var region = ApsaraAPI.defaultRegion
@@ -16,6 +24,11 @@ struct ApsaraSettings: Sendable {
     /// Whether an upload goes on where it was.
     var resumes = true
     var fields = ApsaraFields()
+    /// `nil`: `playable` where the source goes with the upload's end, else `transfer`.
+    var verify: ApsaraVerification?
+    var verifyTimeout: Duration = .seconds(86_400)
+    /// Between the first two questions whether a medium is ready; they grow apart.
+    var firstPoll: Duration = .seconds(15)
     /// Sizes, time limits and how many parts at once; where they go to is in each upload's address.
     var bucket: S3Settings
 }
@@ -59,6 +72,17 @@ extension Apsara {
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
                     "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+                SettingKey(
+                    "verify", .choice(ApsaraVerification.allCases.map(\.rawValue)),
+                    "When an upload is complete: when the storage has it whole (`transfer`), or when VOD can use it (`playable`); the latter by default where sources are deleted or moved."
+                ),
+                SettingKey(
+                    "verify_timeout", .duration,
+                    "For how long VOD may work on a file before a warning says so; 24 h by default. Nothing is released by time."
+                ),
+                SettingKey(
+                    "poll", .duration,
+                    "Until VOD is asked again whether a file is ready; 15 s by default, and more each time."),
                 SettingKey("media", .section(media), "What is said of each file."),
             ], objections: { objections($0) })
     ) { values, tools in try Apsara(values, tools) }
@@ -98,6 +122,9 @@ extension Apsara {
             settings.version = version
         }
         settings.signing = text("signature").flatMap { BucketWire.Signing(rawValue: $0) }
+        if let word = text("verify") { settings.verify = ApsaraVerification(rawValue: word) }
+        if case .duration(let time)? = values["verify_timeout"] { settings.verifyTimeout = time }
+        if case .duration(let time)? = values["poll"] { settings.firstPoll = time }
         if let resumes = flag("resume") { settings.resumes = resumes }
         settings.fields.transcode = flag("media.transcode")
         settings.fields.process = flag("media.process")
@@ -131,6 +158,9 @@ extension Apsara {
             for key in ["endpoint", "call_signature", "region"] where values[key] != nil && key != "region" {
                 object(key, "has no effect beside `authorisation`, which calls VOD itself")
             }
+        }
+        if isOwn, text("verify") == ApsaraVerification.playable.rawValue {
+            object("verify", "is `playable`, and beside `authorisation` VOD cannot be asked for that: it has no key")
         }
         all += OwnService.objections(values, in: "authorisation", lacking: "does not say who is asked")
         all += S3Access.objections(values, further: ["authorisation", "sts"], at: "authorisation")

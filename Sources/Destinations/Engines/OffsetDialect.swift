@@ -32,6 +32,10 @@ protocol OffsetDialect: Sendable {
     /// What is to be removed at the remote when an upload begins anew; `nil` for nothing.
     func remains(of checkpoint: Checkpoint) -> Checkpoint?
 
+    /// What the remote calls an upload that was created, and where a person finds it; `nil` where that is known only in the end, or
+    /// is a secret.
+    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)?
+
     /// Something is to be done or asked when the remote has every byte: ``conclude(_:_:_:)``.
     var concludes: Bool { get }
 
@@ -51,6 +55,7 @@ protocol OffsetDialect: Sendable {
 
 extension OffsetDialect {
     func remains(of checkpoint: Checkpoint) -> Checkpoint? { nil }
+    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
     var alignment: Int64 { 1 }
     var concludes: Bool { false }
     func conclude(

@@ -73,6 +73,7 @@ final class OffsetRun {
         }
         // Durable before the first byte: an address that is not on disk is an upload that is paid for and lost.
         try await progress.record()
+        if let name = dialect.name(of: checkpoint) { try await notes.named(name.id, at: name.url) }
         return isKnown ? try await locate() : 0
     }
 

@@ -14,7 +14,8 @@ struct S3Request: Sendable {
     var body: Request.Body = .none
     /// Hexadecimal SHA-256 of the body; `nil` for one that is not read before it is sent.
     var payload: String? = S3Message.emptyPayload
-    var limits = Limits(whole: .seconds(60))
+    /// `nil`: as of all requests without bytes of the file.
+    var limits: Limits?
     /// It is answered with a list, which may come compressed. Not signed: it says nothing of the bucket.
     var isForList = false
     /// Of a part: those behind it, which are signed together with it where somebody else signs.
@@ -146,7 +147,7 @@ struct S3API: Sendable {
                 Request(
                     request.method, signed.url,
                     headers: signed.headers + (request.isForList ? [Request.acceptsGzip] : []),
-                    body: request.body, limits: request.limits))
+                    body: request.body, limits: request.limits ?? settings.small))
             let response = answer.response
             // Now, and not when it was sent: of those there may be many meanwhile.
             if let proof = signed.proof { asking.rememberForNow(proof) }

@@ -21,6 +21,8 @@ struct S3Settings: Sendable {
     /// Files of up to so many bytes go in one request.
     var singleUpTo: Int64 = 16 << 20
     var sending = Limits()
+    /// Of requests without bytes of the file.
+    var small = Limits.small(nil)
     var signing = BucketWire.Signing.s3
     /// The service is told of the limit that policy sets.
     var tellsLimit = false
@@ -158,7 +160,10 @@ extension S3Settings {
         if case .whole(let count)? = values["parallel"] { parallel = count }
         if case .flag(let isWanted)? = values["traffic_limit"] { tellsLimit = isWanted }
         if case .duration(let limit)? = values["stall_timeout"] { sending.sendingStall = limit }
-        if case .duration(let limit)? = values["reply_timeout"] { sending.replyWait = limit }
+        if case .duration(let limit)? = values["reply_timeout"] {
+            sending.replyWait = limit
+            small = .small(limit)
+        }
     }
 
     /// As it stands in the header of an object's tags.

@@ -32,7 +32,8 @@ struct Vimeo: Destination {
         // The address of an upload is its own permission, and lies on other hosts: the token never goes there.
         let bytes = asking([])
         dialect = VimeoDialect(
-            api: VimeoAPI(asking([.init("Authorization", prefix: "Bearer ", token)]), base: settings.base),
+            api: VimeoAPI(
+                asking([.init("Authorization", prefix: "Bearer ", token)]), base: settings.base, limits: settings.small),
             tus: TusDialect(
                 endpoint: settings.base, asking: bytes,
                 settings: TusSettings(isASCII: false, checksum: nil, sending: settings.sending),
@@ -49,18 +50,29 @@ struct Vimeo: Destination {
         if VimeoPicture.isImage(order), dialect.settings.video.thumbnail {
             return try await VimeoPicture(dialect: dialect).upload(order, notes)
         }
-        return try await engine.upload(order, notes)
+        return try await engine.upload(try await dialect.prepared(order, notes), notes)
     }
 
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
+        let thing = checkpoint["video"] ?? checkpoint["picture"]
         // A ticket that was not ended is no video, and goes by itself.
-        guard let thing = checkpoint["video"] ?? checkpoint["picture"] else { return true }
+        if thing == nil, checkpoint["ending_at"] == nil { return true }
         guard dialect.isOurs(checkpoint) else { return false }
-        return try await asking("the removal") { try await dialect.remove(thing) }
+        return try await asking("the removal") {
+            if let thing { return try await dialect.remove(thing) }
+            return try await dialect.removeEnded(checkpoint)
+        }
     }
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
         .unknown("Vimeo names no digest of what it holds, and two videos may have one name: `sluice remote` lists them")
+    }
+
+    var doubtAboutRelease: String? {
+        guard dialect.settings.verify == .transfer else { return nil }
+        return
+            "`verify: transfer` takes an upload for complete before the service knows whether it can make a video of it: "
+            + "leave `verify` out, or set `playable`"
     }
 
     var tellsSpace: Bool { true }
@@ -88,7 +100,14 @@ struct Vimeo: Destination {
             let scopes = try await dialect.scopes()
             // A token that may not read it is told nothing.
             let space = try await dialect.space()
-            return judge(scopes, space)
+            var result = judge(scopes, space)
+            guard result.verdict != .failed else { return result }
+            // Last: what would be refused anyway needs no question for it.
+            if let refusal = try await dialect.refusalOfFlow() {
+                result.verdict = .failed
+                result.detail += "; \(refusal.failure.message)"
+            }
+            return result
         } catch let error as UploadError {
             return CheckResult(.failed, error.asFound())
         } catch {

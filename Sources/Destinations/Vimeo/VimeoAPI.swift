@@ -4,28 +4,42 @@ internal import Transport
 
 /// Requests to the API's own host: with the token, the version, and one ban that all of them keep to.
 struct VimeoAPI: Sendable {
-    let asking: Asking
-    let base: String
-    /// Until when the service has told us to stay away.
-    private let ban = VimeoBan()
-
-    /// `asking` brings the token.
-    init(_ asking: Asking, base: String) {
-        self.asking = asking
-        self.base = base
+    /// Of the API. Without one in a request the application's own default counts, which turns a right request into error 3116.
+    enum Version: String, Sendable {
+        case current = "3.4"
+        /// The last one that has the four-step flow: from 3.4 on a top-level `type` is refused with 3116.
+        case ofTickets = "3.3"
     }
 
-    /// Without the version the application's own default counts, which turns a right request into error 3116.
-    private static let accepted = ("Accept", "application/vnd.vimeo.*+json;version=3.4")
-    private static let small = Limits(whole: .seconds(60))
+    let asking: Asking
+    let base: String
+    private let limits: Limits
+    /// Until when the service has told us to stay away.
+    private let ban = VimeoBan()
+    private let clock = VimeoClock()
+    let creations = CreationPatience()
+    /// Videos of uploads that are under way.
+    let known = VimeoVideos()
+
+    /// `asking` brings the token.
+    init(_ asking: Asking, base: String, limits: Limits) {
+        self.asking = asking
+        self.base = base
+        self.limits = limits
+    }
+
+    /// By the clock of the service, as far as an answer has told it; ms since 1970.
+    var now: Int64 { asking.clocks.wall().milliseconds.addingClamped(clock.ahead) }
 
     /// - Parameters:
     ///   - path: Below the base, as the service names it: `/videos/123`.
     ///   - what: The request in words, for a refusal.
     ///   - allowing: Statuses besides 2xx that the caller understands.
+    ///   - version: Of the API; the flow of tickets has one of its own.
     /// - Throws: ``UploadError``; `CancellationError`.
     func ask(
-        _ method: String, _ path: String, _ body: JSONValue? = nil, _ what: String, allowing: Set<Int> = []
+        _ method: String, _ path: String, _ body: JSONValue? = nil, _ what: String, allowing: Set<Int> = [],
+        version: Version = .current
     ) async throws -> (response: Response, json: JSONValue?) {
         if let left = ban.left(asking.clocks.monotonic()) {
             throw UploadError(
@@ -34,10 +48,10 @@ struct VimeoAPI: Sendable {
                     "the API asked to be left alone for \(Int(left.inSeconds.rounded(.up))) s more",
                     http: 429, retryable: true), remedy: .rateLimit(after: left))
         }
-        var response = try await once(method, path, body)
+        var response = try await once(method, path, body, version)
         // Nothing was done: the token has ended, and may have been renewed behind our back. 8002 is no such word.
         if response.status == 401, body != nil, !VimeoVerdict(response, wait: { _ in .zero }).numbers.contains(8002) {
-            response = try await once(method, path, body)
+            response = try await once(method, path, body, version)
         }
         if (200..<300).contains(response.status) {
             // Who changes something does not always read what is said; who asks does.
@@ -49,8 +63,12 @@ struct VimeoAPI: Sendable {
         throw refusal(response, what)
     }
 
-    private func once(_ method: String, _ path: String, _ body: JSONValue?) async throws -> Response {
-        var headers = [Self.accepted, Request.acceptsGzip]
+    private func once(
+        _ method: String, _ path: String, _ body: JSONValue?, _ version: Version
+    ) async throws -> Response {
+        var headers = [
+            ("Accept", "application/vnd.vimeo.*+json;version=\(version.rawValue)"), Request.acceptsGzip,
+        ]
         var content = Request.Body.none
         if let body {
             headers.append(("Content-Type", "application/json"))
@@ -58,9 +76,13 @@ struct VimeoAPI: Sendable {
         }
         do {
             let url = path.hasPrefix("/") ? base + path : path
-            return try await asking.ask(
-                Request(method, url, headers: headers, body: content, limits: Self.small)
+            let response = try await asking.ask(
+                Request(method, url, headers: headers, body: content, limits: limits)
             ).response
+            if let date = response.headers["Date"].flatMap({ httpDate($0) }) {
+                clock.ahead = date.milliseconds - asking.clocks.wall().milliseconds
+            }
+            return response
         } catch let error as Asking.Unanswered { throw error.error }
     }
 
@@ -95,6 +117,24 @@ struct VimeoAPI: Sendable {
         }
         return retryAfter(response.headers, now: now)
     }
+}
+
+/// How far the service's clock is ahead of this machine's, in ms, as its last answer told.
+private final class VimeoClock: Sendable {
+    private let state = Atomic<Int64>(0)
+
+    var ahead: Int64 {
+        get { state.load(ordering: .relaxed) }
+        set { state.store(newValue, ordering: .relaxed) }
+    }
+}
+
+/// Videos that this process knows to belong to an upload, so that none is taken for another one's.
+final class VimeoVideos: Sendable {
+    private let state = Mutex<Set<String>>([])
+
+    func note(_ video: String) { state.withLock { _ = $0.insert(video) } }
+    func contains(_ video: String) -> Bool { state.withLock { $0.contains(video) } }
 }
 
 /// The wait that a service has asked for, shared by all uploads to an account. It doubles where the service names none.

@@ -13,6 +13,10 @@ extension VimeoDialect {
         if checkpoint["complete"] != nil, checkpoint["video"] == nil {
             try await activate(order, &checkpoint, notes)
             guard checkpoint["video"] != nil else {
+                guard verification(of: order) == .transfer else {
+                    // Nobody can say that it can be watched, and the source is to go.
+                    throw try await later(&checkpoint, notes, "which video it became could not be found out")
+                }
                 outcome.warnings.append("it is complete there, and which video it became could not be found out")
                 return .done(outcome)
             }
@@ -22,7 +26,7 @@ extension VimeoDialect {
         } else {
             outcome.warnings += try await said(of: order).warnings
         }
-        return try await judge(&checkpoint, notes, outcome)
+        return try await judge(order, &checkpoint, notes, outcome)
     }
 
     // MARK: Four steps
@@ -33,36 +37,50 @@ extension VimeoDialect {
     ) async throws {
         guard let complete = checkpoint["complete"] else { return }
         let path = complete.hasPrefix("/") ? complete : "/" + complete
+        if checkpoint["ending_at"] == nil {
+            // Durable before the request: from then on there may be a video that has to be found, also after a cancel.
+            checkpoint["ending_at"] = "\(api.now)"
+            checkpoint["ending_size"] = "\(order.file.size)"
+            try await notes.record(checkpoint)
+        }
         let (response, _) = try await outlasting(Self.lastWords) {
-            try await asked("DELETE", path, nil, "the end of the upload", allowing: [404])
+            try await asked("DELETE", path, nil, "the end of the upload", allowing: [404], version: .ofTickets)
         }
         if (200..<300).contains(response.status) {
-            guard let location = response.headers["Location"], let video = Self.path(of: location) else {
-                throw strange("the end of the upload was taken without a word of the video that it became")
+            if let video = response.headers["Location"].flatMap({ Self.path(of: $0) }) {
+                return try await became(video, &checkpoint, notes)
             }
-            checkpoint["video"] = video
-            return try await notes.record(checkpoint)
+        } else if !api.verdict(response).isDeadTicket {
+            throw api.refusal(response, "the end of the upload")
         }
-        guard api.verdict(response).isDeadTicket else { throw api.refusal(response, "the end of the upload") }
-        // It was ended before, by a request whose answer was lost.
-        if let video = try await lookForVideo(order, checkpoint) {
-            checkpoint["video"] = video
-            try await notes.record(checkpoint)
+        // It was ended before, by a request whose answer was lost, or this answer does not name the video.
+        if let video = try await lookForVideo(order, checkpoint, notes) {
+            try await became(video, &checkpoint, notes)
+        } else if (200..<300).contains(response.status) {
+            throw strange("the end of the upload was taken without a word of the video that it became")
         }
     }
 
-    /// The one video that may be this upload's: of its size, and made since its ticket was.
-    private func lookForVideo(_ order: UploadOrder, _ checkpoint: Checkpoint) async throws -> String? {
-        let (_, json) = try await asked(
-            "GET", "/me/videos?sort=date&direction=desc&per_page=10&fields=uri,name,created_time,upload", nil,
-            "the list of videos")
-        // Clocks differ.
-        let begun = checkpoint.number("ticket_at") - 600_000
-        let mine = (json?["data"]?.items ?? []).filter { video in
-            guard let made = video["created_time"]?.text.flatMap({ WallTime(rfc3339: $0) }) else { return false }
-            return made.milliseconds >= begun && video["upload"]?["size"]?.whole == order.file.size
+    private func became(
+        _ video: String, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
+    ) async throws {
+        api.known.note(video)
+        checkpoint["video"] = video
+        try await notes.record(checkpoint)
+        try await notes.named(video, at: checkpoint["link"])
+    }
+
+    /// The one video that may be this upload's: of its size, made since its end was asked for, and no other upload's.
+    private func lookForVideo(
+        _ order: UploadOrder, _ checkpoint: Checkpoint, _ notes: any UploadNotes
+    ) async throws -> String? {
+        let begun = checkpoint["ending_at"] == nil ? "ticket_at" : "ending_at"
+        var mine: [String] = []
+        for video in try await recent(since: checkpoint.number(begun)).videos
+        where video.size == order.file.size && !api.known.contains(video.uri) {
+            if try await !notes.isOfAnother(video.uri) { mine.append(video.uri) }
         }
-        return mine.count == 1 ? mine.first?["uri"]?.text.flatMap { Self.path(of: $0) } : nil
+        return mine.count == 1 ? mine.first : nil
     }
 
     /// So often is it tried to say what is said of a video; after that the upload is complete without it.
@@ -75,7 +93,8 @@ extension VimeoDialect {
         let said = try await said(of: order)
         warnings += said.warnings
         do {
-            _ = try await asked("PATCH", video, .object(said.fields), "what is said of the video")
+            _ = try await asked(
+                "PATCH", video, .object(said.fields), "what is said of the video", version: .ofTickets)
         } catch let error as UploadError {
             guard error.failure.retryable, checkpoint.count("settings_tries") < Self.settingsTries else {
                 warnings.append("what is said of the video was not taken: \(error.failure.message)")
@@ -102,8 +121,13 @@ extension VimeoDialect {
     private static let day: Duration = .seconds(86_400)
     private static let longestPoll: Duration = .seconds(300)
 
+    /// Where the source is to go, nothing less than a video that can be watched is enough, unless somebody wants it so.
+    func verification(of order: UploadOrder) -> VimeoVerification {
+        settings.verify ?? (order.removesSource ? .playable : .transfer)
+    }
+
     private func judge(
-        _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ outcome: Outcome
+        _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ outcome: Outcome
     ) async throws -> Conclusion {
         guard let video = checkpoint["video"] else { return .done(outcome) }
         let (response, json) = try await asked(
@@ -111,7 +135,7 @@ extension VimeoDialect {
             "the question what became of the video", allowing: [404, 410])
         // Known words alone: a page in between, or a language of next year, has not said that all is well.
         if (200..<300).contains(response.status), json?["uri"]?.string == nil {
-            return try await wait(&checkpoint, notes, "an answer that is none")
+            throw try await later(&checkpoint, notes, "an answer that is none")
         }
         guard (200..<300).contains(response.status) else {
             return .rejected(
@@ -120,7 +144,10 @@ extension VimeoDialect {
         }
         var outcome = outcome
         outcome.id = video
-        if let link = json?["link"]?.text.flatMap({ Self.page($0) }) { checkpoint["link"] = link }
+        if let link = json?["link"]?.text.flatMap({ Self.page($0) }), checkpoint["link"] != link {
+            checkpoint["link"] = link
+            try await notes.named(video, at: link)
+        }
         outcome.url = checkpoint["link"]
         let (upload, transcode) = (json?["upload"]?["status"]?.text, json?["transcode"]?["status"]?.text)
         let status = json?["status"]?.text
@@ -136,31 +163,48 @@ extension VimeoDialect {
                         retryable: true), remedy: .again(after: .seconds(60))))
         }
         if status == "transcoding_error" || transcode == "error" {
+            let said = [status, transcode.map { "transcode \($0)" }].compactMap { $0 }
+            let words = FilePath(said.joined(separator: ", "))
             return .rejected(
-                refusal("transcoding_failed", "the service has taken every byte, and can make no video of them"))
+                refusal(
+                    "transcoding_failed",
+                    "the service has taken every byte, and can make no video of them: it says \(words.display)"))
         }
         let isPlayable = status == "available" || transcode == "complete" || json?["is_playable"]?.flag == true
-        switch settings.verify {
+        switch verification(of: order) {
         case .transfer where upload == "complete" || isPlayable || status.map(Self.later.contains) == true:
             return .done(outcome)
         case .playable where isPlayable:
             outcome.verifiedBy = "playable"
+            if let waited = waited(checkpoint), waited > settings.verifyTimeout {
+                outcome.warnings.append("the service worked on it for \(waited.inWords), longer than `verify_timeout`")
+            }
             return .done(outcome)
-        default: return try await wait(&checkpoint, notes, status ?? transcode ?? upload ?? "nothing")
+        default: break
         }
+        let error = try await later(&checkpoint, notes, status ?? transcode ?? upload ?? "nothing")
+        // An offset was stale, or bytes were lost behind it: the service is not at work, it waits for us.
+        let lacksBytes = upload == "in_progress" || upload == nil && status == "uploading"
+        if lacksBytes { return .incomplete(error) }
+        throw error
     }
 
-    private func wait(
+    /// It is asked again, more and more seldom.
+    private func later(
         _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ status: String
-    ) async throws -> Conclusion {
+    ) async throws -> UploadError {
         let polls = checkpoint.count("polls")
+        if checkpoint["waits_since"] == nil { checkpoint["waits_since"] = "\(api.now)" }
         try await notes.record(checkpoint)
         let wait = min(settings.firstPoll * (1 << min(polls - 1, 10)), max(Self.longestPoll, settings.firstPoll))
-        throw UploadError(
-            failure(
-                .transient, "remote_works",
-                "every byte is there, and the service is still at work on the video (\(FilePath(status).display))",
-                retryable: true), remedy: .pending(after: wait))
+        return api.asking.unverified(
+            "the video", status, waited: waited(checkpoint) ?? .zero, timeout: settings.verifyTimeout, poll: wait)
+    }
+
+    /// How long the service has been at work since every byte was there; `nil` where it did not have to be waited for.
+    private func waited(_ checkpoint: Checkpoint) -> Duration? {
+        guard let since = checkpoint["waits_since"].flatMap({ Int64($0) }) else { return nil }
+        return max(.zero, .milliseconds(api.now.subtractingReportingOverflow(since).partialValue))
     }
 
     private func full(_ status: String?) async -> UploadError {

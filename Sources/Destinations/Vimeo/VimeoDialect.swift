@@ -11,9 +11,11 @@ internal import Transport
 /// |---|---|
 /// | `flow` | how it was created; a later setting counts for later uploads |
 /// | `video`, `link` | the video's address in the API, and its public page |
-/// | `complete`, `ticket_at` | of a four-step upload: the address that ends it, and when it began (ms since 1970) |
+/// | `asked_at` | when the creation was asked for (ms since 1970, by the service's clock) |
+/// | `complete`, `ticket_at` | of a four-step upload: the address that ends it, and when it began |
+/// | `ending_at`, `ending_size` | of one whose end was asked for: when, and the bytes of the file |
 /// | `settled`, `settings_tries` | what is said of the video is there, or was tried so often |
-/// | `polls` | how often it was asked whether it is ready |
+/// | `polls`, `waits_since` | how often it was asked whether it is ready, and when that began |
 struct VimeoDialect: OffsetDialect {
     let api: VimeoAPI
     /// Speaks tus to the address of an upload. Without a token: that is another host's business.
@@ -39,14 +41,29 @@ struct VimeoDialect: OffsetDialect {
             }
             throw refusal("not_a_video", words)
         }
+        if let left = api.creations.left(api.asking.clocks.monotonic()) { throw api.asking.tooManyCreations(left) }
         if checkpoint.number("orphans") > 0 {
             log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
         }
-        switch settings.flow {
-        case .tus: try await createVideo("tus", order, &checkpoint)
-        case .twoStep: try await createVideo("streaming", order, &checkpoint)
-        case .fourStep: try await createTicket(order, &checkpoint)
+        do {
+            switch settings.flow {
+            case .tus: try await createVideo("tus", order, &checkpoint)
+            case .twoStep: try await createVideo("streaming", order, &checkpoint)
+            case .fourStep: try await createTicket(order, &checkpoint)
+            }
+        } catch var error as UploadError {
+            // Nothing was begun: no time of it is to be remembered.
+            if error.leavesNothingBehind { checkpoint["asked_at"] = nil }
+            // An answer that is lost on the way is an accident; one that is no answer comes again.
+            guard error.failure.code == Asking.unusableAnswer else { throw error }
+            let wait = api.creations.failed(
+                api.asking.clocks.monotonic(), atLeast: checkpoint.number("orphans") + 1)
+            if wait > .zero { error.remedy = .holdDestination(after: wait) }
+            throw error
         }
+        api.creations.succeeded()
+        checkpoint["asked_at"] = nil
+        if let video = checkpoint["video"] { api.known.note(video) }
         checkpoint["flow"] = settings.flow.rawValue
         checkpoint["server"] = server
         return false
@@ -82,7 +99,7 @@ struct VimeoDialect: OffsetDialect {
 
     private func createTicket(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws {
         let body: [String: JSONValue] = ["type": .text("streaming"), "size": .whole(order.file.size)]
-        let json = try await made(.object(body), "", "the creation of an upload ticket")
+        let json = try await made(.object(body), "", "the creation of an upload ticket", version: .ofTickets)
         guard let complete = json?["complete_uri"]?.string, Self.isPlain(complete) else {
             throw strange(
                 "an answer to the creation that does not say how the upload ends: the application may have no upload access"
@@ -90,14 +107,18 @@ struct VimeoDialect: OffsetDialect {
         }
         checkpoint["url"] = try uploadAddress(json?["upload_link_secure"]?.string)
         checkpoint["complete"] = complete
-        checkpoint["ticket_at"] = "\(api.asking.clocks.wall().milliseconds)"
+        checkpoint["ticket_at"] = "\(api.now)"
     }
 
     /// So long is a creation that is under way awaited when the upload is stopped: what nobody knows of is never removed.
     static let lastWords: Duration = .milliseconds(800)
 
-    private func made(_ body: JSONValue, _ query: String, _ what: String) async throws -> JSONValue? {
-        try await outlasting(Self.lastWords) { try await asked("POST", "/me/videos" + query, body, what).json }
+    private func made(
+        _ body: JSONValue, _ query: String, _ what: String, version: VimeoAPI.Version = .current
+    ) async throws -> JSONValue? {
+        try await outlasting(Self.lastWords) {
+            try await asked("POST", "/me/videos" + query, body, what, version: version).json
+        }
     }
 
     func uploadAddress(_ link: String?) throws(UploadError) -> String {
@@ -190,13 +211,20 @@ struct VimeoDialect: OffsetDialect {
         return Checkpoint(["video": video, "server": checkpoint["server"] ?? server])
     }
 
+    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? {
+        checkpoint["video"].map { ($0, checkpoint["link"]) }
+    }
+
     // MARK: Words
 
-    /// As ``VimeoAPI/ask(_:_:_:_:allowing:)``; where the quota is used up, with the time at which it is whole again.
+    /// As ``VimeoAPI/ask(_:_:_:_:allowing:version:)``; where the quota is used up, with the time at which it is whole again.
     func asked(
-        _ method: String, _ path: String, _ body: JSONValue?, _ what: String, allowing: Set<Int> = []
+        _ method: String, _ path: String, _ body: JSONValue?, _ what: String, allowing: Set<Int> = [],
+        version: VimeoAPI.Version = .current
     ) async throws -> (response: Response, json: JSONValue?) {
-        do { return try await api.ask(method, path, body, what, allowing: allowing) } catch var error as UploadError {
+        do { return try await api.ask(method, path, body, what, allowing: allowing, version: version) } catch var error
+            as UploadError
+        {
             if case .noRoom(nil) = error.remedy { error.remedy = .noRoom(after: try await resetWait()) }
             throw error
         }
@@ -220,6 +248,6 @@ struct VimeoDialect: OffsetDialect {
 
     /// An answer that no account with the right to upload gets.
     func strange(_ message: String) -> UploadError {
-        UploadError(failure(.protocol, "unusable_answer", message, retryable: true), remedy: .misconfigured)
+        UploadError(failure(.protocol, Asking.unusableAnswer, message, retryable: true), remedy: .misconfigured)
     }
 }

@@ -26,10 +26,15 @@ struct VimeoSettings: Sendable {
     /// Without a slash at its end.
     var base = publicAPI
     var flow = VimeoFlow.tus
-    var verify = VimeoVerification.transfer
+    /// `nil`: `playable` where the source goes with the upload's end, else `transfer`.
+    var verify: VimeoVerification?
+    /// So long a video may be worked on before that is said as a warning.
+    var verifyTimeout: Duration = .seconds(86_400)
     /// Between the first two questions whether a video is ready; they grow apart.
     var firstPoll: Duration = .seconds(15)
     var sending = Limits()
+    /// Of requests without bytes of the file.
+    var small = Limits.small(nil)
     var video = VimeoFields()
     var password: SecretSource?
 }
@@ -64,17 +69,23 @@ extension Vimeo {
                 ),
                 SettingKey(
                     "verify", .choice(VimeoVerification.allCases.map(\.rawValue)),
-                    "When an upload is complete: when the service has taken every byte (`transfer`, default), or when the video is `playable`."
+                    "When an upload is complete: when the service has taken every byte (`transfer`), or when the video is `playable`; the latter by default where sources are deleted or moved."
                 ),
                 SettingKey(
                     "poll", .duration,
                     "Until it is asked again whether a video is ready; 15 s by default, and more each time."),
+                SettingKey(
+                    "verify_timeout", .duration,
+                    "For how long it may work on a video before a warning says so; 24 h by default. Nothing is released by time."
+                ),
                 SettingKey("chunk_size", .size, "The most bytes of one request, 64 MiB by default; 0 for no bound."),
                 SettingKey(
                     "final_error", .choice(FinalErrorPolicy.allCases.map(\.rawValue)), FinalErrorPolicy.summary),
                 SettingKey("stall_timeout", .duration, "For how long the server may take no byte; 60 s by default."),
                 SettingKey(
-                    "reply_timeout", .duration, "For how long it may think after the last byte; 10 min by default."),
+                    "reply_timeout", .duration,
+                    "For how long it may think after the last byte: 10 min by default, and 60 s where the request has none of the file."
+                ),
                 SettingKey("video", .section(video), "What is said of each video."),
             ], objections: { objections($0) })
     ) { values, tools in try Vimeo(values, tools) }
@@ -115,7 +126,11 @@ extension Vimeo {
         }
         if case .duration(let time)? = values["poll"] { settings.firstPoll = time }
         if case .duration(let limit)? = values["stall_timeout"] { settings.sending.sendingStall = limit }
-        if case .duration(let limit)? = values["reply_timeout"] { settings.sending.replyWait = limit }
+        if case .duration(let time)? = values["verify_timeout"] { settings.verifyTimeout = time }
+        if case .duration(let limit)? = values["reply_timeout"] {
+            settings.sending.replyWait = limit
+            settings.small = .small(limit)
+        }
         if case .secret(let source)? = values["video.password"] { settings.password = source }
         settings.video = fields(values)
         return settings

@@ -1,0 +1,109 @@
+internal import Core
+internal import Synchronization
+
+// What it says of an account, and of itself.
+
+extension VimeoServer {
+    static func me(_ state: State) -> Reply {
+        guard let quota = state.account.quota, state.account.scopes.contains("private") else {
+            return Reply(status: 200, body: "{\"uri\": \"/users/1\", \"upload_quota\": null}")
+        }
+        let unit = quota.isCount ? "video_count" : "video_size"
+        let counts =
+            "\"free\": \(quota.free), \"max\": \(quota.max), \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
+        let showing = state.account.isLifetime ? "lifetime" : "periodic"
+        let reset = state.account.reset.map { "\"\($0)\"" } ?? "null"
+        return Reply(
+            status: 200,
+            body: "{\"uri\": \"/users/1\", \"upload_quota\": {\"space\": {\(counts), \"showing\": \"\(showing)\"}, "
+                + "\"periodic\": {\"period\": \"week\", \(counts), \"reset_date\": \(reset)}}}")
+    }
+
+    func list(_ target: String, _ state: State) -> Reply {
+        let query = Self.query(target)
+        let (page, most) = (max(1, Int(query["page"] ?? "") ?? 1), min(100, max(1, Int(query["per_page"] ?? "") ?? 25)))
+        let shown = state.uploads.filter { upload in
+            upload.isVideo && !upload.isDeleted
+                && (upload.created ?? state.now) + state.behaviour.showsAfter <= state.now
+        }.reversed()
+        let videos = shown.dropFirst((page - 1) * most).prefix(most).map { upload in
+            let link = upload.flow == .ticket || upload.isComplete ? "null" : "\"\(self.link(upload.number))\""
+            let approach = upload.flow == .tus ? "tus" : "streaming"
+            let made = WallTime(milliseconds: upload.created ?? state.now).description
+            let (created, name) = (
+                made.prefix { $0 != "." } + "+00:00", Self.quoted(upload.fields["name"] ?? "Untitled")
+            )
+            return "{\"uri\": \"/videos/\(upload.number)\", \"name\": \(name), "
+                + "\"created_time\": \"\(created)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
+                + "\"status\": \"\(upload.isComplete ? "available" : "uploading")\", "
+                + "\"upload\": {\"approach\": \"\(approach)\", \"status\": \"\(upload.isComplete ? "complete" : "in_progress")\", \"size\": \(upload.size), \"upload_link\": \(link)}}"
+        }
+        let next = shown.count > page * most ? "\"/me/videos?page=\(page + 1)\"" : "null"
+        return Reply(
+            status: 200,
+            body:
+                "{\"total\": \(shown.count), \"paging\": {\"next\": \(next)}, \"data\": [\(videos.joined(separator: ", "))]}"
+        )
+    }
+
+    /// A text as JSON writes it.
+    static func quoted(_ text: String) -> String {
+        let inner = text.unicodeScalars.map { scalar in
+            switch scalar {
+            case "\"", "\\": "\\\(scalar)"
+            case _ where scalar.value < 0x20:
+                "\\u" + String(repeating: "0", count: scalar.value < 16 ? 3 : 2) + String(scalar.value, radix: 16)
+            default: String(scalar)
+            }
+        }
+        return "\"\(inner.joined())\""
+    }
+
+    func tooMany() -> Reply? {
+        state.withLock { state in
+            guard let rate = state.behaviour.rate else { return nil }
+            let now = state.now
+            state.calls = state.calls.filter { $0 > now - rate.in }
+            var reply: Reply?
+            if state.calls.count >= rate.calls {
+                reply = Self.refused(429, 9000, "too many calls")
+                let end = (state.calls.first ?? now) + rate.in
+                let headers = [("X-RateLimit-Limit", "\(rate.calls)"), ("X-RateLimit-Remaining", "0")]
+                switch rate.reset {
+                case .date:
+                    reply?.headers += headers + [("X-RateLimit-Reset", "\(WallTime(milliseconds: end + 999))")]
+                case .seconds: reply?.headers += headers + [("X-RateLimit-Reset", "\(end / 1000 + 1)")]
+                case .nothing: break
+                }
+            } else {
+                state.calls.append(now)
+            }
+            return reply
+        }
+    }
+
+    static func garble(_ exchange: Exchange, _ garbling: Garbling, _ reply: Reply) {
+        switch garbling {
+        case .html: exchange.reply(200, [("Content-Type", "text/html")], "<html>Welcome</html>")
+        case .empty: exchange.reply(reply.status, reply.headers)
+        case .fields: exchange.reply(reply.status, reply.headers, "{}")
+        case .coded: exchange.reply(reply.status, reply.headers + [("Content-Encoding", "br")], "\u{B}\u{2}\u{1}{\u{3}")
+        case .half:
+            exchange.raw(
+                "HTTP/1.1 \(reply.status) Whatever\r\nContent-Length: \(reply.body.utf8.count)\r\n\r\n\(reply.body.prefix(20))"
+            )
+            exchange.cut()
+        }
+    }
+
+    static func httpDate(_ now: Int64) -> String {
+        let (months, days) = (
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
+            ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+        )
+        let utc = WallTime(milliseconds: now).utc
+        let clock = [utc.hour, utc.minute, utc.second].map { padded($0, 2) }.joined(separator: ":")
+        let day = "\(days[Int(now / 86_400_000) % 7]), \(padded(utc.day, 2)) \(months[utc.month - 1])"
+        return "\(day) \(utc.year) \(clock) GMT"
+    }
+}

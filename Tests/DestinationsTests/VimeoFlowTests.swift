@@ -1,0 +1,225 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// What a flow needs of the API, what is known from the creation on, and what is found again.
+@Suite("vimeo, flows", .timeLimit(.minutes(Patience.minutes(3))))
+struct VimeoFlowTests {
+    @Test("a ticket belongs to version 3.3, and everything else to 3.4", arguments: VimeoFlow.allCases)
+    func versions(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow)
+        _ = try await end.bring(try Parcel(1500))
+        let versions = end.server.state.withLock { $0.versions }
+        let expected =
+            flow == .fourStep
+            ? [
+                "POST /me/videos 3.3", "DELETE /users/1/uploads/1 3.3", "PATCH /videos/1 3.3", "GET /videos/1 3.4",
+            ] : ["POST /me/videos 3.4", "GET /videos/1 3.4"]
+        #expect(versions == expected)
+    }
+
+    @Test("the check asks whether the account takes the flow, and leaves nothing there", arguments: VimeoFlow.allCases)
+    func refused(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow)
+        let good = await end.destination.check()
+        #expect(good.verdict == .ok, "\(good.detail)")
+        #expect(end.server.state.withLock { $0.uploads.isEmpty })
+        end.server.change { $0.account.isLegacy = false }
+        let result = await end.destination.check()
+        #expect(result.verdict == (flow == .tus ? .ok : .failed), "\(result.detail)")
+        if flow != .tus { #expect(result.detail.contains("set `flow: tus`"), "\(result.detail)") }
+        for code in [3116, 2230] {
+            end.server.script(.create, .answer(400, [], "{\"error\": \"no\", \"error_code\": \(code)}"))
+            let refused = await end.destination.check()
+            #expect(refused.verdict == .failed && refused.detail.contains("vimeo") == false, "\(refused.detail)")
+        }
+        // A service that makes something of any size: it is removed again.
+        end.server.script(.create, .answer(201, [], "{\"uri\": \"/videos/77\"}"))
+        #expect(await end.destination.check().verdict == .ok)
+        #expect(end.server.requests.last == "removal")
+    }
+
+    @Test(
+        "what the service calls it is known before a byte goes, with its page",
+        arguments: [VimeoFlow.tus, .twoStep])
+    func names(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow)
+        let parcel = try Parcel(1500)
+        let logbook = Logbook()
+        #expect(try await parcel.sendStopped(to: end, logbook) { !$0.names.isEmpty })
+        #expect(logbook.names == ["/videos/1"] && logbook.addresses == ["https://vimeo.example/1"])
+        #expect(logbook.sent.isEmpty)
+        // A video of before this was told is told with the next attempt.
+        let other = Logbook()
+        try await other.record(try #require(logbook.last))
+        _ = try await end.bring(parcel, other)
+        #expect(other.names.contains("/videos/1"))
+    }
+
+    @Test("of a ticket it is known as soon as it is a video")
+    func nameOfTicket() async throws {
+        let end = try VimeoEnd(.fourStep)
+        end.server.change { $0.behaviour.states = ["transcoding", "available"] }
+        let logbook = Logbook()
+        _ = try await end.bring(try Parcel(10), logbook)
+        #expect(logbook.names.last == "/videos/1" && logbook.addresses.last == "https://vimeo.example/1")
+    }
+
+    @Test("every call to the API obeys `reply_timeout`", arguments: [VimeoServer.Kind.create, .video])
+    func patience(_ kind: VimeoServer.Kind) async throws {
+        let end = try VimeoEnd(.tus, ["reply_timeout": .duration(.milliseconds(300))])
+        end.server.script(kind, .slow(2000))
+        let began = SystemClocks().monotonic()
+        let error = try await Parcel(10).failure(to: end)
+        #expect(error.failure.code == "no_reply", "\(error)")
+        #expect(SystemClocks().monotonic().since(began) < .milliseconds(1900))
+        let patient = try VimeoEnd(.tus, ["reply_timeout": .duration(.seconds(30))])
+        patient.server.script(kind, .slow(600))
+        _ = try await Parcel(10).send(to: patient, Logbook())
+    }
+
+    // MARK: Cancelled while its end is asked for
+
+    /// Stops an upload whose end was asked for, and whose answer nobody waits for any more.
+    private func stoppedInEnd(_ end: VimeoEnd, _ parcel: Parcel, slow: Int = 2500) async throws -> Checkpoint {
+        end.server.script(.complete, .slow(slow))
+        let logbook = Logbook()
+        let task = Task { try await parcel.send(to: end, logbook) }
+        try await eventually("its end is asked for") { end.server.requests.contains("complete") }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+        return try #require(logbook.last)
+    }
+
+    @Test(
+        "a cancel while the end is under way removes the video, whether its name was heard or not",
+        arguments: [50, 2500])
+    func cancelledInEnd(_ slow: Int) async throws {
+        let end = try VimeoEnd(.fourStep)
+        let checkpoint = try await stoppedInEnd(end, try Parcel(1500), slow: slow)
+        #expect((checkpoint["video"] == nil) == (slow == 2500))
+        try await eventually("there is a video") { !end.server.videos.isEmpty }
+        #expect(try await end.destination.discard(checkpoint))
+        #expect(end.contents.isEmpty)
+    }
+
+    @Test("one that does not show yet is looked for again; only then is it said that nothing is there")
+    func showsLate() async throws {
+        let end = try VimeoEnd(.fourStep)
+        end.server.change { $0.behaviour.showsAfter = 60_000 }
+        let checkpoint = try await stoppedInEnd(end, try Parcel(1500))
+        for _ in 0..<2 {
+            let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
+            #expect(error?.failure.code == "not_shown_yet")
+        }
+        end.server.change { $0.behaviour.ahead = 61_000 }
+        #expect(try await end.destination.discard(checkpoint))
+        #expect(end.contents.isEmpty)
+        // Of one whose end never arrived there is nothing, and that is known when it would have shown.
+        let other = try VimeoEnd(.fourStep)
+        other.server.script(.complete, .answer(503))
+        let logbook = Logbook()
+        _ = try await Parcel(1500).failure(to: other, logbook)
+        let last = try #require(logbook.last)
+        await #expect(throws: UploadError.self) { try await other.destination.discard(last) }
+        other.server.change { $0.behaviour.ahead = 700_000 }
+        #expect(try await other.destination.discard(last))
+    }
+
+    @Test("what others made is never removed, and where it cannot be found out that is said")
+    func unknown() async throws {
+        let end = try VimeoEnd(.fourStep)
+        let checkpoint = try await stoppedInEnd(end, try Parcel(1500))
+        end.server.change { state in
+            // One of the same size that somebody has named, and another one that has no name either.
+            for (number, fields) in [(8, ["name": "holiday"]), (9, [:])] {
+                state.uploads.append(
+                    VimeoServer.Upload(number: number, flow: .tus, size: 1500, isVideo: true, fields: fields))
+            }
+        }
+        end.server.change { $0.behaviour.ahead = 700_000 }
+        let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
+        #expect(error?.failure.code == Failure.removalUnknown, "\(String(describing: error))")
+        #expect(end.server.videos.count == 3)
+        end.server.change { $0.account.scopes = ["upload", "delete"] }
+        let forbidden = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
+        #expect(forbidden?.failure.code == Failure.removalUnknown)
+        end.server.change {
+            $0.account.scopes = ["upload", "delete", "private"]
+            $0.uploads.removeLast()
+        }
+        #expect(try await end.destination.discard(checkpoint))
+        #expect(end.server.videos.map(\.number) == [8])
+    }
+
+    // MARK: A creation that nobody understood
+
+    private static let noAnswers: [VimeoServer.Garbling] = VimeoServer.Garbling.allCases
+
+    @Test(
+        "an answer to the creation that cannot be read makes no second video: the one that it made is found",
+        arguments: noAnswers, [VimeoFlow.tus, .twoStep])
+    func unreadable(_ garbling: VimeoServer.Garbling, _ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow)
+        end.server.script(.create, .garbled(garbling))
+        let parcel = try Parcel(1500)
+        let logbook = Logbook()
+        let object = try await end.bring(parcel, logbook)
+        #expect(end.contents == [parcel.content])
+        #expect(end.server.requests.filter { $0 == "create" }.count == 1)
+        #expect(object.id == "/videos/1" && logbook.names.contains("/videos/1"))
+    }
+
+    @Test("what somebody else has there, or another upload, is not taken for it")
+    func notOurs() async throws {
+        let end = try VimeoEnd()
+        let parcel = try Parcel(1500)
+        end.server.change { state in
+            for (name, bytes, size) in [
+                ("clip", 0, 1499), ("another", 0, 1500), ("clip", 700, 1500), ("clip", 1500, 1500),
+            ] {
+                var other = VimeoServer.Upload(
+                    number: state.uploads.count + 1, flow: .tus, size: Int64(size), isVideo: true,
+                    fields: ["name": name])
+                other.bytes = [UInt8](repeating: 0, count: bytes)
+                state.uploads.append(other)
+            }
+        }
+        end.server.script(.create, .answer(200, [], "<html>"))
+        let logbook = Logbook()
+        let object = try await end.bring(parcel, logbook)
+        #expect(object.id == "/videos/5")
+        #expect(end.server.videos.count == 5)
+        #expect(!object.warnings.isEmpty, "nobody knows what the first one made")
+        // Another upload of ours has it, which was begun in another life of the process.
+        let taken = try VimeoEnd()
+        taken.server.script(.create, .garbled(.html))
+        let owned = Logbook()
+        owned.owned.withLock { $0 = ["/videos/1"] }
+        _ = try await taken.bring(parcel, owned)
+        #expect(taken.contents == [[], parcel.content])
+    }
+
+    @Test("where it cannot be looked for, creations become rare, for all files together, and over restarts")
+    func bounded() async throws {
+        let clocks = ManualClocks()
+        var end = try VimeoEnd(clocks: clocks)
+        end.server.change { $0.account.scopes = ["upload", "delete"] }
+        let logbooks = try (0..<4).map { (try Parcel(100, id: "0\($0)", seed: UInt64($0)), Logbook()) }
+        let server = end.server
+        server.change { $0.always[.create] = .garbled(.empty) }
+        // A day in which each of four files is tried every five minutes.
+        for round in 0..<288 {
+            for (parcel, logbook) in logbooks { _ = try await parcel.failure(to: end, logbook) }
+            clocks.advance(by: .seconds(300))
+            server.change { $0.behaviour.ahead += 300_000 }
+            if round == 8 { end = try VimeoEnd(clocks: clocks, server: server) }
+        }
+        let created = server.state.withLock { $0.uploads.count }
+        #expect((4...16).contains(created), "\(created) videos in a day")
+    }
+}
