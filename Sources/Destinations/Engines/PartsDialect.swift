@@ -46,6 +46,9 @@ protocol PartsDialect: Sendable {
     /// - Throws: ``UploadError``; `CancellationError`.
     func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws
 
+    /// What the remote will call the file of an upload that was begun, and where a person finds it; `nil` where that is not known.
+    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)?
+
     /// Whether the checkpoint was made with the server that is configured now.
     func isOurs(_ checkpoint: Checkpoint) -> Bool
 
@@ -91,6 +94,7 @@ protocol PartsDialect: Sendable {
 
 extension PartsDialect {
     var lasting: [String] { [] }
+    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
 
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64

@@ -10,6 +10,7 @@ internal import Linux
 /// | `begun` | the dialect's fields name an upload at the remote |
 /// | `part_size`, `rule`, `size`, `sha256` | how the file was cut, and which it was: settings may change meanwhile |
 /// | `creating`, `orphans` | as of ``OffsetRun`` |
+/// | `found_again` | creations without an answer whose upload was found, and gone on with |
 /// | `sending` | where a part may not come twice: the one that may have left |
 /// | `final_sent` | the last part that was missing may have left |
 /// | `completing` | the remote may have been told to make a file of the parts |
@@ -23,7 +24,7 @@ internal import Linux
 final class PartsRun {
     static let begun = "begun"
     /// Fields that stay when the upload begins anew.
-    static let counted = ["orphans", "reuploaded", "restarts", "remains"]
+    static let counted = ["orphans", "found_again", "reuploaded", "restarts", "remains"]
 
     /// Why a run ends before its end.
     enum Exit: Error {
@@ -160,6 +161,9 @@ final class PartsRun {
         checkpoint[Self.begun] = "1"
         // Durable before the first byte: a name that nobody remembers is an upload that is paid for and lost.
         try await notes.record(checkpoint)
+        if dialect.opensByRequest, let name = dialect.name(of: checkpoint) {
+            try await notes.named(name.id, at: name.url)
+        }
         taken = [:]
         acked = 0
         isResuming = false
@@ -332,6 +336,10 @@ final class PartsRun {
         let orphans = checkpoint.number("orphans")
         if orphans > 0 {
             words.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")
+        }
+        let found = checkpoint.number("found_again")
+        if found > 0 {
+            words.append("\(found) creation(s) got no answer: what the last one began was found, and gone on with")
         }
         let remains = checkpoint.number("remains")
         if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }
