@@ -15,6 +15,8 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
     package var at: Int64
     /// Whether trying again may help without anybody changing anything.
     package var retryable: Bool
+    /// Nothing failed: it is only too early. Absent from what failed.
+    package var isWait: Bool?
 
     package init(_ kind: Class, code: String, message: String, http: Int? = nil, at: WallTime, retryable: Bool) {
         self.kind = kind

@@ -56,12 +56,14 @@ extension Store {
     }
 
     /// The failures of an upload, oldest first: generation, attempt, failure.
+    ///
+    /// What it only waited for is not among them.
     package func failures(_ upload: String) throws -> [(generation: Int, attempt: Int, failure: Failure)] {
         try connection.all(
             "SELECT generation, attempt, body FROM failure WHERE upload = ?1 ORDER BY id", [.text(upload)]
         ) { row in
             (Int(row.integer(0)), Int(row.integer(1)), Self.value(Failure.self, json: row.text(2)))
-        }.compactMap { row in row.2.map { (row.0, row.1, $0) } }
+        }.compactMap { row in row.2.flatMap { $0.isWait == true ? nil : (row.0, row.1, $0) } }
     }
 
     package func row(_ id: String) throws -> UploadRow? {

@@ -197,8 +197,12 @@ extension Store {
         case .yielded:
             try move(upload, by: .yielded)
         case .held(let failure, let until, let known, let isFault):
-            try note(failure, upload)
-            if isFault { try noteTrouble(failure, of: id) }
+            if isFault {
+                try note(failure, upload)
+                try noteTrouble(failure, of: id)
+            } else {
+                try note(wait: failure, upload)
+            }
             // Whoever was over while it was on its way could not end a wait that was not there yet.
             let hasNews = try known.map { try Self.over($0) != Self.over(companions(of: id)) } ?? false
             try connection.run(
@@ -342,6 +346,15 @@ extension Store {
             DELETE FROM failure WHERE upload = ?1 AND id NOT IN
             (SELECT id FROM failure WHERE upload = ?1 ORDER BY id DESC LIMIT 20)
             """, [.text(upload.id)])
+    }
+
+    /// What an upload waits for, where nothing failed: the last word alone is kept, and is no failed attempt.
+    private func note(wait failure: Failure, _ upload: UploadRecord) throws {
+        try connection.run(
+            "DELETE FROM failure WHERE upload = ?1 AND json_extract(body, '$.isWait') = 1", [.text(upload.id)])
+        var wait = failure
+        wait.isWait = true
+        try note(wait, upload)
     }
 
     /// Writes the compact row that stays when the upload has left the lists.

@@ -1,5 +1,6 @@
 import Core
 import Credentials
+import Glibc
 import Linux
 import Synchronization
 import TestKit
@@ -214,5 +215,32 @@ struct ApsaraVerifyTests {
             let problems = Apsara.objections(ApsaraEnd.values(end.server.url, .service, ["verify": .text("playable")]))
             #expect(problems.map(\.key) == ["verify"])
         }
+    }
+
+    @Test("an answer of no use makes no medium at each try: questions become rare", arguments: ["a.mp4", "a.png"])
+    func bounded(_ name: String) async throws {
+        let folder = TemporaryFolder()
+        let words = "#!/bin/sh\ncat >/dev/null; echo x >>\(folder.path.display)/asked; echo '{}'\n"
+        let script = try folder.write("ask", Array(words.utf8))
+        _ = script.withCString { chmod($0, 0o755) }
+        let clocks = ManualClocks()
+        let destination = try Apsara(
+            ["authorisation.command": .texts([script.display])],
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
+        let (parcel, logbook) = (try Parcel(100, name: FilePath(name)), Logbook())
+        for _ in 0..<288 {
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            let error = await #expect(throws: UploadError.self) {
+                try await destination.upload(order, notes: logbook)
+            }
+            guard case .holdDestination? = error?.remedy else {
+                throw Parcel.Unexpected(what: "\(String(describing: error))")
+            }
+            clocks.advance(by: .seconds(300))
+        }
+        let asked = try Files.read(folder.path.appending("asked"), limit: 1 << 20).count / 2
+        #expect((3...12).contains(asked), "\(asked) media in a day")
     }
 }

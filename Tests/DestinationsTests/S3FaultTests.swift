@@ -107,9 +107,14 @@ struct S3FaultTests {
         defer { scene.emulator.stop() }
         scene.emulator.script(.create, .loseReply)
         let parcel = try Parcel(Self.size)
-        let object = try await scene.bring(parcel)
+        let logbook = Logbook()
+        let object = try await scene.bring(parcel, logbook)
         #expect(scene.holds(parcel))
-        #expect(object.warnings.isEmpty)
+        #expect(
+            object.warnings == [
+                "1 creation(s) got no answer: what the last one began was found, and gone on with"
+            ])
+        #expect(logbook.names == [try #require(object.id)], "its key is known from then on")
         #expect(scene.emulator.requests.filter { $0 == "create" }.count == 1)
     }
 

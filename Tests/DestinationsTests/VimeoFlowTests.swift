@@ -73,10 +73,8 @@ struct VimeoFlowTests {
     func patience(_ kind: VimeoServer.Kind) async throws {
         let end = try VimeoEnd(.tus, ["reply_timeout": .duration(.milliseconds(300))])
         end.server.script(kind, .slow(2000))
-        let began = SystemClocks().monotonic()
         let error = try await Parcel(10).failure(to: end)
         #expect(error.failure.code == "no_reply", "\(error)")
-        #expect(SystemClocks().monotonic().since(began) < .milliseconds(1900))
         let patient = try VimeoEnd(.tus, ["reply_timeout": .duration(.seconds(30))])
         patient.server.script(kind, .slow(600))
         _ = try await Parcel(10).send(to: patient, Logbook())

@@ -68,6 +68,37 @@ struct NamedTests {
         }
     }
 
+    @Test("has an address where the remote says it, which is shown, finds the upload, and goes with the name")
+    func address() async throws {
+        let (scene, id) = try await named()
+        try await scene.store.name("/videos/1", at: "https://x.example/1", for: id)
+        #expect(try await scene.store.upload(id)?.remoteURL == "https://x.example/1")
+        #expect(try await scene.store.rows(remote: "https://x.example/1").map(\.upload.id) == [id])
+        #expect(try await scene.store.isOfAnother("/videos/1", than: id) == false)
+        try await scene.store.record(Checkpoint(["video": "/videos/1"]), for: id)
+        #expect(try await scene.store.isOfAnother("/videos/1", than: id) == false)
+        #expect(try await scene.store.isOfAnother("/videos/2", than: id) == false)
+        try await scene.store.record(Checkpoint(), for: id)
+        #expect(try await scene.store.upload(id)?.remoteURL == nil)
+    }
+
+    @Test("what it only waits for is the last word of an upload, and no attempt that failed")
+    func waits() async throws {
+        let (scene, id) = try await named()
+        for number in 1...30 {
+            let wait = Failure(
+                .transient, code: "remote_works", message: "poll \(number)", at: WallTime(milliseconds: 1),
+                retryable: true)
+            try await scene.store.finish(id, .held(wait, until: MonotonicTime(nanoseconds: 0), isFault: false))
+            #expect(try await scene.store.row(id)?.failure?.message == "poll \(number)")
+            #expect(try await scene.store.failures(id).isEmpty)
+            _ = try await scene.store.claim("nas", passingOver: [])
+        }
+        try await scene.store.finish(id, .again(Self.failure, until: MonotonicTime(nanoseconds: 0)))
+        #expect(try await scene.store.failures(id).map(\.failure.code) == ["x"])
+        #expect(try await scene.store.row(id)?.upload.attempt == 1)
+    }
+
     @Test("is forgotten when the upload begins anew at the remote")
     func anew() async throws {
         let (scene, id) = try await named()

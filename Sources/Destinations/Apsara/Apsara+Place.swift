@@ -29,6 +29,8 @@ extension Apsara {
     /// | `file` | the name that VOD was told |
     static let counted = ["reference", "media_count", "lost_media", "left_media"]
     static let file = "file"
+    /// The code of an answer of the person's own service that is of no use.
+    static let unusable = "authorisation_unusable"
 
     /// By what the file is, so that one that was asked for before a crash, or before the database was lost, is found again: no second
     /// medium is made of the same file, also by another box.
@@ -103,7 +105,18 @@ extension Apsara {
                 if wish.sort == .image { checkpoint.count("lost_media") }
             }
             let (authority, wish) = (authority, wish)
-            let answer = try await outlasting(.milliseconds(800)) { try await authority.begin(wish, again: wasAsked) }
+            if let left = creations.left(asking.clocks.monotonic()) { throw asking.tooManyCreations(left) }
+            let answer: ApsaraBeginning
+            do {
+                answer = try await outlasting(.milliseconds(800)) { try await authority.begin(wish, again: wasAsked) }
+            } catch var error as UploadError where [Asking.unusableAnswer, Self.unusable].contains(error.failure.code) {
+                // Each question may have made a medium, whatever came of its answer.
+                let wait = creations.failed(
+                    asking.clocks.monotonic(), atLeast: checkpoint.number("lost_media") + (wasAsked ? 2 : 1))
+                if wait > .zero { error.remedy = .holdDestination(after: wait) }
+                throw error
+            }
+            creations.succeeded()
             checkpoint["asking"] = nil
             // The next one has another name.
             checkpoint.count("media_count")

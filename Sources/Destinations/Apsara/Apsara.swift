@@ -10,6 +10,7 @@ struct Apsara: Destination {
     let clock = ServiceClock()
     let site: DestinationSite
     let grants = LiveGrants()
+    let creations = CreationPatience()
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         // The loader has told of them all, with their places.
@@ -26,7 +27,7 @@ struct Apsara: Destination {
         if let way = OwnService.way(values, in: "authorisation") {
             authority = ApsaraService(
                 service: OwnService(
-                    way, role: "the authorisation service", code: "authorisation_unusable", asking: asking,
+                    way, role: "the authorisation service", code: Self.unusable, asking: asking,
                     reader: tools.secrets))
             site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
             return

@@ -54,6 +54,9 @@ protocol PartsDialect: Sendable {
     /// - Throws: ``UploadError``; `CancellationError`.
     func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws
 
+    /// What the remote will call the file of an upload that was begun, and where a person finds it; `nil` where that is not known.
+    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)?
+
     /// Whether the checkpoint was made with the server that is configured now.
     func isOurs(_ checkpoint: Checkpoint) -> Bool
 
@@ -98,11 +101,22 @@ protocol PartsDialect: Sendable {
 }
 
 extension PartsDialect {
+    /// A list that the remote gives is held against what may have left.
+    var tracksReach: Bool {
+        if case .none = inquiry { false } else { onlyCounts && hasOwnName }
+    }
+
+    /// An error that the engine found, in this destination's name.
+    func error(_ kind: Failure.Class, _ code: String, _ message: String, _ remedy: Remedy) -> UploadError {
+        UploadError(failure(kind, code, message, retryable: true), remedy: remedy)
+    }
+
     var lasting: [String] { [] }
     var onlyCounts: Bool { false }
     var hasOwnName: Bool { false }
 
     func mayDouble(_ plan: PartPlan) -> Bool { false }
+    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
 
     func settle(
         _ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint, restarts: Int64

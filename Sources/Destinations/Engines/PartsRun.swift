@@ -10,6 +10,7 @@ internal import Linux
 /// | `begun` | the dialect's fields name an upload at the remote |
 /// | `part_size`, `rule`, `size`, `sha256` | how the file was cut, and which it was: settings may change meanwhile |
 /// | `creating`, `orphans` | as of ``OffsetRun`` |
+/// | `found_again` | creations without an answer whose upload was found, and gone on with |
 /// | `sending` | where a part may not come twice: the one that may have left |
 /// | `completing` | the remote may have been told to make a file of the parts |
 /// | `done`, `done_url`, `done_by` | the part whose answer said that the file is there, and what it said |
@@ -25,7 +26,7 @@ internal import Linux
 final class PartsRun {
     static let begun = "begun"
     /// Fields that stay when the upload begins anew.
-    static let counted = ["orphans", "reuploaded", "restarts", "lost", "remains", "doubled"]
+    static let counted = ["orphans", "found_again", "reuploaded", "restarts", "lost", "remains", "doubled"]
 
     /// Why a run ends before its end.
     enum Exit: Error {
@@ -78,11 +79,6 @@ final class PartsRun {
         try await notes.record(checkpoint)
     }
 
-    /// A list that the server gives is held against what may have left.
-    private var tracksReach: Bool {
-        if case .none = dialect.inquiry { false } else { dialect.onlyCounts && dialect.hasOwnName }
-    }
-
     func run() async throws(Exit) -> RemoteObject {
         do {
             notes.entered(.opening)
@@ -117,7 +113,7 @@ final class PartsRun {
         guard let plan = storedPlan, checkpoint["sha256"] == hexadecimal(order.file.sha256) else {
             throw try await renewed("what was begun is not this content")
         }
-        bounds = PartsBounds(checkpoint, count: plan.count, tracksReach: tracksReach)
+        bounds = PartsBounds(checkpoint, count: plan.count, tracksReach: dialect.tracksReach)
         wasPerhapsWhole = bounds.mayBeWhole
         taken = [:]
         for part in try await notes.parts()
@@ -182,8 +178,11 @@ final class PartsRun {
         checkpoint["creating"] = nil
         checkpoint[Self.begun] = "1"
         // Durable before the first byte: a name that is not on disk is an upload that is paid for and lost.
-        bounds = PartsBounds(Checkpoint(), count: plan.count, tracksReach: tracksReach)
+        bounds = PartsBounds(Checkpoint(), count: plan.count, tracksReach: dialect.tracksReach)
         try await record()
+        if dialect.opensByRequest, let name = dialect.name(of: checkpoint) {
+            try await notes.named(name.id, at: name.url)
+        }
         taken = [:]
         acked = 0
         isResuming = false
@@ -292,19 +291,15 @@ final class PartsRun {
         }
         if acked >= Self.muchProgress, checkpoint.count("gone_seen") < 3 {
             try await record()
-            return UploadError(
-                dialect.failure(
-                    .transient, "upload_missing", "the upload with \(acked) bytes is not found; asking again",
-                    retryable: true), remedy: .pending(after: .seconds(15)))
+            return dialect.error(
+                .transient, "upload_missing", "the upload with \(acked) bytes is not found; asking again",
+                .pending(after: .seconds(15)))
         }
         // Whoever is told to make a file of the parts has them all.
         let isCompleting = checkpoint["completing"] != nil
         if !bounds.mayBeWhole && !isCompleting {
             return try await renewed("the server does not know it any more", isGone: true, isWanted: true)
         }
-        let unknown = dialect.failure(
-            .protocol, "outcome_unknown",
-            "the upload is gone after its last byte was sent: it may be finished or lost", retryable: true)
         if engine.gone == .assumeComplete, bounds.isDelivered || isCompleting {
             return Exit.finished(
                 RemoteObject(
@@ -315,7 +310,9 @@ final class PartsRun {
         if engine.gone == .hold || checkpoint["reuploaded"] != nil {
             checkpoint["ended_in"] = "\(order.generation)"
             try await record()
-            return UploadError(unknown, remedy: .giveUp)
+            return dialect.error(
+                .protocol, "outcome_unknown",
+                "the upload is gone after its last byte may have left: it may be finished or lost", .giveUp)
         }
         checkpoint["reuploaded"] = "1"
         return try await renewed("it is gone after its last byte may have left", isGone: true)
@@ -365,17 +362,15 @@ final class PartsRun {
         acked = 0
         try await notes.renewed(checkpoint, leaving: remains)
         if restarts > Self.mostRestarts {
-            return UploadError(
-                dialect.failure(
-                    .protocol, "upload_lost", "it was begun \(restarts) times and not finished, now because \(reason)",
-                    retryable: true), remedy: .giveUp)
+            return dialect.error(
+                .protocol, "upload_lost", "it was begun \(restarts) times and not finished, now because \(reason)",
+                .giveUp)
         }
         renewals += 1
         if renewals > 1 {
-            return UploadError(
-                dialect.failure(
-                    .protocol, "upload_lost", "the upload was lost twice in a row: \(reason)", retryable: true),
-                remedy: .pending(after: Backoff.ofLosses(restarts + lost)))
+            return dialect.error(
+                .protocol, "upload_lost", "the upload was lost twice in a row: \(reason)",
+                .pending(after: Backoff.ofLosses(restarts + lost)))
         }
         return Exit.renewed
     }
@@ -386,6 +381,10 @@ final class PartsRun {
         let orphans = checkpoint.number("orphans")
         if orphans > 0 {
             words.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")
+        }
+        let found = checkpoint.number("found_again")
+        if found > 0 {
+            words.append("\(found) creation(s) got no answer: what the last one began was found, and gone on with")
         }
         let remains = checkpoint.number("remains")
         if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }

@@ -32,6 +32,7 @@ struct S3API: Sendable {
     /// The keys of the configuration that give the right to ask, for a person.
     let rights: String
     private let learned = Learned()
+    let creations = CreationPatience()
 
     /// What answers have taught, for all uploads of the destination.
     private final class Learned: Sendable {

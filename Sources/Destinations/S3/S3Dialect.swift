@@ -73,10 +73,27 @@ struct S3Dialect: PartsDialect {
         if checkpoint.number("orphans") > 0, let left = try await unanswered(key, since: checkpoint.number("asked_at"))
         {
             checkpoint["upload"] = left
+            checkpoint["found_again"] = "\(checkpoint.number("found_again") + checkpoint.number("orphans"))"
             checkpoint["orphans"] = nil
             return
         }
-        checkpoint["upload"] = try await outlasting(Self.lastWords) { try await create(key, order) }
+        if let left = api.creations.left(api.asking.clocks.monotonic()) { throw api.asking.tooManyCreations(left) }
+        do {
+            checkpoint["upload"] = try await outlasting(Self.lastWords) { try await create(key, order) }
+        } catch var error as UploadError where error.failure.code == Asking.unusableAnswer {
+            let wait = api.creations.failed(
+                api.asking.clocks.monotonic(), atLeast: checkpoint.number("orphans") + 1)
+            if wait > .zero { error.remedy = .holdDestination(after: wait) }
+            throw error
+        }
+        api.creations.succeeded()
+    }
+
+    /// Of an object in a bucket that is the person's own: its key is no secret.
+    func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? {
+        guard settings.appointed == nil, checkpoint["key"] != nil else { return nil }
+        let key = key(checkpoint)
+        return (key.display, api.address(of: key))
     }
 
     private func create(_ key: FilePath, _ order: UploadOrder) async throws -> String {
@@ -287,6 +304,6 @@ struct S3Dialect: PartsDialect {
     }
 
     func strange(_ message: String) -> UploadError {
-        UploadError(failure(.protocol, "unusable_answer", message, retryable: true), remedy: .again(after: nil))
+        UploadError(failure(.protocol, Asking.unusableAnswer, message, retryable: true), remedy: .again(after: nil))
     }
 }

@@ -89,12 +89,17 @@ struct VimeoPicture: Sendable {
 
     private func create(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes) async throws {
         let video = try await video(notes)
+        let (creations, clocks) = (dialect.api.creations, dialect.api.asking.clocks)
+        if let left = creations.left(clocks.monotonic()) { throw dialect.api.asking.tooManyCreations(left) }
         let (response, json) = try await outlasting(VimeoDialect.lastWords) {
             try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
         }
         guard response.status != 404 else { throw gone("the video that it travels with") }
         guard let picture = json?["uri"]?.string, Self.isPicture(picture, of: video) else {
-            throw dialect.strange("an answer to the creation of a thumbnail that does not name it")
+            var error = dialect.strange("an answer to the creation of a thumbnail that does not name it")
+            let wait = creations.failed(clocks.monotonic())
+            if wait > .zero { error.remedy = .holdDestination(after: wait) }
+            throw error
         }
         checkpoint["picture"] = picture
         checkpoint["server"] = dialect.server
