@@ -29,7 +29,7 @@ struct ApsaraAPI: ApsaraAuthority {
                 + [("FileName", wish.name), ("FileSize", "\(wish.size)"), ("ReferenceId", wish.reference)]
             let gift = try await gift(try await call("CreateUploadVideo", parameters), wish.sort)
             return .given(gift, isNew: true)
-        } catch let error as UploadError where ApsaraVerdict.has("InvalidParameter.ReferenceId", error) {
+        } catch let error as UploadError where error.failure.code.hasPrefix("InvalidParameter.ReferenceId") {
             // It was made before, by a request whose answer was lost, or in another life of this box.
             return try await recover(wish) ?? .useless
         }
