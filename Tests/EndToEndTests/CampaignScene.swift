@@ -36,7 +36,12 @@ enum CampaignKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
                 "none", "refuse", "refuse", "gateway", "lost", "page", "forget", "stale", "look-page", "whole", "drop",
                 // Killed inside a PATCH, tuspyserver keeps bytes that its offset does not count; a body that is cut is left out as well.
             ] + (self == .tuspyserver ? [] : ["cut"]) + (self == .vimeo ? [] : ["lost-begin"])
-        case .s3?: ["none", "refuse", "refuse", "gateway", "lost", "page", "forget", "look-page", "cut", "drop"]
+        case .s3?:
+            // VOD's right to send is one for the account: with 403 everything waits until it is looked at again.
+            [
+                "none", self == .vod ? "refuse-file" : "refuse", "gateway", "lost", "page", "forget", "look-page",
+                "cut", "drop",
+            ]
         case .form?: ["none", "refuse", "refuse", "gateway", "lost", "page", "look-page", "cut", "drop"]
         case nil: []
         }
@@ -73,7 +78,7 @@ struct CampaignScene {
         case .resumableUpload, .tuspyserver:
             let server = try await TusServer(kind)
             self.relay = try await relay(before: server.port)
-            held = { try server.held.map(Self.digest) }
+            held = { try Self.digests(below: server.uploads) }
         case .rclone, .ceph:
             let maker = kind == .rclone ? S3Maker.rclone : .ceph
             let server = try await S3Server(maker)
@@ -209,12 +214,8 @@ struct CampaignScene {
             }
         }
 
-        var held: [[UInt8]] {
-            get throws {
-                let up = folder.path.appending("up")
-                return try Files.names(in: up).map { try Files.read(up.appending($0), limit: 1 << 30) }
-            }
-        }
+        /// Where it keeps them, finished or not.
+        var uploads: FilePath { folder.path.appending("up") }
     }
 }
 

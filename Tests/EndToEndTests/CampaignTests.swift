@@ -31,6 +31,7 @@ struct CampaignTests {
             try await campaign.settle()
             let result = try await campaign.result()
             print("campaign \(result), seed \(seed)")
+            for other in result.others { print("campaign \(kind.rawValue), failed: \(other)") }
             if !result.problems.isEmpty {
                 throw Outcome.Failed(problems: result.problems, lastWords: campaign.scene.fixture.lastWords())
             }
@@ -51,10 +52,15 @@ private struct Campaign {
         var kind: CampaignKind
         var kills, files: Int
         var completed = 0, refused = 0, failed = 0, doubted = 0, twice = 0
+        /// Twice there, while the upload has failed: its source is here, and no warning is stored that it is there at all.
+        var twiceAndFailed = 0
+        /// What has failed without being refused at its end: its code and words, with the faults of its requests.
+        var others: [String] = []
         var problems: [String] = []
         var description: String {
             "\(kind.rawValue): \(kills) kills, \(files) files, \(completed) completed, \(refused) refused, "
-                + "\(failed - refused) failed otherwise, \(doubted) doubted, \(twice) twice, \(problems.count) problems"
+                + "\(failed - refused) failed otherwise, \(doubted) doubted, "
+                + "\(twice) twice (\(twiceAndFailed) of them failed, without a warning), \(problems.count) problems"
         }
     }
 
@@ -140,6 +146,7 @@ private struct Campaign {
             if copies > 1 {
                 result.twice += 1
                 // What has failed keeps its source and says so; it claims nothing of what is there.
+                if !doubted && isHere { result.twiceAndFailed += 1 }
                 if !doubted && !isHere { wrong.append("\(copies) times there, and no warning of it") }
             }
             if scene.kind.onlyCounts, !isHere, let end, let told = end.told, isRefusal(told, end.fault),
@@ -149,7 +156,12 @@ private struct Campaign {
             }
             for upload in uploads where upload.state == "failed" {
                 result.failed += 1
-                if upload.error?.code == "refused_at_end" { result.refused += 1 }
+                if upload.error?.code == "refused_at_end" {
+                    result.refused += 1
+                } else {
+                    let faults = (ends[name] ?? ends[digest] ?? []).map { "\($0.fault ?? "-") \($0.told ?? 0)" }
+                    result.others.append("\(upload.error.map { "\($0)" } ?? "no error") \(faults)")
+                }
                 if upload.error?.code == "refused_at_end", upload.error?.http == nil { wrong.append("no status") }
                 if !isHere { wrong.append("failed, and its source is gone") }
             }

@@ -7,6 +7,7 @@ of a file or, of an upload in parts, the one that joins them.
 
     none         every request passes
     refuse       the end is done, and answered with 400, 403, 422 or 500
+    refuse-file  the same without 403, which is about the right to send
     gateway      the end is done, and answered with 502 or 503
     lost         the end is done, and its answer dropped
     page         the end is done, and a web page with status 200 is the answer
@@ -49,7 +50,7 @@ class Upload:
     def __init__(self, number):
         dice = random.Random(f"{options.get('seed', '0')}-{number}")
         self.fault = dice.choice(faults) if faults else "none"
-        self.refusal = dice.choice([400, 403, 422, 500])
+        self.refusal = dice.choice([400, 422, 500] if self.fault == "refuse-file" else [400, 403, 422, 500])
         self.gateway = dice.choice([502, 503])
         self.absence = dice.choice([404, 410])
         self.share = dice.random()
@@ -245,7 +246,7 @@ class Handler(BaseHTTPRequestHandler):
         status, headers, answer = self.ask(self.command, body)
         if not self.is_end or not 200 <= status < 300:
             return self.answer(upload, None, status, headers, answer, status)
-        if upload.take("refuse"):
+        if upload.take("refuse", "refuse-file"):
             return self.words(upload, "refuse", upload.refusal, "the check of the whole file failed", status)
         if upload.take("gateway"):
             return self.words(upload, "gateway", upload.gateway, "no answer from behind", status)
@@ -267,6 +268,12 @@ class Handler(BaseHTTPRequestHandler):
             pairs = dict(
                 (pair.split() + [""])[:2] for pair in self.headers.get("Upload-Metadata", "").split(",") if pair.strip())
             upload.name = base64.b64decode(pairs.get("filename", "")).decode("utf-8", "replace")
+            # A server that knows the creation again says so: what was forgotten is there then.
+            upload.look = None
+            # Once a file is enough: the waits grow with each loss.
+            if upload.fault == "forget" and any(
+                    other is not upload and other.name == upload.name for other in uploads.values()):
+                upload.fault = "lost"
             if upload.take("lost-begin"):
                 return self.drop(upload, "lost-begin", status)
         self.answer(upload, None, status, headers, answer, status)
