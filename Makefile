@@ -1,8 +1,9 @@
 # make demo           install what is missing, build, and watch a video go from a folder to a receiver (DEMO=once: then stop)
 # make build          the release program: .build/release/sluice
-# make test           every test, with 50 kills of the crash test and 12 power cuts at random moments
+# make test           every test, with 50 kills of the crash test and of the campaign, and 12 power cuts at random moments
 # make test-long      the same with the slow tests, 1,000 kills and 200 cuts
 # make crash          the crash test alone: KILLS=50, SEED= to have a run again
+# make campaign       kills and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=
 # make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= and ROUNDS=1 for a round again
 # make cuts           the power cuts alone, as root: CUTS=12, SEED= to have a run again
 # make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address alone
@@ -12,7 +13,7 @@
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
-.PHONY: help demo build test test-long crash cuts fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
+.PHONY: help demo build test test-long crash campaign cuts fuzz sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
 .DEFAULT_GOAL := help
 
 KILLS ?= 50
@@ -68,6 +69,10 @@ test-long: install-test-deps
 crash: install-test-deps
 	swift build --build-tests $(STRICT)
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_KILLS=$(KILLS) $(RUN) --filter CrashTests
+
+campaign: install-test-deps
+	swift build --build-tests $(STRICT)
+	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_KILLS=$(KILLS) $(RUN) --filter CampaignTests
 
 cuts: install-test-deps
 	swift build --build-tests $(STRICT)

@@ -139,6 +139,8 @@ package final class VimeoServer: Sendable {
     package let state = Mutex(State())
     private let api: FakeServer
     private let bytes: FakeServer
+    /// A lock of its own: links are made while the state's is held.
+    private let door = Mutex<String?>(nil)
 
     package var url: String { api.url }
     package var port: Int { api.port }
@@ -170,7 +172,14 @@ package final class VimeoServer: Sendable {
     package var videos: [Upload] { state.withLock { $0.uploads.filter { $0.isVideo && !$0.isDeleted } } }
 
     /// Where the bytes of an upload go.
-    package func link(_ number: Int) -> String { "\(bytes.url)/upload/\(number)?signature=s\(number)" }
+    package func link(_ number: Int) -> String {
+        "\(door.withLock { $0 } ?? bytes.url)/upload/\(number)?signature=s\(number)"
+    }
+
+    /// Where the host for bytes listens.
+    package var bytesPort: Int { bytes.port }
+    /// Links to videos lead here, to what stands before the host for bytes.
+    package func lead(to url: String) { door.withLock { $0 = url } }
 
     /// Where the bytes of a thumbnail go.
     func pictureLink(_ number: Int) -> String { "\(bytes.url)/picture/\(number)?signature=p\(number)" }

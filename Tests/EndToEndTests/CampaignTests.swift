@@ -1,0 +1,192 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// Servers that refuse, forget and lie at the end of an upload, and a daemon that is killed meanwhile: what each upload has come to
+/// is held against what the daemon had been told, and against what the destination holds.
+@Suite("a campaign against servers that spoil the end", .serialized, .timeLimit(.minutes(Patience.minutes(60))))
+struct CampaignTests {
+    @Test("without faults and kills every file is there once and complete", arguments: CampaignKind.here)
+    func control(_ kind: CampaignKind) async throws {
+        var campaign = try await Campaign(kind, seed: 1, isFaulty: false)
+        try campaign.drop()
+        try await campaign.settle()
+        let result = try await campaign.result()
+        #expect(result.problems == [])
+        #expect(result.completed == 3 && result.failed == 0 && result.doubted == 0, "\(result)")
+        if kind != .directory { #expect(try campaign.scene.relay?.lines().contains(where: \.isEnd) == true) }
+    }
+
+    @Test("nothing is lost, twice without a warning, or released against what was told", arguments: CampaignKind.here)
+    func faults(_ kind: CampaignKind) async throws {
+        let seed = Setting.seed
+        do {
+            var campaign = try await Campaign(kind, seed: seed, isFaulty: true)
+            for _ in 0..<max(2, Setting.kills / CampaignKind.here.count) {
+                try campaign.drop()
+                try await campaign.kill()
+            }
+            try await campaign.settle()
+            let result = try await campaign.result()
+            print("campaign \(result), seed \(seed)")
+            for other in result.others { print("campaign \(kind.rawValue), failed: \(other)") }
+            if !result.problems.isEmpty {
+                throw Outcome.Failed(problems: result.problems, lastWords: campaign.scene.fixture.lastWords())
+            }
+        } catch {
+            Issue.record(error, "seed \(seed); run again with SLUICE_SEED=\(seed) SLUICE_KILLS=\(Setting.kills)")
+        }
+    }
+}
+
+/// One run, and what is true at its end.
+private struct Campaign {
+    let scene: CampaignScene
+    private var dice: Dice
+    /// Milliseconds since 1970.
+    private var kills: [Int64] = []
+
+    struct Result: CustomStringConvertible {
+        var kind: CampaignKind
+        var kills, files: Int
+        var completed = 0, refused = 0, failed = 0, doubted = 0, twice = 0
+        /// Twice there, while the upload has failed: its source is here, and no warning is stored that it is there at all.
+        var twiceAndFailed = 0
+        /// What has failed without being refused at its end: its code and words, with the faults of its requests.
+        var others: [String] = []
+        var problems: [String] = []
+        var description: String {
+            "\(kind.rawValue): \(kills) kills, \(files) files, \(completed) completed, \(refused) refused, "
+                + "\(failed - refused) failed otherwise, \(doubted) doubted, "
+                + "\(twice) twice (\(twiceAndFailed) of them failed, without a warning), \(problems.count) problems"
+        }
+    }
+
+    init(_ kind: CampaignKind, seed: UInt64, isFaulty: Bool) async throws {
+        scene = try await CampaignScene(kind, seed: seed, isFaulty: isFaulty)
+        dice = Dice(seed: seed)
+        try scene.fixture.startDaemon()
+    }
+
+    mutating func drop() throws {
+        for _ in 0..<3 {
+            let number = scene.camera.clips.count
+            let size = Int.random(in: scene.sizes(), using: &dice)
+            try scene.camera.drop(Clip(number: number, size: size, relative: FilePath("clip \(number).mp4")))
+        }
+    }
+
+    mutating func kill() async throws {
+        // The moment is the point: long enough for a file to be anywhere on its way.
+        try await Task.sleep(for: .milliseconds(Int.random(in: 50...1200, using: &dice)))
+        scene.fixture.killDaemon()
+        kills.append(now)
+        try scene.fixture.startDaemon()
+    }
+
+    private var now: Int64 { SystemClocks().wall().milliseconds }
+
+    /// Waits until every upload has ended, and every source that is to go has gone.
+    func settle() async throws {
+        let (fixture, count) = (scene.fixture, scene.camera.clips.count)
+        do {
+            try await eventually("\(count) files have ended", within: .seconds(120), every: .milliseconds(200)) {
+                try fixture.daemon?.mustRun()
+                guard let status = try await fixture.status(), !status.starting, status.counts.ongoing == 0,
+                    status.counts.completed + status.counts.failed >= count
+                else { return false }
+                return try Outcome.files(in: fixture.drop, hidden: true).count == status.counts.failed
+            }
+        } catch let overdue as Overdue {
+            let open = try await uploads().filter {
+                $0.state != "failed" && $0.sourceState != "done"
+            }
+            throw Outcome.Failed(
+                problems: ["\(overdue)"] + open.map { "\($0)" } + (try relayed(of: open)),
+                lastWords: fixture.lastWords())
+        }
+    }
+
+    private func uploads() async throws -> [CampaignList.Upload] {
+        let text = try await eventually("the list", within: .seconds(20), every: .milliseconds(100)) {
+            try await scene.fixture.ask("list", ["--json", "--limit", "1000"])
+        }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let list = try decoder.decode(CampaignList.self, from: Data(text.utf8))
+        guard list.next == nil else { throw Outcome.Failed(problems: ["more than a thousand uploads"], lastWords: "") }
+        return list.uploads
+    }
+
+    private func relayed(of uploads: [CampaignList.Upload]) throws -> [String] {
+        let names = Set(uploads.map(\.name))
+        return try (scene.relay?.lines() ?? []).filter { names.contains($0.name ?? "") }.map { "\($0)" }
+    }
+
+    func result() async throws -> Result {
+        let (fixture, clips) = (scene.fixture, scene.camera.clips)
+        var result = Result(kind: scene.kind, kills: kills.count, files: clips.count)
+        let byName = Dictionary(grouping: try await uploads(), by: \.name)
+        let held = Dictionary(grouping: try await scene.held(), by: { $0 }).mapValues(\.count)
+        let sources = Set(try Outcome.files(in: fixture.drop, hidden: true))
+        let lines = try scene.relay?.lines() ?? []
+        // By name, and by content where the relay was told none.
+        let ends = Dictionary(grouping: lines.filter(\.isEnd)) { $0.name ?? scene.content($0.upload) ?? $0.upload }
+        for clip in clips {
+            let (name, digest) = (clip.relative.display, CampaignScene.digest(clip.content))
+            let uploads = byName[name] ?? []
+            let copies = held[digest] ?? 0
+            let isHere = sources.contains(clip.relative)
+            let end = (ends[name] ?? ends[digest])?.last
+            let doubted = uploads.contains(where: \.tellsOfDoubt)
+            var wrong: [String] = []
+            if copies == 0 && !isHere { wrong.append("lost") }
+            if copies > 1 {
+                result.twice += 1
+                // What has failed keeps its source and says so; it claims nothing of what is there.
+                if !doubted && isHere { result.twiceAndFailed += 1 }
+                if !doubted && !isHere { wrong.append("\(copies) times there, and no warning of it") }
+            }
+            if scene.kind.onlyCounts, !isHere, let end, let told = end.told, isRefusal(told, end.fault),
+                !wasUnseen(end, uploads)
+            {
+                wrong.append("released, though its end was answered with \(told)")
+            }
+            for upload in uploads where upload.state == "failed" {
+                result.failed += 1
+                if upload.error?.code == "refused_at_end" {
+                    result.refused += 1
+                } else {
+                    let faults = (ends[name] ?? ends[digest] ?? []).map { "\($0.fault ?? "-") \($0.told ?? 0)" }
+                    result.others.append("\(upload.error.map { "\($0)" } ?? "no error") \(faults)")
+                }
+                if upload.error?.code == "refused_at_end", upload.error?.http == nil { wrong.append("no status") }
+                if !isHere { wrong.append("failed, and its source is gone") }
+            }
+            if uploads.isEmpty { wrong.append("not listed") }
+            result.completed += uploads.count { $0.state == "completed" }
+            if doubted { result.doubted += 1 }
+            if !wrong.isEmpty {
+                let about = uploads.map { "\($0)" } + (ends[name] ?? ends[digest] ?? []).map { "\($0)" }
+                result.problems.append("\(name), \(clip.size) bytes: \(wrong.joined(separator: "; ")); \(about)")
+            }
+        }
+        return result
+    }
+
+    /// What the program may have been told and not have seen: it was killed about then, and says that it saw no answer.
+    private func wasUnseen(_ end: ScriptedRelay.Line, _ uploads: [CampaignList.Upload]) -> Bool {
+        let isNear = kills.contains { (-200...1000).contains($0 - end.at) }
+        return isNear && uploads.contains { $0.remote?.verifiedBy != "offset" }
+    }
+
+    /// A server's own answer may be about where the upload stands, and not about the file.
+    private func isRefusal(_ status: Int, _ fault: String?) -> Bool {
+        guard (400...599).contains(status), ![401, 403, 407, 408, 425, 429, 502, 503, 504].contains(status) else {
+            return false
+        }
+        return fault != nil || ![404, 409, 410, 423].contains(status)
+    }
+}
