@@ -1,6 +1,6 @@
 # make demo           install what is missing, build, and watch a video go from a folder to a receiver (DEMO=once: then stop)
 # make build          the release program: .build/release/sluice
-# make test           every test, with 50 kills of the crash test and of the campaign, and 12 power cuts at random moments
+# make test           every test, with 50 kills of the crash test and 12 power cuts at random moments
 # make test-long      the same with the slow tests, 1,000 kills and 200 cuts
 # make crash          the crash test alone: KILLS=50, SEED= to have a run again
 # make campaign       kills and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=
@@ -72,7 +72,7 @@ crash: install-test-deps
 
 campaign: install-test-deps
 	swift build --build-tests $(STRICT)
-	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_KILLS=$(KILLS) $(RUN) --filter CampaignTests
+	$(if $(SEED),SLUICE_SEED=$(SEED)) SLOW_TESTS=1 SLUICE_KILLS=$(KILLS) $(RUN) --filter CampaignTests
 
 cuts: install-test-deps
 	swift build --build-tests $(STRICT)

@@ -6,9 +6,12 @@ import Testing
 
 /// Servers that refuse, forget and lie at the end of an upload, and a daemon that is killed meanwhile: what each upload has come to
 /// is held against what the daemon had been told, and against what the destination holds.
-@Suite("a campaign against servers that spoil the end", .serialized, .timeLimit(.minutes(Patience.minutes(60))))
+@Suite(
+    "a campaign against servers that spoil the end", .serialized, .timeLimit(.minutes(Patience.minutes(60))))
 struct CampaignTests {
-    @Test("without faults and kills every file is there once and complete", arguments: CampaignKind.here)
+    private static let isWanted = ConditionTrait.enabled(if: Setting.isThorough, "takes minutes: make campaign")
+
+    @Test("without faults and kills every file is there once and complete", isWanted, arguments: CampaignKind.here)
     func control(_ kind: CampaignKind) async throws {
         var campaign = try await Campaign(kind, seed: 1, isFaulty: false)
         try campaign.drop()
@@ -19,7 +22,9 @@ struct CampaignTests {
         if kind != .directory { #expect(try campaign.scene.relay?.lines().contains(where: \.isEnd) == true) }
     }
 
-    @Test("nothing is lost, twice without a warning, or released against what was told", arguments: CampaignKind.here)
+    @Test(
+        "nothing is lost, twice without a warning, or released against what was told", isWanted,
+        arguments: CampaignKind.here)
     func faults(_ kind: CampaignKind) async throws {
         let seed = Setting.seed
         do {

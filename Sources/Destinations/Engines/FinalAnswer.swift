@@ -59,6 +59,7 @@ enum FinalAnswer {
         var failure = failure(.permanent, "refused_at_end", "", false)
         failure.message =
             (checkpoint["refused_words"] ?? "\(status)") + "; the last bytes had come, and the server refused the file"
+            + doubts(checkpoint).map { "; " + $0 }.joined()
         failure.http = status
         return UploadError(failure, remedy: .giveUp)
     }
@@ -71,6 +72,19 @@ enum FinalAnswer {
         }
         if checkpoint["refused_status"] != nil, let refused = checkpoint["refused_words"] {
             words.append("the server refused the file at its end (\(refused)), which `final_error: accept` accepts")
+        }
+        return words
+    }
+
+    /// What may be at the remote besides, by requests whose end was never seen.
+    static func doubts(_ checkpoint: Checkpoint) -> [String] {
+        var words: [String] = []
+        let orphans = checkpoint.number("orphans")
+        if orphans > 0 {
+            words.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")
+        }
+        if checkpoint["reuploaded"] != nil {
+            words.append("sent twice: whether the first time had worked could not be found out")
         }
         return words
     }

@@ -308,14 +308,7 @@ final class OffsetRun {
     private var byOffset: String { size == 0 || checkpoint["answered"] != nil ? "offset" : "offset_unanswered" }
 
     private func completed(_ how: String) -> String {
-        warnings += FinalAnswer.warnings(checkpoint)
-        let orphans = checkpoint.number("orphans")
-        if orphans > 0 {
-            warnings.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")
-        }
-        if checkpoint["reuploaded"] != nil {
-            warnings.append("sent twice: whether the first time had worked could not be found out")
-        }
+        warnings += FinalAnswer.warnings(checkpoint) + FinalAnswer.doubts(checkpoint)
         return how
     }
 
@@ -360,7 +353,8 @@ final class OffsetRun {
             try await progress.record()
             throw dialect.error(
                 .protocol, "outcome_unknown",
-                "the upload is gone after its last byte may have left: it may be finished or lost", .giveUp)
+                "the upload is gone after its last byte may have left: it may be finished or lost"
+                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
         checkpoint["reuploaded"] = "1"
         return try await renew("it is gone after its last byte may have left")

@@ -233,6 +233,11 @@ extension PartsRun {
                 throw error
             }
             try await noteEnd(error, part)
+            if let plan, !dialect.completesByRequest, missing(of: plan) == [part.index],
+                let object = await there(behind: error, plan)
+            {
+                throw Exit.finished(object)
+            }
             try await noteRefused(part, sending)
             throw error
         }
@@ -335,8 +340,25 @@ extension PartsRun {
             try await record()
             try await note([], lost: [plan.count - 1])
             return nil
-        case .failed(let error): throw error
+        case .failed(let error):
+            if let object = await there(behind: error, plan) { return object }
+            throw error
         }
+    }
+
+    /// Looks for the whole file after its end was answered with an error: where the remote can compare its content, that decides, whatever was
+    /// answered. What only says that the remote is busy is left to the next attempt.
+    private func there(behind error: any Error, _ plan: PartPlan) async -> RemoteObject? {
+        guard !dialect.onlyCounts, let error = error as? UploadError, let status = error.failure.http,
+            FinalAnswer.isRefusal(status)
+        else { return nil }
+        // A look that fails says nothing: the answer stands, and the next attempt looks again.
+        guard var object = try? await dialect.found(piece(plan)) else { return nil }
+        object.warnings += [
+            "the end was answered with an error (\(error.failure.message)); the file is there, and was compared"
+        ]
+        object.warnings += warnings
+        return object
     }
 }
 

@@ -377,20 +377,13 @@ final class PartsRun {
 
     /// What a person should know of a file that is there.
     var warnings: [String] {
-        var words = FinalAnswer.warnings(checkpoint)
-        let orphans = checkpoint.number("orphans")
-        if orphans > 0 {
-            words.append("\(orphans) creation(s) got no answer: the remote may hold as many unfinished uploads")
-        }
+        var words = FinalAnswer.warnings(checkpoint) + FinalAnswer.doubts(checkpoint)
         let found = checkpoint.number("found_again")
         if found > 0 {
             words.append("\(found) creation(s) got no answer: what the last one began was found, and gone on with")
         }
         let remains = checkpoint.number("remains")
         if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }
-        if checkpoint["reuploaded"] != nil {
-            words.append("sent twice: whether the first time had worked could not be found out")
-        }
         if checkpoint["doubled"] != nil {
             words.append("sent again after its answer was lost: the remote may hold the file twice")
         }

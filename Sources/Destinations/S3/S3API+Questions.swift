@@ -51,7 +51,7 @@ extension S3API {
         let response: Response
         let request = S3Request(method: "HEAD", key: key, what: "the question for an object")
         do { response = try await send(request) } catch let error as Asking.Unanswered { throw error.error }
-        if response.status == 404 { return nil }
+        if response.status == 404 || response.status == 410 { return nil }
         guard (200..<300).contains(response.status) else {
             var error = refusal(response, request.what)
             // Nothing is wrong with the file, of which it knows nothing yet.
