@@ -1,6 +1,6 @@
 /// Everything a destination needs to go on after a crash: the remote's own name for the upload, and how far it got.
 ///
-/// Fields are the dialect's business (`url`, `offset`, `final_bytes_sent` …). Stored before the step that depends on it.
+/// Fields are the dialect's business (`url`, `offset`, `reach` …). Stored before the step that depends on it.
 ///
 /// One without fields says that nothing was begun: nothing is at the remote, and nothing is removed there after a cancel.
 package struct Checkpoint: Hashable, Sendable, Codable {
