@@ -229,8 +229,6 @@ package protocol Destination: Sendable {
     ///
     /// - Throws: ``UploadError`` when the remote cannot be asked now.
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding
-    /// What is against deleting or moving a source when its upload here is complete, for `sluice check`; `nil` for nothing.
-    var doubtAboutRelease: String? { get }
     /// Asks, without side effects, whether uploads would work: for `sluice check`.
     func check() async -> CheckResult
     /// What is against a request header of this name for one upload's requests; `nil` for nothing.
@@ -261,7 +259,6 @@ extension Destination {
     package func upload(
         together orders: [UploadOrder], notes: any BundleNotes
     ) async throws -> [String: RemoteObject] { [:] }
-    package var doubtAboutRelease: String? { nil }
     package var tellsSpace: Bool { false }
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }

@@ -210,7 +210,8 @@ struct ApsaraVerifyTests {
     @Test("beside `authorisation` nobody can be asked: that is said, and it is complete without")
     func own() async throws {
         try await ApsaraEnd.open(.service) { end in
-            #expect(end.destination.doubtAboutRelease?.contains("cannot be verified") == true)
+            let doubts = Apsara.releaseDoubts(ApsaraEnd.values(end.server.url, .service, [:]))
+            #expect(doubts.count == 1 && doubts.first?.contains("cannot be verified") == true)
             _ = try await Parcel(100, removesSource: true).send(to: end, Logbook())
             let problems = Apsara.objections(ApsaraEnd.values(end.server.url, .service, ["verify": .text("playable")]))
             #expect(problems.map(\.key) == ["verify"])

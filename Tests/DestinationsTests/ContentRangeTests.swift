@@ -18,7 +18,7 @@ private struct GoogleDialect: OffsetDialect {
         asking = Asking(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()),
             origin: WebAddress(base).origin, caFile: nil, clocks: SystemClocks(), name: "google")
-        ranges = ContentRange(asking: asking, limits: Limits(), meaning: .lastByte, success: .ofFile)
+        ranges = ContentRange(asking: asking, limits: RequestLimits(), meaning: .lastByte, success: .ofFile)
         self.base = base
     }
 

@@ -131,7 +131,7 @@ struct Journey: Sendable {
     init(
         _ url: String, size: Int = 1000, chunk: Int64? = nil, values: [String: SettingValue] = [:],
         name: FilePath = "front/clip.mp4", metadata: [String: String] = [:], transport: any Transporting = Transport(),
-        ledger: Ledger = Ledger(), checkpoint: Checkpoint? = nil
+        ledger: Ledger = Ledger(), checkpoint: Checkpoint? = nil, clocks: any Clocks = SystemClocks()
     ) throws {
         content = noise(size)
         let path = try folder.write("staged", content)
@@ -146,7 +146,7 @@ struct Journey: Sendable {
         destination = try kind.make(
             values,
             DestinationTools(
-                transport: transport, secrets: SecretReader(), clocks: SystemClocks(), name: "archive",
+                transport: transport, secrets: SecretReader(), clocks: clocks, name: "archive",
                 log: { line in said.lines.withLock { $0.append(line) } }))
         self.ledger = ledger
     }

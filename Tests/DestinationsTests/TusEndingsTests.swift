@@ -87,6 +87,41 @@ struct TusEndingsTests {
         #expect(journey.ledger.last?["url"] == server.url + "/u")
     }
 
+    @Test(
+        "a server that is slow to begin an upload, or to say where it stands, is waited for as `reply_timeout` has it")
+    func slowAnswers() async throws {
+        let server = try FakeServer { exchange in exchange.hang() }
+        let journey = try Journey(server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(200))])
+        #expect(try await journey.failedAttempt().failure.code == "no_reply")
+        try await journey.ledger.record(Checkpoint(["url": server.url + "/u", "offset": "0"]))
+        #expect(try await journey.failedAttempt().failure.code == "no_reply")
+    }
+
+    @Test("a server that does not say where it has begun uploads is asked for few of them")
+    func namelessUploads() async throws {
+        let created = Mutex(0)
+        let server = try FakeServer { exchange in
+            if exchange.method == "POST" { created.withLock { $0 += 1 } }
+            exchange.reply(exchange.method == "POST" ? 201 : 204)
+        }
+        let clocks = ManualClocks()
+        let journeys = try (0..<4).map { _ in try Journey(server.url + "/files") }
+        let destination = try Journey(server.url + "/files", clocks: clocks).destination
+        // A day in which each of four files is tried every five minutes.
+        for _ in 0..<288 {
+            for journey in journeys {
+                var order = journey.order
+                order.checkpoint = journey.ledger.last
+                let error = await #expect(throws: UploadError.self) {
+                    try await destination.upload(order, notes: journey.ledger)
+                }
+                #expect(["no_location", "creations_unknown"].contains(error?.failure.code))
+            }
+            clocks.advance(by: .seconds(300))
+        }
+        #expect((4...16).contains(created.withLock { $0 }), "\(created.withLock { $0 }) uploads in a day")
+    }
+
     @Test("cancelling stops at once, and what was recorded is good for the next time")
     func cancels() async throws {
         let server = try FakeServer { [script] exchange in

@@ -239,7 +239,7 @@ struct CampaignList: Decodable {
         /// That the file may be at the destination more often than once.
         var tellsOfDoubt: Bool {
             let words = ["sent twice", "creation(s) got no answer", "may hold the file twice"]
-            return warnings.contains { warning in words.contains { warning.contains($0) } }
+            return (warnings + [error?.message ?? ""]).contains { told in words.contains { told.contains($0) } }
         }
     }
     var uploads: [Upload]

@@ -57,15 +57,13 @@ private struct Campaign {
         var kind: CampaignKind
         var kills, files: Int
         var completed = 0, refused = 0, failed = 0, doubted = 0, twice = 0
-        /// Twice there, while the upload has failed: its source is here, and no warning is stored that it is there at all.
-        var twiceAndFailed = 0
         /// What has failed without being refused at its end: its code and words, with the faults of its requests.
         var others: [String] = []
         var problems: [String] = []
         var description: String {
             "\(kind.rawValue): \(kills) kills, \(files) files, \(completed) completed, \(refused) refused, "
                 + "\(failed - refused) failed otherwise, \(doubted) doubted, "
-                + "\(twice) twice (\(twiceAndFailed) of them failed, without a warning), \(problems.count) problems"
+                + "\(twice) twice, \(problems.count) problems"
         }
     }
 
@@ -150,14 +148,15 @@ private struct Campaign {
             if copies == 0 && !isHere { wrong.append("lost") }
             if copies > 1 {
                 result.twice += 1
-                // What has failed keeps its source and says so; it claims nothing of what is there.
-                if !doubted && isHere { result.twiceAndFailed += 1 }
-                if !doubted && !isHere { wrong.append("\(copies) times there, and no warning of it") }
+                if !doubted { wrong.append("\(copies) times there, and no warning of it") }
             }
-            if scene.kind.onlyCounts, !isHere, let end, let told = end.told, isRefusal(told, end.fault),
+            if scene.kind.onlyCounts, let end, let told = end.told, isRefusal(told, end.fault),
                 !wasUnseen(end, uploads)
             {
-                wrong.append("released, though its end was answered with \(told)")
+                if !isHere { wrong.append("released, though its end was answered with \(told)") }
+                if !uploads.contains(where: { $0.error?.code == "refused_at_end" && $0.error?.http == told }) {
+                    wrong.append("its end was answered with \(told), which is not what it has ended with")
+                }
             }
             for upload in uploads where upload.state == "failed" {
                 result.failed += 1
@@ -184,7 +183,7 @@ private struct Campaign {
     /// What the program may have been told and not have seen: it was killed about then, and says that it saw no answer.
     private func wasUnseen(_ end: ScriptedRelay.Line, _ uploads: [CampaignList.Upload]) -> Bool {
         let isNear = kills.contains { (-200...1000).contains($0 - end.at) }
-        return isNear && uploads.contains { $0.remote?.verifiedBy != "offset" }
+        return isNear && uploads.contains { ["offset_unanswered", "acknowledgement"].contains($0.remote?.verifiedBy) }
     }
 
     /// A server's own answer may be about where the upload stands, and not about the file.

@@ -11,12 +11,9 @@ struct DestinationChecks: Sendable {
     struct Unmade: Error { let result: CheckResult }
 
     let all: [(name: String, destination: Result<any Destination, Unmade>)]
-    /// Those whose uploads' ends have sources deleted or moved, by name, with the folders.
-    private let releasing: [String: [String]]
 
     /// Of a configuration that no daemon runs with.
     init(_ settings: Settings, _ transport: Transport) {
-        releasing = Self.releasing(settings)
         all = settings.destinations.map { one in
             do {
                 return (
@@ -34,18 +31,9 @@ struct DestinationChecks: Sendable {
 
     /// Those that a daemon runs with, in the order of its configuration.
     init(_ setup: Setup) {
-        releasing = Self.releasing(setup.settings)
         all = setup.settings.destinations.compactMap { one in
             setup.destinations[one.name].map { (one.name, .success($0)) }
         }
-    }
-
-    private static func releasing(_ settings: Settings) -> [String: [String]] {
-        var releasing: [String: [String]] = [:]
-        for folder in settings.folders where folder.afterUpload.removesSource {
-            for name in folder.uploadTo { releasing[name, default: []].append(folder.watch.name) }
-        }
-        return releasing
     }
 
     /// Where each is, by its name.
@@ -62,15 +50,10 @@ struct DestinationChecks: Sendable {
         await withTaskGroup(of: (Int, CheckFinding).self) { group in
             for (number, one) in all.enumerated() where request.means(destination: one.name) {
                 group.addTask {
-                    var result: CheckResult
+                    let result: CheckResult
                     switch one.destination {
                     case .success(let destination):
                         result = await Self.ask(destination, one.name, gate, network)
-                        if let doubt = destination.doubtAboutRelease, let folders = releasing[one.name] {
-                            if result.verdict == .ok { result.verdict = .warning }
-                            let names = folders.map { "`\(printable($0))`" }.joined(separator: ", ")
-                            result.detail += "; \(doubt) (sources of \(names) go when an upload is complete)"
-                        }
                     case .failure(let unmade): result = unmade.result
                     }
                     return (number, CheckFinding(about: "destination", name: one.name, result))

@@ -105,16 +105,14 @@ extension Apsara {
                 if wish.sort == .image { checkpoint.count("lost_media") }
             }
             let (authority, wish) = (authority, wish)
-            if let left = creations.left(asking.clocks.monotonic()) { throw asking.tooManyCreations(left) }
+            try creations.check(asking)
             let answer: ApsaraBeginning
             do {
                 answer = try await outlasting(.milliseconds(800)) { try await authority.begin(wish, again: wasAsked) }
-            } catch var error as UploadError where [Asking.unusableAnswer, Self.unusable].contains(error.failure.code) {
+            } catch let error as UploadError where [Asking.unusableAnswer, Self.unusable].contains(error.failure.code) {
                 // Each question may have made a medium, whatever came of its answer.
-                let wait = creations.failed(
-                    asking.clocks.monotonic(), atLeast: checkpoint.number("lost_media") + (wasAsked ? 2 : 1))
-                if wait > .zero { error.remedy = .holdDestination(after: wait) }
-                throw error
+                throw creations.failed(
+                    error, asking, atLeast: checkpoint.number("lost_media") + (wasAsked ? 2 : 1))
             }
             creations.succeeded()
             checkpoint["asking"] = nil

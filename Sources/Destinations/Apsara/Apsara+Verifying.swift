@@ -17,17 +17,6 @@ extension Apsara {
         checkpoint[transferred] == nil ? nil : ApsaraMedium(checkpoint)
     }
 
-    var doubtAboutRelease: String? {
-        guard authority.tellsWhole else {
-            return "whether VOD can use a file cannot be verified beside `authorisation`, since nobody may ask it: "
-                + "an upload is complete when the storage has it"
-        }
-        guard settings.verify == .transfer else { return nil }
-        return
-            "`verify: transfer` takes an upload for complete before VOD knows whether it can use it: leave `verify` out, "
-            + "or set `playable`"
-    }
-
     /// The storage has the file.
     ///
     /// - Parameter made: What the upload is when that is enough.

@@ -28,16 +28,18 @@ struct Apsara: Destination {
             authority = ApsaraService(
                 service: OwnService(
                     way, role: "the authorisation service", code: Self.unusable, asking: asking,
-                    reader: tools.secrets))
+                    reader: tools.secrets, reply: settings.bucket.limits.reply))
             site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
             return
         }
-        guard let access = S3Access.of(values), let keys = access.keys(asking, tools) else {
+        guard let access = S3Access.of(values),
+            let keys = access.keys(asking, tools, reply: settings.bucket.limits.reply)
+        else {
             throw UnusableSetting(key: "access_key", problem: "is missing")
         }
         authority = ApsaraAPI(
             asking: asking, keys: keys, endpoint: settings.endpoint ?? ApsaraAPI.endpoint(settings.region),
-            version: settings.version, clock: clock, rights: access.shown, limits: settings.bucket.small)
+            version: settings.version, clock: clock, rights: access.shown, limits: settings.bucket.limits.small)
         site = WebAddress(settings.uploadEndpoint ?? settings.endpoint ?? storage).site ?? .here
     }
 

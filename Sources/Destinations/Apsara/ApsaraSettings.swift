@@ -84,7 +84,7 @@ extension Apsara {
                     "poll", .duration,
                     "Until VOD is asked again whether a file is ready; 15 s by default, and more each time."),
                 SettingKey("media", .section(media), "What is said of each file."),
-            ], objections: { objections($0) })
+            ], releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) })
     ) { values, tools in try Apsara(values, tools) }
 
     private static let kindName = "apsara-vod"
@@ -132,6 +132,20 @@ extension Apsara {
         if case .whole(let number)? = values["media.priority"] { settings.fields.priority = number }
         if let type = text("media.image_type") { settings.fields.imageType = type }
         return settings
+    }
+
+    static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
+        if OwnService.way(values, in: "authorisation") != nil {
+            return [
+                "whether VOD can use a file cannot be verified beside `authorisation`, since nobody may ask it, and an upload "
+                    + "is complete when the storage has it; give an `access_key` or `sts` in its place"
+            ]
+        }
+        guard settings(values).verify == .transfer else { return [] }
+        return [
+            "`verify: transfer` takes an upload for complete before VOD knows whether it can use it; leave `verify` out, or "
+                + "set `playable`"
+        ]
     }
 
     static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {

@@ -30,7 +30,7 @@ struct ChunkedForm: Destination {
         do {
             // OPTIONS changes nothing anywhere; any answer shows that somebody is there, and a portal shows itself.
             let answer = try await dialect.answer(
-                Request("OPTIONS", dialect.url, limits: FormDialect.small), .probe)
+                Request("OPTIONS", dialect.url, limits: dialect.limits.small), .probe)
             let status = answer.response.status
             let words = "answered \(status) to OPTIONS"
             if answer.response.isWebPage, status < 400 {
@@ -229,9 +229,6 @@ extension ChunkedForm {
                 headers.append(.init(name, source))
             }
         }
-        var sending = Limits()
-        if case .duration(let limit)? = values["stall_timeout"] { sending.sendingStall = limit }
-        if case .duration(let limit)? = values["reply_timeout"] { sending.replyWait = limit }
         var parallel = 1
         if case .whole(let number)? = values["parallel_blocks"] { parallel = number }
         var caFile: FilePath?
@@ -243,7 +240,7 @@ extension ChunkedForm {
                 origin: WebAddress(url).origin, caFile: caFile, clocks: tools.clocks, name: tools.name),
             secrets: CredentialProvider(
                 settings.secrets.sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }, reader: tools.secrets),
-            settings: settings, sending: sending)
+            settings: settings, limits: RequestLimits(values))
         // An address without a host is refused long before.
         site = WebAddress(url).site ?? .here
         engine = PartsEngine(

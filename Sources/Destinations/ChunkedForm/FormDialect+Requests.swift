@@ -56,7 +56,7 @@ extension FormDialect {
     /// - Returns: The request, and the reading of the secrets in it.
     func request(
         _ message: FormSettings.Message, _ piece: PartsPiece, _ part: PartPlan.Part?, _ file: FormSettings.FilePart?,
-        _ limits: Limits = FormDialect.small
+        _ limits: Limits? = nil
     ) async throws -> (request: Request, reading: Int) {
         let templates = message.templates + settings.headers.values + (file?.templates ?? [])
         let (values, reading) = try await values(templates, piece, part)
@@ -83,7 +83,8 @@ extension FormDialect {
                         + "no header has", retryable: true), remedy: .authenticate)
         }
         var request = Request(
-            message.method, address(message, values, filled(message.query)), headers: headers, limits: limits)
+            message.method, address(message, values, filled(message.query)), headers: headers,
+            limits: limits ?? self.limits.small)
         // Scripts know nothing of invitations, and each would cost a second.
         request.asksFirst = false
         let fields = filled(message.fields)

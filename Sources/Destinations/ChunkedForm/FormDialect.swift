@@ -14,12 +14,8 @@ struct FormDialect: PartsDialect {
     /// What templates name.
     let secrets: CredentialProvider
     let settings: FormSettings
-    /// Limits of a request that carries bytes of the file.
-    let sending: Limits
+    let limits: RequestLimits
     let blockDigests = BlockDigests()
-
-    /// Small requests have a minute.
-    static let small = Limits(whole: .seconds(60))
 
     var opensByRequest: Bool { settings.open != nil }
     var completesByRequest: Bool { settings.finish != nil }
@@ -177,7 +173,7 @@ struct FormDialect: PartsDialect {
         _ part: PartPlan.Part, _ piece: PartsPiece, _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> PartSending {
         do {
-            let (request, reading) = try await request(settings.send, piece, part, settings.part, sending)
+            let (request, reading) = try await request(settings.send, piece, part, settings.part, limits.sending)
             let carried = await asking.carry(request, sent: sent)
             guard case .success(let answer) = carried.result else { return PartSending(unanswered: carried, part) }
             return await judge(
@@ -204,7 +200,10 @@ struct FormDialect: PartsDialect {
         case .stop(let remedy):
             if remedy == .authenticate { await secrets.refused(reading) }
             // A gateway may answer for a server that took it, and what was cut short may have been a yes.
-            return ends(.failed(error), isRefused: answer.response.status < 500 && answer.body != .cut)
+            var sending = ends(.failed(error), isRefused: answer.response.status < 500 && answer.body != .cut)
+            // An answer in JSON that is no success is a word on the file.
+            sending.saysNo = answer.body.document != nil && (200..<300).contains(answer.response.status)
+            return sending
         }
         if let end = standing(answer.response), end != part.end {
             return ends(

@@ -24,13 +24,11 @@ struct ContentRange: Sendable {
     }
 
     let asking: Asking
-    let limits: Limits
+    let limits: RequestLimits
     var meaning: Meaning
     var success: Success
     /// Each request but the last carries a multiple of it.
     var alignment: Int64 = 1
-
-    private static let small = Limits(whole: .seconds(60))
 
     /// Asks where the upload at `url` stands.
     func locate(_ url: String, _ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
@@ -40,7 +38,7 @@ struct ContentRange: Sendable {
             response = try await asking.ask(
                 Request(
                     "PUT", url, headers: [("Content-Range", "bytes */\(size)"), ("Content-Length", "0")],
-                    body: .bytes([]), limits: Self.small)
+                    body: .bytes([]), limits: limits.small)
             ).response
         } catch let error as Asking.Unanswered { throw error.error }
         switch response.status {
@@ -91,7 +89,7 @@ struct ContentRange: Sendable {
             headers: [
                 ("Content-Type", order.mediaType),
                 ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(order.file.size)"),
-            ], body: .file(order.file.path, offset: range.lowerBound, count: count), limits: limits)
+            ], body: .file(order.file.path, offset: range.lowerBound, count: count), limits: limits.sending)
         request.asksFirst = false
         let carried = await asking.carry(request, sent: sent)
         switch carried.result {

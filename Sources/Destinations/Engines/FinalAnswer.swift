@@ -32,14 +32,17 @@ enum FinalAnswer {
 
     /// Keeps what `error` says of the file.
     ///
-    /// - Parameter isOfState: The answer is about where the upload stands (another offset, a lock), and not about the file.
+    /// - Parameters:
+    ///   - isOfState: The answer is about where the upload stands (another offset, a lock), and not about the file.
+    ///   - saysNo: Its body refuses the file, whatever its status.
     /// - Returns: Whether there was an answer: then it is to be durable before anything else is asked.
     static func note(
-        _ error: UploadError, isOfState: Bool, _ order: UploadOrder, in checkpoint: inout Checkpoint
+        _ error: UploadError, isOfState: Bool, saysNo: Bool = false, _ order: UploadOrder,
+        in checkpoint: inout Checkpoint
     ) -> Bool {
         guard let status = error.failure.http else { return false }
         clear(&checkpoint)
-        guard !isOfState, isRefusal(status) else {
+        guard saysNo || !isOfState && isRefusal(status) else {
             checkpoint["unclear_end"] = error.failure.message
             return true
         }
@@ -58,7 +61,7 @@ enum FinalAnswer {
         guard let status = checkpoint["refused_status"].flatMap({ Int($0) }) else { return nil }
         var failure = failure(.permanent, "refused_at_end", "", false)
         failure.message =
-            (checkpoint["refused_words"] ?? "\(status)") + "; the last bytes had come, and the server refused the file"
+            (checkpoint["refused_words"] ?? "\(status)") + "; this answered the last bytes: the server refused the file"
             + doubts(checkpoint).map { "; " + $0 }.joined()
         failure.http = status
         return UploadError(failure, remedy: .giveUp)

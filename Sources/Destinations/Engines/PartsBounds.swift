@@ -55,18 +55,19 @@ struct PartsBounds: Sendable {
     /// The part has ended on its way, without being taken.
     ///
     /// - Parameters:
-    ///   - isRefused: The remote cannot have it.
+    ///   - isRefused: The remote has said that it has not taken it: there may be no whole file. Some keep what they refuse, so that it
+    ///     may be there all the same.
     ///   - missing: Parts that were not acknowledged by the remote, this one among them.
     /// - Returns: Whether that changes what is stored.
     mutating func ended(_ part: PartPlan.Part, _ delivery: Delivery, isRefused: Bool, missing: [Int]) -> Bool {
         let old = (reach, mayBeWhole, isDelivered)
         let wasNew = entered.remove(part.index) != nil
-        if isRefused || delivery.atMost < part.length {
-            if wasNew || isRefused { mayBeThere.remove(part.index) }
-        } else if delivery.atLeast >= part.length {
+        if delivery.atMost < part.length {
+            if wasNew { mayBeThere.remove(part.index) }
+        } else if delivery.atLeast >= part.length, !isRefused {
             delivered.insert(part.index)
         }
-        if !missing.allSatisfy(mayBeThere.contains) { mayBeWhole = false }
+        if isRefused || !missing.allSatisfy(mayBeThere.contains) { mayBeWhole = false }
         isDelivered = mayBeWhole && missing.allSatisfy(delivered.contains)
         return (reach, mayBeWhole, isDelivered) != old
     }

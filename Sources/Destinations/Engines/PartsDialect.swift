@@ -193,6 +193,8 @@ struct PartSending: Sendable {
     /// The remote has compared the part with a digest that was made while the file was staged: what rotted since would not have
     /// been taken.
     var isProven: Bool
+    /// The body of the answer refuses the part, whatever its status.
+    var saysNo = false
 
     init(_ answer: Answer, bytesSent: Int64, isRefused: Bool = false, isProven: Bool = false) {
         self.isProven = isProven

@@ -232,14 +232,14 @@ extension PartsRun {
                 do { try await noteRefused(part, sending) } catch { throw CancellationError() }
                 throw error
             }
-            try await noteEnd(error, part)
+            let refusal = try await noteEnd(error, part, sending)
             if let plan, !dialect.completesByRequest, missing(of: plan) == [part.index],
                 let object = await there(behind: error, plan)
             {
                 throw Exit.finished(object)
             }
             try await noteRefused(part, sending)
-            throw error
+            throw refusal ?? error
         }
     }
 
@@ -285,11 +285,25 @@ extension PartsRun {
     }
 
     /// A server that can only count its parts has refused the one that makes the file whole: on disk before anything else.
-    private func noteEnd(_ error: any Error, _ part: PartPlan.Part) async throws {
+    ///
+    /// - Returns: What a refusal for good comes to; `nil` where there is none.
+    private func noteEnd(
+        _ error: any Error, _ part: PartPlan.Part, _ sending: PartSending
+    ) async throws -> UploadError? {
         guard dialect.onlyCounts, !dialect.completesByRequest, let plan, missing(of: plan) == [part.index],
-            let error = error as? UploadError, FinalAnswer.note(error, isOfState: false, order, in: &checkpoint)
-        else { return }
+            var error = error as? UploadError,
+            FinalAnswer.note(error, isOfState: false, saysNo: sending.saysNo, order, in: &checkpoint)
+        else { return nil }
         try await record()
+        guard error.remedy == .giveUp, let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else {
+            return nil
+        }
+        if engine.finalError == .fail { return refusal }
+        // Accepted where the server says that it has every part.
+        if dialect.inquiry == .none { return nil }
+        error.remedy = .again(after: nil)
+        error.failure.retryable = true
+        return error
     }
 
     /// Three times in a row, and the staged copy is looked at before the remote is believed.
@@ -342,8 +356,17 @@ extension PartsRun {
             return nil
         case .failed(let error):
             if let object = await there(behind: error, plan) { return object }
-            throw error
+            throw try await noteRefusedEnd(error) ?? error
         }
+    }
+
+    /// A server that can only count its parts will not make a file of them: as of the last part of one that needs no such wish.
+    private func noteRefusedEnd(_ error: any Error) async throws -> UploadError? {
+        guard dialect.onlyCounts, engine.finalError == .fail, let error = error as? UploadError,
+            error.remedy == .giveUp, FinalAnswer.note(error, isOfState: false, order, in: &checkpoint)
+        else { return nil }
+        try await record()
+        return FinalAnswer.refusal(in: checkpoint, dialect.failure)
     }
 
     /// Looks for the whole file after its end was answered with an error: where the remote can compare its content, that decides, whatever was

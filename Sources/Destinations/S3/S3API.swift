@@ -148,7 +148,7 @@ struct S3API: Sendable {
                 Request(
                     request.method, signed.url,
                     headers: signed.headers + (request.isForList ? [Request.acceptsGzip] : []),
-                    body: request.body, limits: request.limits ?? settings.small))
+                    body: request.body, limits: request.limits ?? settings.limits.small))
             let response = answer.response
             // Now, and not when it was sent: of those there may be many meanwhile.
             if let proof = signed.proof { asking.rememberForNow(proof) }

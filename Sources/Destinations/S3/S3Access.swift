@@ -149,15 +149,19 @@ extension S3Access {
         case .metadata(let metadata):
             S3KeySigner(
                 S3Metadata(metadata, asking: asking, reader: tools.secrets), asking: asking, settings: settings)
-        case .served(let way): S3KeySigner(STSKeys.asked(way, asking, tools), asking: asking, settings: settings)
+        case .served(let way):
+            S3KeySigner(
+                STSKeys.asked(way, asking, tools, reply: settings.limits.reply), asking: asking, settings: settings)
         }
     }
 
     /// Where a key of Alibaba Cloud comes from; `nil` for what gives none.
-    func keys(_ asking: Asking, _ tools: DestinationTools) -> (any S3KeySource)? {
+    ///
+    /// - Parameter reply: `reply_timeout` of the destination, where it is set.
+    func keys(_ asking: Asking, _ tools: DestinationTools, reply: Duration?) -> (any S3KeySource)? {
         switch self {
         case .kept(let source): Self.keys(source, tools)
-        case .served(let way): STSKeys.asked(way, asking, tools)
+        case .served(let way): STSKeys.asked(way, asking, tools, reply: reply)
         case .metadata, .signer: nil
         }
     }

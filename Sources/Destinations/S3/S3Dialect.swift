@@ -77,14 +77,11 @@ struct S3Dialect: PartsDialect {
             checkpoint["orphans"] = nil
             return
         }
-        if let left = api.creations.left(api.asking.clocks.monotonic()) { throw api.asking.tooManyCreations(left) }
+        try api.creations.check(api.asking)
         do {
             checkpoint["upload"] = try await outlasting(Self.lastWords) { try await create(key, order) }
-        } catch var error as UploadError where error.failure.code == Asking.unusableAnswer {
-            let wait = api.creations.failed(
-                api.asking.clocks.monotonic(), atLeast: checkpoint.number("orphans") + 1)
-            if wait > .zero { error.remedy = .holdDestination(after: wait) }
-            throw error
+        } catch let error as UploadError where error.failure.code == Asking.unusableAnswer {
+            throw api.creations.failed(error, api.asking, atLeast: checkpoint.number("orphans") + 1)
         }
         api.creations.succeeded()
     }
@@ -189,7 +186,7 @@ struct S3Dialect: PartsDialect {
             var request = S3Request(
                 method: "PUT", key: key(piece.checkpoint), headers: proof.headers,
                 body: .file(piece.order.file.path, offset: part.offset, count: part.length), payload: proof.payload,
-                limits: settings.sending, what: "part \(part.index + 1) of \(piece.plan.count)")
+                limits: settings.limits.sending, what: "part \(part.index + 1) of \(piece.plan.count)")
             if settings.tellsLimit, let limit = OSS.trafficLimit(api.asking.transport.rate) {
                 request.headers.append(limit)
             }

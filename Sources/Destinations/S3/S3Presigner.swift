@@ -37,7 +37,8 @@ actor S3Presigner: S3Signing {
 
     init(_ signer: OwnService.Way, hosts: [String], asking: Asking, settings: S3Settings, reader: SecretReader) {
         self.signer = OwnService(
-            signer, role: "the signer", code: "signer_unusable", asking: asking, reader: reader)
+            signer, role: "the signer", code: "signer_unusable", asking: asking, reader: reader,
+            reply: settings.limits.reply)
         self.asking = asking
         self.settings = settings
         self.hosts = S3SignedHosts(

@@ -20,9 +20,7 @@ struct S3Settings: Sendable {
     var parallel = 4
     /// Files of up to so many bytes go in one request.
     var singleUpTo: Int64 = 16 << 20
-    var sending = Limits()
-    /// Of requests without bytes of the file.
-    var small = Limits.small(nil)
+    var limits = RequestLimits()
     var signing = BucketWire.Signing.s3
     /// The service is told of the limit that policy sets.
     var tellsLimit = false
@@ -159,11 +157,7 @@ extension S3Settings {
         if case .bytes(let size)? = values["single_up_to"] { singleUpTo = size }
         if case .whole(let count)? = values["parallel"] { parallel = count }
         if case .flag(let isWanted)? = values["traffic_limit"] { tellsLimit = isWanted }
-        if case .duration(let limit)? = values["stall_timeout"] { sending.sendingStall = limit }
-        if case .duration(let limit)? = values["reply_timeout"] {
-            sending.replyWait = limit
-            small = .small(limit)
-        }
+        limits = RequestLimits(values)
     }
 
     /// As it stands in the header of an object's tags.

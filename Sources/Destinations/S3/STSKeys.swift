@@ -19,9 +19,12 @@ actor STSKeys: S3KeySource {
         self.asking = asking
     }
 
-    static func asked(_ way: OwnService.Way, _ asking: Asking, _ tools: DestinationTools) -> STSKeys {
+    static func asked(
+        _ way: OwnService.Way, _ asking: Asking, _ tools: DestinationTools, reply: Duration?
+    ) -> STSKeys {
         let service = OwnService(
-            way, role: "the service for temporary keys", code: "sts_unusable", asking: asking, reader: tools.secrets)
+            way, role: "the service for temporary keys", code: "sts_unusable", asking: asking, reader: tools.secrets,
+            reply: reply)
         return STSKeys(service, asking)
     }
 

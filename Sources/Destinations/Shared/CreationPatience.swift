@@ -18,24 +18,28 @@ final class CreationPatience: Sendable {
         count < 2 ? .zero : min(.seconds(30) * (1 << (2 * min(count - 2, 5))), .seconds(6 * 3600))
     }
 
-    /// - Returns: `nil` when another may be made now.
-    func left(_ now: MonotonicTime) -> Duration? {
-        state.withLock { state in
-            guard let until = state.until, until > now else { return nil }
-            return until.since(now)
-        }
+    /// - Throws: ``UploadError`` while no other may be made.
+    func check(_ asking: Asking) throws(UploadError) {
+        let now = asking.clocks.monotonic()
+        let left = state.withLock { $0.until?.since(now) }
+        if let left, left > .zero { throw asking.tooManyCreations(left) }
     }
 
-    /// - Parameter atLeast: So many one upload is known to have asked for in vain, also before a restart.
-    /// - Returns: How long the next one waits.
-    @discardableResult
-    func failed(_ now: MonotonicTime, atLeast: Int64 = 1) -> Duration {
-        state.withLock { state in
+    /// - Parameters:
+    ///   - error: What became of a creation that may have made something.
+    ///   - atLeast: So many one upload is known to have asked for in vain, also before a restart.
+    /// - Returns: `error` with the wait for the next one.
+    func failed(_ error: UploadError, _ asking: Asking, atLeast: Int64 = 1) -> UploadError {
+        let now = asking.clocks.monotonic()
+        let wait = state.withLock { state in
             state.count = max(state.count + 1, atLeast)
             let wait = Self.wait(after: state.count)
             state.until = now.advanced(by: wait)
             return wait
         }
+        var error = error
+        if wait > .zero { error.remedy = .holdDestination(after: wait) }
+        return error
     }
 
     func succeeded() { state.withLock { $0 = State() } }

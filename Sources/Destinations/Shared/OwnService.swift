@@ -18,11 +18,14 @@ struct OwnService: Sendable {
     let code: String
     /// For questions to a service; else the destination's own.
     let asking: Asking
+    /// For how long it may think.
+    private let patience: Duration
 
-    private static let patience: Duration = .seconds(30)
-
-    /// - Parameter asking: The destination's.
-    init(_ way: Way, role: String, code: String, asking: Asking, reader: SecretReader) {
+    /// - Parameters:
+    ///   - asking: The destination's.
+    ///   - reply: `reply_timeout` of the destination, where it is set.
+    init(_ way: Way, role: String, code: String, asking: Asking, reader: SecretReader, reply: Duration?) {
+        patience = reply ?? .seconds(30)
         self.way = way
         self.role = role
         self.code = code
@@ -66,7 +69,7 @@ struct OwnService: Sendable {
         let request = Request(
             "POST", url,
             headers: [("Content-Type", "application/json"), ("Accept", "application/json"), Request.acceptsGzip],
-            body: .bytes(question), limits: Limits(whole: Self.patience))
+            body: .bytes(question), limits: Limits(replyWait: patience, whole: patience))
         for isLast in [false, true] {
             let response: Response
             do { response = try await asking.ask(request).response } catch let error as Asking.Unanswered {
@@ -98,7 +101,7 @@ struct OwnService: Sendable {
         let program = Program(
             words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + passed, folder: "/",
             input: question)
-        do { return try await program.awaitAnswer(atMost: 1 << 20, within: Self.patience) } catch let error
+        do { return try await program.awaitAnswer(atMost: 1 << 20, within: patience) } catch let error
             as Program.Problem
         {
             throw problem(

@@ -7,8 +7,7 @@ internal import Transport
 struct TusSettings: Sendable {
     var isASCII: Bool
     var checksum: Hasher.Algorithm?
-    /// Limits of a request that carries bytes of the file.
-    var sending: Limits
+    var limits: RequestLimits
 }
 
 /// A server that speaks tus 1.0 (https://tus.io/protocols/resumable-upload).
@@ -166,10 +165,8 @@ extension Tus {
         if case .text(let word)? = values["checksum"] { checksum = Hasher.Algorithm(rawValue: word) }
         var chunk = checksum == nil ? Self.defaultChunk : Self.defaultCheckedChunk
         if case .bytes(let size)? = values["chunk_size"] { chunk = size == 0 ? .max : size }
-        var settings = TusSettings(isASCII: false, checksum: checksum, sending: Limits())
+        var settings = TusSettings(isASCII: false, checksum: checksum, limits: RequestLimits(values))
         if case .flag(let isASCII)? = values["ascii_filename"] { settings.isASCII = isASCII }
-        if case .duration(let limit)? = values["stall_timeout"] { settings.sending.sendingStall = limit }
-        if case .duration(let limit)? = values["reply_timeout"] { settings.sending.replyWait = limit }
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
 

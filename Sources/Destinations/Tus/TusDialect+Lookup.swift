@@ -13,7 +13,7 @@ extension TusDialect {
                 "HEAD", endpoint,
                 headers: [
                     Self.version, ("Upload-Length", "\(order.file.size)"), ("Upload-Metadata", metadata),
-                ], limits: Limits(whole: .seconds(600)))
+                ], limits: settings.limits.reading)
         ).response
         // The mark tells its answer from that of a proxy.
         switch (response.status, response.headers["Sluice-Lookup"]) {

@@ -11,10 +11,9 @@ struct TusDialect: OffsetDialect {
     let settings: TusSettings
     private(set) var capabilities: TusCapabilities
     let log: @Sendable (String) -> Void
+    let creations = CreationPatience()
 
     static let version = ("Tus-Resumable", "1.0.0")
-    /// HEAD may have to wait for a lock: tusd was seen to take up to 20 s. Small requests have a minute.
-    private static let small = Limits(whole: .seconds(60))
 
     /// The same server at another of its addresses, of which nothing is known yet.
     func elsewhere(_ url: String) -> TusDialect {
@@ -34,11 +33,16 @@ struct TusDialect: OffsetDialect {
                     "the file has \(order.file.size) bytes, and \(host(endpoint)) takes at most \(most)",
                     retryable: false), remedy: .giveUp)
         }
+        try creations.check(asking)
         var answer = try await post(order, checkpoint, isMinimal: false)
         if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true) }
         switch answer.verdict {
         case .success:
-            checkpoint["url"] = try uploadAddress(answer.answer)
+            do { checkpoint["url"] = try uploadAddress(answer.answer) } catch {
+                // It has made an upload that nobody can name.
+                throw creations.failed(error, asking, atLeast: checkpoint.number("orphans") + 1)
+            }
+            creations.succeeded()
             checkpoint["server"] = WebAddress(endpoint).origin
             // tus 1.0 has it in the answer to a creation that brought bytes, and ours brings none: this server
             // knows the upload, or holds its content already.
@@ -56,7 +60,7 @@ struct TusDialect: OffsetDialect {
 
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
         guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
-        let answer = try await following(Request("HEAD", url, headers: [Self.version], limits: Self.small))
+        let answer = try await following(Request("HEAD", url, headers: [Self.version], limits: settings.limits.small))
         let response = answer.response
         checkpoint["url"] = answer.url
         let isTus = response.headers.lines.contains {
@@ -88,7 +92,8 @@ struct TusDialect: OffsetDialect {
             carried = await asking.carry(
                 Request(
                     "PATCH", url, headers: headers,
-                    body: .file(order.file.path, offset: range.lowerBound, count: count), limits: settings.sending),
+                    body: .file(order.file.path, offset: range.lowerBound, count: count),
+                    limits: settings.limits.sending),
                 sent: sent)
         } catch { return Sending(unsent: .failed(error)) }
         switch carried.result {
@@ -125,7 +130,7 @@ struct TusDialect: OffsetDialect {
 
     /// - Returns: `false` when the server does not remove.
     func remove(_ url: String) async throws -> Bool {
-        let answer = try await following(Request("DELETE", url, headers: [Self.version], limits: Self.small))
+        let answer = try await following(Request("DELETE", url, headers: [Self.version], limits: settings.limits.small))
         switch verdict(.DELETE, answer.response) {
         case .success: return true
         case .stop(let remedy): throw refused("the removal", answer.response, remedy)
@@ -143,7 +148,7 @@ struct TusDialect: OffsetDialect {
     /// The answer as it is, whether or not a tus server gave it.
     func plainOptions(_ url: String) async throws -> Response {
         try await replies {
-            try await asking.ask(Request("OPTIONS", url, limits: Self.small))
+            try await asking.ask(Request("OPTIONS", url, limits: settings.limits.small))
         }.response
     }
 
@@ -157,7 +162,7 @@ struct TusDialect: OffsetDialect {
                 "POST", endpoint,
                 headers: [
                     Self.version, ("Upload-Length", "\(order.file.size)"), ("Upload-Metadata", metadata),
-                ], limits: Self.small))
+                ], limits: settings.limits.small))
         return (verdict(.POST, answer.response), answer)
     }
 

@@ -33,13 +33,14 @@ struct Vimeo: Destination {
         let bytes = asking([])
         dialect = VimeoDialect(
             api: VimeoAPI(
-                asking([.init("Authorization", prefix: "Bearer ", token)]), base: settings.base, limits: settings.small),
+                asking([.init("Authorization", prefix: "Bearer ", token)]), base: settings.base,
+                limits: settings.limits.small),
             tus: TusDialect(
                 endpoint: settings.base, asking: bytes,
-                settings: TusSettings(isASCII: false, checksum: nil, sending: settings.sending),
+                settings: TusSettings(isASCII: false, checksum: nil, limits: settings.limits),
                 capabilities: TusCapabilities(), log: tools.log),
             ranges: ContentRange(
-                asking: bytes, limits: settings.sending, meaning: .count(RangeHabit()), success: .ofPiece),
+                asking: bytes, limits: settings.limits, meaning: .count(RangeHabit()), success: .ofPiece),
             settings: settings, secrets: tools.secrets, log: tools.log)
         site = WebAddress(settings.base).site ?? .here
         engine = OffsetEngine(
@@ -66,13 +67,6 @@ struct Vimeo: Destination {
 
     func find(_ order: UploadOrder) async throws(UploadError) -> Finding {
         .unknown("Vimeo names no digest of what it holds, and two videos may have one name: `sluice remote` lists them")
-    }
-
-    var doubtAboutRelease: String? {
-        guard dialect.settings.verify == .transfer else { return nil }
-        return
-            "`verify: transfer` takes an upload for complete before the service knows whether it can make a video of it: "
-            + "leave `verify` out, or set `playable`"
     }
 
     var tellsSpace: Bool { true }

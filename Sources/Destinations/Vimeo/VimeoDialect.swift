@@ -41,7 +41,7 @@ struct VimeoDialect: OffsetDialect {
             }
             throw refusal("not_a_video", words)
         }
-        if let left = api.creations.left(api.asking.clocks.monotonic()) { throw api.asking.tooManyCreations(left) }
+        try api.creations.check(api.asking)
         if checkpoint.number("orphans") > 0 {
             log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
         }
@@ -51,15 +51,12 @@ struct VimeoDialect: OffsetDialect {
             case .twoStep: try await createVideo("streaming", order, &checkpoint)
             case .fourStep: try await createTicket(order, &checkpoint)
             }
-        } catch var error as UploadError {
+        } catch let error as UploadError {
             // Nothing was begun: no time of it is to be remembered.
             if error.leavesNothingBehind { checkpoint["asked_at"] = nil }
             // An answer that is lost on the way is an accident; one that is no answer comes again.
             guard error.failure.code == Asking.unusableAnswer else { throw error }
-            let wait = api.creations.failed(
-                api.asking.clocks.monotonic(), atLeast: checkpoint.number("orphans") + 1)
-            if wait > .zero { error.remedy = .holdDestination(after: wait) }
-            throw error
+            throw api.creations.failed(error, api.asking, atLeast: checkpoint.number("orphans") + 1)
         }
         api.creations.succeeded()
         checkpoint["asked_at"] = nil

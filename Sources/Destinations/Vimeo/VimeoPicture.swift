@@ -89,17 +89,15 @@ struct VimeoPicture: Sendable {
 
     private func create(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes) async throws {
         let video = try await video(notes)
-        let (creations, clocks) = (dialect.api.creations, dialect.api.asking.clocks)
-        if let left = creations.left(clocks.monotonic()) { throw dialect.api.asking.tooManyCreations(left) }
+        let (creations, asking) = (dialect.api.creations, dialect.api.asking)
+        try creations.check(asking)
         let (response, json) = try await outlasting(VimeoDialect.lastWords) {
             try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
         }
         guard response.status != 404 else { throw gone("the video that it travels with") }
         guard let picture = json?["uri"]?.string, Self.isPicture(picture, of: video) else {
-            var error = dialect.strange("an answer to the creation of a thumbnail that does not name it")
-            let wait = creations.failed(clocks.monotonic())
-            if wait > .zero { error.remedy = .holdDestination(after: wait) }
-            throw error
+            throw creations.failed(
+                dialect.strange("an answer to the creation of a thumbnail that does not name it"), asking)
         }
         checkpoint["picture"] = picture
         checkpoint["server"] = dialect.server
@@ -115,7 +113,7 @@ struct VimeoPicture: Sendable {
         let file = order.file
         let request = Request(
             "PUT", url, headers: [("Content-Type", order.mediaType)],
-            body: .file(file.path, offset: 0, count: file.size), limits: dialect.settings.sending)
+            body: .file(file.path, offset: 0, count: file.size), limits: dialect.settings.limits.sending)
         let response = try await dialect.ranges.asking.carry(request) { notes.sending(min($0, file.size)) }
             .result.get().response
         switch response.status {

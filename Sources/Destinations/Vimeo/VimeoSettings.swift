@@ -32,9 +32,7 @@ struct VimeoSettings: Sendable {
     var verifyTimeout: Duration = .seconds(86_400)
     /// Between the first two questions whether a video is ready; they grow apart.
     var firstPoll: Duration = .seconds(15)
-    var sending = Limits()
-    /// Of requests without bytes of the file.
-    var small = Limits.small(nil)
+    var limits = RequestLimits()
     var video = VimeoFields()
     var password: SecretSource?
 }
@@ -87,7 +85,7 @@ extension Vimeo {
                     "For how long it may think after the last byte: 10 min by default, and 60 s where the request has none of the file."
                 ),
                 SettingKey("video", .section(video), "What is said of each video."),
-            ], objections: { objections($0) })
+            ], releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) })
     ) { values, tools in try Vimeo(values, tools) }
 
     private static let video = [
@@ -125,12 +123,8 @@ extension Vimeo {
             settings.verify = end
         }
         if case .duration(let time)? = values["poll"] { settings.firstPoll = time }
-        if case .duration(let limit)? = values["stall_timeout"] { settings.sending.sendingStall = limit }
         if case .duration(let time)? = values["verify_timeout"] { settings.verifyTimeout = time }
-        if case .duration(let limit)? = values["reply_timeout"] {
-            settings.sending.replyWait = limit
-            settings.small = .small(limit)
-        }
+        settings.limits = RequestLimits(values)
         if case .secret(let source)? = values["video.password"] { settings.password = source }
         settings.video = fields(values)
         return settings
@@ -155,6 +149,16 @@ extension Vimeo {
     }
 
     /// What can be judged before there is a file.
+    private static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
+        var doubts = GonePolicy.releaseDoubts(values)
+        if settings(values).verify == .transfer {
+            doubts.append(
+                "`verify: transfer` takes an upload for complete before the service knows whether it can make a video of it; "
+                    + "leave `verify` out, or set `playable`")
+        }
+        return doubts
+    }
+
     static func objections(_ values: [String: SettingValue]) -> [SettingObjection] {
         var all: [SettingObjection] = []
         func object(_ key: String, _ problem: String) { all.append(SettingObjection(key: key, problem: problem)) }
