@@ -180,10 +180,13 @@ private struct Campaign {
         return result
     }
 
-    /// What the program may have been told and not have seen: it was killed about then, and says that it saw no answer.
+    /// What the program may have been told and not have seen: it was killed about then, and says that it saw no answer, or has asked the
+    /// service whether it can use the file.
     private func wasUnseen(_ end: ScriptedRelay.Line, _ uploads: [CampaignList.Upload]) -> Bool {
         let isNear = kills.contains { (-200...1000).contains($0 - end.at) }
-        return isNear && uploads.contains { ["offset_unanswered", "acknowledgement"].contains($0.remote?.verifiedBy) }
+        let ways =
+            scene.kind == .form ? ["acknowledgement"] : scene.kind == .vimeo ? ["playable"] : ["offset_unanswered"]
+        return isNear && uploads.contains { ways.contains($0.remote?.verifiedBy ?? "") }
     }
 
     /// A server's own answer may be about where the upload stands, and not about the file.
