@@ -172,4 +172,98 @@ struct ContentRangeTests {
             #expect(try await google.content("\(pieces).mp4") == parcel.content)
         }
     }
+
+    /// Sessions at an address each, of which the first is spoiled.
+    private final class Sessions: Sendable {
+        struct State {
+            var held: [String: [UInt8]] = [:]
+            var isSpoiled = false
+        }
+        let state = Mutex(State())
+
+        /// - Parameters:
+        ///   - refused: The status of the answer to the last bytes of the first session, which are kept; `nil` to cut the connection after
+        ///     a first MiB instead.
+        ///   - claim: What the first session is then said to hold; `nil` for what it does.
+        func server(_ size: Int, refused: Int?, claim: Int?) throws -> FakeServer {
+            try FakeServer { exchange in
+                guard exchange.method == "PUT" else {
+                    let number = self.state.withLock { state in
+                        state.held["/s/\(state.held.count + 1)"] = []
+                        return state.held.count
+                    }
+                    return exchange.reply(200, [("Location", "http://\(exchange.header("host") ?? "")/s/\(number)")])
+                }
+                let (address, range) = (exchange.target, exchange.header("content-range") ?? "")
+                let isFirst = address == "/s/1"
+                if range.hasPrefix("bytes */") {
+                    let held = self.state.withLock {
+                        isFirst ? claim ?? $0.held[address]?.count : $0.held[address]?.count
+                    }
+                    return Self.reply(held ?? 0, of: size, exchange)
+                }
+                if isFirst, refused == nil, !self.state.withLock({ $0.isSpoiled }) {
+                    self.state.withLock { $0.isSpoiled = true }
+                    _ = exchange.body(1 << 20)
+                    return exchange.cut(reset: true)
+                }
+                let body = exchange.body()
+                let held = self.state.withLock { state in
+                    state.held[address, default: []] += body
+                    return state.held[address]?.count ?? 0
+                }
+                if isFirst, let refused, held == size { return exchange.reply(refused, [], "virus found") }
+                Self.reply(held, of: size, exchange)
+            }
+        }
+
+        private static func reply(_ held: Int, of size: Int, _ exchange: Exchange) {
+            if held >= size { return exchange.reply(200) }
+            exchange.reply(308, held == 0 ? [] : [("Range", "bytes=0-\(held - 1)")])
+        }
+    }
+
+    private func engine(_ server: FakeServer, chunk: Int64 = 64 << 20) -> OffsetEngine {
+        OffsetEngine(dialect: GoogleDialect(server.url), chunks: ChunkSize(chunk), gone: .reupload)
+    }
+
+    @Test(
+        "after a cut, more than may have left is another writer's, and what may have left is gone on with",
+        arguments: [true, false])
+    func secondWriter(_ isAlien: Bool) async throws {
+        let size = 40 << 20
+        let sessions = Sessions()
+        let server = try sessions.server(size, refused: nil, claim: isAlien ? size : nil)
+        let (parcel, logbook) = (try Parcel(size), Logbook())
+        await #expect(throws: UploadError.self) { try await engine(server).upload(parcel.order, logbook) }
+        var again = parcel.order
+        again.checkpoint = logbook.last
+        _ = try await engine(server).upload(again, logbook)
+        #expect(verbs(server).filter { $0 == "POST" }.count == (isAlien ? 2 : 1))
+        #expect(sessions.state.withLock { $0.held[isAlien ? "/s/2" : "/s/1"] } == parcel.content)
+    }
+
+    @Test(
+        "a refusal of the last bytes counts, though the session says that all is there",
+        arguments: [400, 403, 422, 500])
+    func refused(_ status: Int) async throws {
+        let sessions = Sessions()
+        let server = try sessions.server(1_000_000, refused: status, claim: nil)
+        let (parcel, logbook) = (try Parcel(1_000_000), Logbook())
+        var error: UploadError?
+        for _ in 0..<3 where error?.remedy != .giveUp {
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            error = await #expect(throws: UploadError.self) { try await engine(server).upload(order, logbook) }
+        }
+        #expect(error?.failure.code == "refused_at_end" && error?.failure.http == status)
+        #expect(verbs(server).filter { $0 == "POST" }.count == 1)
+        // Tried again by a person: a new session, and nothing is asked of the old one.
+        let before = server.seen.count
+        var again = parcel.order
+        (again.checkpoint, again.generation) = (logbook.last, 2)
+        _ = try await engine(server).upload(again, logbook)
+        #expect(!server.seen[before...].contains { $0.contains("/s/1") })
+        #expect(sessions.state.withLock { $0.held["/s/2"] } == parcel.content)
+    }
 }
