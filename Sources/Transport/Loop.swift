@@ -219,7 +219,7 @@ final class Loop: @unchecked Sendable {
         for transfer in Array(running.values) {
             let (left, error) = transfer.timeLeft(at: now)
             if left <= .zero {
-                end(transfer, abruptly: true) { .failure(error()) }
+                end(transfer, abruptly: true) { transfer.outcome(of: error()) }
             } else {
                 next = min(next, left)
             }

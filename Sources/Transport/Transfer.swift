@@ -257,36 +257,34 @@ final class Transfer: @unchecked Sendable {
         }
     }
 
-    /// What libcurl's last word means.
+    /// What has come of it, by libcurl's last word.
     func outcome(_ code: CURLcode) -> Outcome {
-        var status = 0
-        if let easy { sluice_get_long(easy, CURLINFO_RESPONSE_CODE, &status) }
-        if let objection { return .failure(error(objection.kind, Int32(code.rawValue), objection.detail)) }
+        if let objection { return outcome(of: error(objection.kind, Int32(code.rawValue), objection.detail)) }
         guard code == CURLE_OK else {
             let words = message[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: message)
-            return .failure(error(kind(of: code), Int32(code.rawValue), words))
+            return outcome(of: error(TransportError.Kind(code, isConnected: isConnected), Int32(code.rawValue), words))
         }
         // A server that dies between an interim and its real answer leaves the interim one behind.
         guard status >= 200 else { return .failure(error(.reset, 0, "the connection ended without an answer")) }
-        return .success(
-            Response(
-                status: status, headers: answer.headers, body: answer.body, url: request.url,
-                bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire, delivery: delivery))
+        return .success(response)
     }
 
-    private func kind(of code: CURLcode) -> TransportError.Kind {
-        switch code {
-        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: return .resolve
-        case CURLE_COULDNT_CONNECT: return .connect
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
-            CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_NOTFOUND:
-            return .tls
-        case CURLE_OPERATION_TIMEDOUT: return isConnected ? .timedOut : .connect
-        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_WEIRD_SERVER_REPLY,
-            CURLE_UPLOAD_FAILED, CURLE_SEND_FAIL_REWIND:
-            return .reset
-        default: return .other
-        }
+    /// A refusal is told by its status, though the text behind it broke off or had no end.
+    func outcome(of error: TransportError) -> Outcome {
+        let isOfAnswer = [.reset, .timedOut, .stalled, .tooLarge].contains(error.kind)
+        return isOfAnswer && status >= 400 ? .success(response) : .failure(error)
+    }
+
+    private var status: Int {
+        var status = 0
+        if let easy { sluice_get_long(easy, CURLINFO_RESPONSE_CODE, &status) }
+        return status
+    }
+
+    private var response: Response {
+        Response(
+            status: status, headers: answer.headers, body: answer.body, url: request.url,
+            bytesSent: request.body.content(of: mostSent), bytesOnWire: bytesOnWire, delivery: delivery)
     }
 
     // Setting up.

@@ -1,3 +1,5 @@
+internal import CCurl
+
 /// A request that ended without an answer.
 package struct TransportError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Kind: String, Hashable, Sendable {
@@ -64,4 +66,22 @@ package func withoutSecrets(_ url: String) -> String {
         if let at = authority.lastIndex(of: UInt8(ascii: "@")) { text.removeSubrange(start...at) }
     }
     return String(decoding: text, as: UTF8.self)
+}
+
+extension TransportError.Kind {
+    /// - Parameter isConnected: Whether the request had a connection by then.
+    init(_ code: CURLcode, isConnected: Bool) {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: self = .resolve
+        case CURLE_COULDNT_CONNECT: self = .connect
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
+            CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_NOTFOUND:
+            self = .tls
+        case CURLE_OPERATION_TIMEDOUT: self = isConnected ? .timedOut : .connect
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_WEIRD_SERVER_REPLY,
+            CURLE_UPLOAD_FAILED, CURLE_SEND_FAIL_REWIND:
+            self = .reset
+        default: self = .other
+        }
+    }
 }

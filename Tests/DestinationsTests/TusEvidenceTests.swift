@@ -125,4 +125,82 @@ struct TusEvidenceTests {
         #expect(verbs(server).filter { $0 == "POST" }.count == 2)
         #expect(script.held == journey.content)
     }
+
+    @Test(
+        "one look that is about something else, behind an end that was acknowledged, costs no second copy",
+        arguments: ["beyond", "length"])
+    func foreignOnce(_ lie: String) async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "HEAD", script.time("HEAD") == 0 else { return script.serve(exchange) }
+            exchange.reply(
+                200,
+                [
+                    ("Upload-Offset", lie == "beyond" ? "2000" : "1000"),
+                    ("Upload-Length", lie == "beyond" ? "2000" : "999"),
+                ])
+        }
+        let journey = try Journey(server.url + "/files")
+        let (object, errors) = try await journey.arrive()
+        #expect(errors.map(\.remedy) == [.pending(after: .seconds(15))] && object.warnings.isEmpty)
+        #expect(verbs(server).filter { $0 == "POST" }.count == 1)
+    }
+
+    @Test("a server that always speaks of something else gets the file twice at most, and that is said")
+    func foreignAlways() async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "HEAD" else { return script.serve(exchange) }
+            exchange.reply(200, [("Upload-Offset", "2000"), ("Upload-Length", "2000")])
+        }
+        let journey = try Journey(server.url + "/files")
+        let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
+        #expect(error.failure.code == "outcome_unknown" && error.failure.message.contains("sent twice"))
+        #expect(verbs(server).filter { $0 == "PATCH" }.count == 2)
+    }
+
+    @Test(
+        "an upload that is not known when all of its bytes have come is in doubt, as `gone` has it",
+        arguments: ["hold", "reupload", "assume_complete"])
+    func goneAtTheEnd(_ gone: String) async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH", script.time("PATCH") == 0 else { return script.serve(exchange) }
+            _ = exchange.body()
+            script.state.withLock { $0.exists = false }
+            exchange.reply(404, [("Tus-Resumable", "1.0.0")])
+        }
+        let journey = try Journey(server.url + "/files", values: ["gone": .text(gone)])
+        if gone == "hold" {
+            let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
+            #expect(error.failure.code == "outcome_unknown")
+            // A person has it sent again, and it may be there twice.
+            var again = journey
+            again.order.generation = 2
+            #expect(try await again.arrive().object.warnings.contains { $0.contains("sent twice") })
+        } else {
+            let object = try await journey.arrive().object
+            #expect(object.verifiedBy == "offset" && object.warnings.contains { $0.contains("sent twice") })
+        }
+    }
+
+    @Test("what was assumed is said, also by a process that was killed between")
+    func assumedAfterRestart() async throws {
+        let server = try FakeServer { [script] in script.serve($0) }
+        let checkpoint = Checkpoint([
+            "url": server.url + "/old", "offset": "1000", "reach": "1000", "may_be_whole": "1", "delivered_whole": "1",
+            "assumed": "1", "server": server.url,
+        ])
+        let journey = try Journey(
+            server.url + "/files", values: ["gone": .text("assume_complete")], checkpoint: checkpoint)
+        let object = try await journey.attempt()
+        #expect(object.verifiedBy == "assumption" && object.warnings.contains { $0.contains("taken for complete") })
+    }
+
+    @Test("an empty file is taken by its creation, though nobody knows it afterwards")
+    func empty() async throws {
+        let server = try FakeServer { [script] exchange in
+            if exchange.method == "HEAD" { return exchange.reply(404, [("Tus-Resumable", "1.0.0")]) }
+            script.serve(exchange)
+        }
+        let object = try await Journey(server.url + "/files", size: 0).attempt()
+        #expect(object.verifiedBy == "acknowledgement")
+    }
 }

@@ -29,7 +29,7 @@ struct TusLastAnswerTests {
     @Test(
         "a refusal ends the upload, with its status and words, and is on disk before anything else is asked",
         arguments: [
-            400, 401, 403, 405, 406, 407, 409, 410, 411, 413, 415, 418, 422, 423, 431, 451, 460, 499, 500, 501, 505,
+            400, 401, 403, 405, 406, 409, 410, 411, 413, 415, 418, 422, 423, 431, 451, 460, 499, 500, 501, 505,
             507,
             511, 599,
         ], [nil, 400] as [Int64?])
@@ -82,7 +82,7 @@ struct TusLastAnswerTests {
 
     @Test(
         "an answer of a gateway says nothing of the file: the offset decides, and a warning says so",
-        arguments: [408, 425, 429, 502, 503, 504])
+        arguments: [407, 408, 425, 429, 502, 503, 504])
     func unclear(_ status: Int) async throws {
         let server = try server(status, "later")
         let (object, errors) = try await Journey(server.url + "/files").arrive()
@@ -97,10 +97,101 @@ struct TusLastAnswerTests {
             guard exchange.method == "PATCH" else { return script.serve(exchange) }
             let body = exchange.body()
             script.state.withLock { $0.held += body }
-            exchange.reply(409, [("Upload-Offset", "\(script.held.count)")])
+            exchange.reply(409, [("Upload-Offset", "500")])
         }
         let object = try await Journey(server.url + "/files").attempt()
         #expect(object.warnings.contains { $0.contains("409") })
+    }
+
+    @Test("a conflict that names the end of the bytes has taken them, and refuses the file")
+    func conflictAtEnd() async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let body = exchange.body()
+            script.state.withLock { $0.held += body }
+            exchange.reply(409, [("Upload-Offset", "\(script.held.count)")], "duplicate")
+        }
+        let error = try await Journey(server.url + "/files").failedAttempt()
+        #expect(error.failure.code == "refused_at_end" && error.failure.http == 409)
+    }
+
+    @Test(
+        "a refusal whose text breaks off, has no end or is too long is a refusal",
+        arguments: ["cut", "stall", "long", "chunks", "length"])
+    func brokenText(_ fault: String) async throws {
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let body = exchange.body()
+            script.state.withLock { $0.held += body }
+            let head = "HTTP/1.1 422 No\r\n"
+            switch fault {
+            case "long": exchange.reply(422, [], String(repeating: "no ", count: 700_000))
+            case "chunks":
+                exchange.raw(head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n")
+                exchange.closeAfterwards()
+            case "length":
+                exchange.raw(head + "Content-Length: abc\r\n\r\nvirus found")
+                exchange.closeAfterwards()
+            default:
+                exchange.raw(head + "Content-Length: 500\r\n\r\nvirus found")
+                if fault == "stall" { exchange.hang() } else { exchange.closeAfterwards() }
+            }
+        }
+        let journey = try Journey(server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(300))])
+        let error = try await journey.failedAttempt()
+        #expect(error.failure.code == "refused_at_end" && error.failure.http == 422)
+        #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
+    }
+
+    @Test("a refusal stands though a look says that bytes are missing, until bytes are taken again", arguments: [1, 2])
+    func staleLook(_ looks: Int) async throws {
+        let isRefused = Mutex(false)
+        let server = try FakeServer { [script] exchange in
+            if exchange.method == "HEAD", isRefused.withLock({ $0 }), script.time("HEAD") < looks {
+                return exchange.reply(200, [("Upload-Offset", "400"), ("Upload-Length", "1000")])
+            }
+            guard exchange.method == "PATCH",
+                script.held.count + (exchange.header("content-length").flatMap { Int($0) } ?? 0) >= 1000
+            else {
+                return script.serve(exchange)
+            }
+            let isLate = script.held.count == 1000
+            let body = exchange.body()
+            if isLate { return exchange.reply(409, [("Upload-Offset", "1000")]) }
+            script.state.withLock { $0.held += body }
+            isRefused.withLock { $0 = true }
+            exchange.reply(500, [], "virus found")
+        }
+        let journey = try Journey(server.url + "/files", chunk: 400)
+        let error = try #require(await #expect(throws: UploadError.self) { try await journey.arrive() })
+        #expect(error.failure.code == "refused_at_end" && error.failure.http == 500)
+    }
+
+    @Test("a key that is refused with the last bytes is looked at first, and then the file is refused")
+    func refusedKey() async throws {
+        let server = try server(401)
+        let journey = try Journey(server.url + "/files")
+        let first = try await journey.failedAttempt()
+        #expect(first.remedy == .authenticate && verbs(server) == ["POST", "PATCH"])
+        #expect(try await journey.failedAttempt().failure.code == "refused_at_end")
+    }
+
+    @Test("an upload that is refused, and whose address the next one gets too, is not taken for it")
+    func sameAddress() async throws {
+        let server = try FakeServer { [script] exchange in
+            if exchange.method == "POST", script.state.withLock({ $0.exists }) {
+                return exchange.reply(201, [("Location", "/u"), ("Tus-Resumable", "1.0.0")])
+            }
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let body = exchange.body()
+            script.state.withLock { $0.held += body }
+            exchange.reply(422, [], "virus found")
+        }
+        var journey = try Journey(server.url + "/files")
+        _ = await #expect(throws: UploadError.self) { try await journey.arrive() }
+        journey.order.generation = 2
+        #expect(try await journey.failedAttempt().failure.code == "same_upload")
+        #expect(verbs(server).filter { $0 == "PATCH" }.count == 1)
     }
 
     @Test("when the last answer is lost the offset decides, and `verified_by` says that there was none")
@@ -113,6 +204,7 @@ struct TusLastAnswerTests {
         }
         let (object, errors) = try await Journey(server.url + "/files").arrive()
         #expect(object.verifiedBy == "offset_unanswered")
+        #expect(object.warnings.count == 1 && object.warnings[0].contains("asked again, the server has every byte"))
         #expect(errors.count == 1 && verbs(server) == ["POST", "PATCH", "HEAD"])
     }
 
@@ -155,7 +247,8 @@ struct TusLastAnswerTests {
         journey.order.generation = 2
         let object = try await journey.attempt()
         #expect(object.verifiedBy == "offset" && object.warnings.isEmpty)
-        #expect(Array(verbs(server).dropFirst(before).prefix(2)) == ["POST", "PATCH"])
+        // It has the address of the old one here, and so is asked whether it is new.
+        #expect(Array(verbs(server).dropFirst(before).prefix(3)) == ["POST", "HEAD", "PATCH"])
         #expect(script.held == journey.content)
     }
 

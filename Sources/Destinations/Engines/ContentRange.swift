@@ -95,9 +95,7 @@ struct ContentRange: Sendable {
         switch carried.result {
         case .failure(let error): return Sending(.failed(error), carried)
         case .success(let answer):
-            // 416 (RFC 9110, section 15.5.17) is about the range, and not about the file.
-            let verdict = judge(answer.response, range, order.file.size, &checkpoint)
-            return Sending(verdict, carried, isOfState: answer.response.status == 416)
+            return Sending(judge(answer.response, range, order.file.size, &checkpoint), carried)
         }
     }
 
@@ -119,7 +117,9 @@ struct ContentRange: Sendable {
         case 308:
             if isLastByteAlone { checkpoint["last_byte_again"] = "1" }
             guard response.headers["Range"] != nil, case .at(let offset) = position(response, size, &checkpoint) else {
-                return .look(refusal(.again(after: nil)), again: 2)
+                return .look(
+                    asking.refused("bytes", response, .again(after: nil), words: "it does not say how far it got"),
+                    again: 2)
             }
             return .accepted(offset)
         case 400, 416: return .look(refusal(.giveUp), again: 1)
@@ -135,6 +135,7 @@ struct ContentRange: Sendable {
         let wait = retryAfter(response.headers, now: asking.clocks.wall())
         switch response.status {
         case 401, 403: return .authenticate
+        case 407: return .holdDestination(after: nil)
         case 408, 409, 425: return .again(after: wait)
         case 429: return .rateLimit(after: wait)
         case 507: return .noRoom(after: wait)

@@ -25,8 +25,8 @@ enum FinalErrorPolicy: String, Sendable, CaseIterable {
 enum FinalAnswer {
     static let fields = ["refused_status", "refused_words", "refused_in", "unclear_end"]
 
-    /// Statuses that a gateway, a busy server or one that waited for too long answers with: nothing is said of the file.
-    static let withoutVerdict: Set<Int> = [408, 425, 429, 502, 503, 504]
+    /// Statuses that a proxy, a gateway, a busy server or one that waited for too long answers with: nothing is said of the file.
+    static let withoutVerdict: Set<Int> = [407, 408, 425, 429, 502, 503, 504]
 
     static func isRefusal(_ status: Int) -> Bool { (400...599).contains(status) && !withoutVerdict.contains(status) }
 
@@ -41,11 +41,13 @@ enum FinalAnswer {
         in checkpoint: inout Checkpoint
     ) -> Bool {
         guard let status = error.failure.http else { return false }
-        clear(&checkpoint)
+        // A refusal stands until bytes are taken again: what is answered meanwhile is about where the upload stands.
+        if checkpoint["refused_status"] != nil { return true }
         guard saysNo || !isOfState && isRefusal(status) else {
             checkpoint["unclear_end"] = error.failure.message
             return true
         }
+        checkpoint["unclear_end"] = nil
         checkpoint["refused_status"] = "\(status)"
         checkpoint["refused_words"] = error.failure.message
         checkpoint["refused_in"] = "\(order.generation)"
@@ -67,11 +69,23 @@ enum FinalAnswer {
         return UploadError(failure, remedy: .giveUp)
     }
 
+    /// The remote counts every byte, and was not heard to take the last of them.
+    static let unanswered = "offset_unanswered"
+
     /// For a file that is complete all the same.
-    static func warnings(_ checkpoint: Checkpoint) -> [String] {
+    ///
+    /// - Parameter way: As in ``RemoteObject/verifiedBy``, where the remote only counts.
+    static func warnings(_ checkpoint: Checkpoint, verifiedBy way: String? = nil) -> [String] {
         var words: [String] = []
+        if checkpoint["assumed"] != nil {
+            words.append("taken for complete: the upload was gone after its last byte was acknowledged")
+        }
+        if way == unanswered, checkpoint["unclear_end"] == nil, checkpoint["refused_status"] == nil {
+            words.append("no answer to the last bytes was seen; asked again, the server has every byte")
+        }
         if let unclear = checkpoint["unclear_end"] {
-            words.append("the last request was not taken (\(unclear)); asked again, the server has every byte")
+            let look = checkpoint["assumed"] == nil ? "; asked again, the server has every byte" : ""
+            words.append("the last request was not taken (\(unclear))" + look)
         }
         if checkpoint["refused_status"] != nil, let refused = checkpoint["refused_words"] {
             words.append("the server refused the file at its end (\(refused)), which `final_error: accept` accepts")

@@ -64,6 +64,14 @@ extension OffsetDialect {
 }
 
 extension OffsetDialect {
+    /// Where a request ends that begins at `offset` of a file of `size` bytes, and carries no more than `most` but for the alignment.
+    func end(from offset: Int64, of size: Int64, atMost most: Int64) -> Int64 {
+        let end = offset + allowance(for: min(size - offset, most))
+        if end == size || alignment <= 1 { return end }
+        let aligned = end / alignment * alignment
+        return aligned > offset ? aligned : min(size, (offset / alignment + 1) * alignment)
+    }
+
     /// An error that the engine found, in this destination's name.
     func error(_ kind: Failure.Class, _ code: String, _ message: String, _ remedy: Remedy) -> UploadError {
         UploadError(failure(kind, code, message, retryable: true), remedy: remedy)

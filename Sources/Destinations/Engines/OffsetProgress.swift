@@ -14,11 +14,12 @@ internal import Core
 /// | `concluding` | the remote has every byte, as known by this; what is left is the dialect's ``OffsetDialect/conclude(_:_:_:)`` |
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
 /// | `ended_in` | the generation in which it was given up on |
+/// | `refused_url` | where the upload was that the remote refused at its end, before a person had it tried again |
 /// | `restarts` | times it was begun again from its first byte because the remote had lost it |
 /// | `rejections` | times the remote took every byte and kept none |
 /// | `regressions` | times the remote went back behind what it had acknowledged |
 /// | `assumed` | taken for complete without a word of the remote, as configured |
-/// | `gone_seen`, `doubts`, `damaged`, `damaged_at` | repeats of an answer that counts only the third time |
+/// | `gone_seen`, `foreign_seen`, `doubts`, `damaged`, `damaged_at` | repeats of an answer that counts only the third time |
 final class OffsetProgress {
     private let order: UploadOrder
     private let notes: any UploadNotes
@@ -47,10 +48,11 @@ final class OffsetProgress {
         try await notes.accepted(offset, checkpoint)
     }
 
-    /// The remote says that bytes are missing: what was answered to the last of them is no matter any more.
+    /// The remote says that bytes are missing: what is not known of the last of them is no matter any more. A refusal stands, since that
+    /// word may be an old one, until the remote takes bytes again.
     func lacks() {
         bounds.lacks()
-        FinalAnswer.clear(&checkpoint)
+        checkpoint["unclear_end"] = nil
         checkpoint["answered"] = nil
     }
 
@@ -71,7 +73,13 @@ final class OffsetProgress {
         var fresh = Checkpoint()
         for field in Self.lasting { fresh[field] = checkpoint[field] }
         // Another generation is another wish.
-        if FinalAnswer.isOfBefore(checkpoint, order) { fresh["reuploaded"] = nil } else { fresh.count("restarts") }
+        if FinalAnswer.isOfBefore(checkpoint, order) {
+            // What was given up on may be there all the same.
+            fresh["reuploaded"] = checkpoint["ended_in"].map { _ in "1" }
+            if checkpoint["refused_status"] != nil { fresh["refused_url"] = checkpoint["url"] }
+        } else {
+            fresh.count("restarts")
+        }
         checkpoint = fresh
         bounds = SentBounds(fresh, size: order.file.size)
         try await notes.renewed(checkpoint, leaving: remains)

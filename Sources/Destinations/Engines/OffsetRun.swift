@@ -24,8 +24,6 @@ final class OffsetRun {
         set { progress.checkpoint = newValue }
     }
 
-    /// So many bytes at the remote are not thrown away for one 404: a proxy may have lost its backend.
-    private static let muchProgress: Int64 = 64 << 20
     private static let mostRejections: Int64 = 3
 
     init(_ engine: OffsetEngine, _ order: UploadOrder, _ notes: any UploadNotes) {
@@ -63,6 +61,13 @@ final class OffsetRun {
             throw error
         }
         checkpoint["creating"] = nil
+        if let url = checkpoint["refused_url"], url == checkpoint["url"], try await !standsAtBeginning() {
+            checkpoint["url"] = nil
+            try await notes.record(checkpoint)
+            throw dialect.error(
+                .protocol, "same_upload",
+                "a new upload has the address of the one that the server refused: remove that at the server", .giveUp)
+        }
         checkpoint["offset"] = "0"
         progress.bounds = SentBounds(Checkpoint(), size: size)
         if isKnown {
@@ -84,17 +89,18 @@ final class OffsetRun {
         case .at(let offset):
             checkpoint["gone_seen"] = nil
             checkpoint["doubts"] = nil
-            if let reason = objection(to: offset) { return try await renew(reason) }
+            if let reason = objection(to: offset) { return try await end(loss.ofForeign(reason, at: offset)) }
+            checkpoint["foreign_seen"] = nil
             engine.chunks.learn(from: offset, &progress.checkpoint)
             if offset < size { progress.lacks() }
             located = offset
             try await progress.accepted(offset)
-            if offset == size, let refusal { throw refusal }
+            if offset == size, let refusal = loss.refusal { throw refusal }
             return offset
-        case .gone(let isCertain): return try await afterGone(isCertain)
-        case .foreign(let reason): return try await renew(reason)
+        case .gone(let isCertain): return try await end(loss.ofGone(isCertain))
+        case .foreign(let reason): return try await end(loss.ofForeign(reason))
         case .doubtful(let error):
-            if checkpoint.count("doubts") > 2 { return try await afterGone(true) }
+            if checkpoint.count("doubts") > 2 { return try await end(loss.ofGone(true)) }
             try await notes.record(checkpoint)
             throw error
         }
@@ -113,20 +119,13 @@ final class OffsetRun {
         return nil
     }
 
-    private var refusal: UploadError? {
-        engine.finalError == .fail ? FinalAnswer.refusal(in: checkpoint, dialect.failure) : nil
+    private func standsAtBeginning() async throws -> Bool {
+        if case .at(0) = try await dialect.locate(order, &progress.checkpoint) { true } else { false }
     }
 
     // MARK: Bytes
 
-    /// Where the next request ends.
-    private func end(from offset: Int64) -> Int64 {
-        let count = dialect.allowance(for: min(size - offset, engine.chunks.cap))
-        let (end, unit) = (offset + count, dialect.alignment)
-        if end == size || unit <= 1 { return end }
-        let aligned = end / unit * unit
-        return aligned > offset ? aligned : min(size, (offset / unit + 1) * unit)
-    }
+    private func end(from offset: Int64) -> Int64 { dialect.end(from: offset, of: size, atMost: engine.chunks.cap) }
 
     /// The attempt ends between two requests: what was entered for the next one did not leave.
     func stopped() async throws -> CancellationError {
@@ -151,10 +150,14 @@ final class OffsetRun {
         case .accepted(let new): return try await afterStrange(new, offset, end)
         case .look(let error, let again):
             try await note(error, sending, end)
+            // The key may have been refused, and not the file: the next attempt looks, with what is the key by then.
+            if end == size, error.failure.http == 401 { throw error }
             return try await look(from: offset, error, again)
         case .tooMuch(let error):
             try await note(error, sending, end)
-            return engine.chunks.refused(end - offset) ? try await locate() : try await lookBehind(error)
+            let now = try await locate()
+            if now != offset || engine.chunks.refused(end - offset) { return now }
+            throw error
         case .damaged(let error):
             try await note(error, sending, end)
             return try await afterDamage(offset, error)
@@ -177,7 +180,11 @@ final class OffsetRun {
             throw error
         }
         guard let error = error as? UploadError else { throw error }
-        if end == size { _ = progress.note(end: error, isOfState: sending.isOfState) }
+        if end == size, !progress.note(end: error, isOfState: sending.isOfState), progress.bounds.mayBeWhole,
+            checkpoint["refused_status"] == nil
+        {
+            checkpoint["unclear_end"] = error.failure.message
+        }
         try await progress.record()
         return try await lookBehind(error)
     }
@@ -209,16 +216,17 @@ final class OffsetRun {
     private func afterStrange(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
         strangeAnswers += 1
         // It was a success all the same.
-        if end == size, new == nil { checkpoint["answered"] = "1" }
+        if end == size, new == nil {
+            FinalAnswer.clear(&progress.checkpoint)
+            checkpoint["answered"] = "1"
+        }
         let now = try await locate()
         if now > offset, new == nil {
             strangeAnswers = 0  // it does not name offsets, but it grows
         } else if strangeAnswers >= 3 {
             let said = new.map { "\($0)" } ?? "none"
-            throw dialect.error(
-                .protocol, "no_progress",
-                "bytes \(offset) to \(end) were acknowledged with the offset \(said), three times in a row",
-                .again(after: nil))
+            let words = "bytes \(offset) to \(end) were acknowledged with the offset \(said), three times in a row"
+            throw dialect.error(.protocol, "no_progress", words, .again(after: nil))
         }
         return now
     }
@@ -288,7 +296,7 @@ final class OffsetRun {
         case .at(size): return completed(byOffset)
         case .at(let offset):
             if let reason = objection(to: offset) {
-                try await renew(reason)
+                _ = try await end(loss.ofForeign(reason, at: offset))
                 return nil
             }
             progress.lacks()
@@ -297,67 +305,36 @@ final class OffsetRun {
         // Some remotes clear an upload away once it is whole; the acknowledgement of the last byte was theirs.
         case .gone, .doubtful:
             let isAssumed = checkpoint["assumed"] != nil
-            return completed(isAssumed ? "assumption" : checkpoint["answered"] != nil ? "acknowledgement" : byOffset)
+            // An empty file is there when its upload was created.
+            let isAnswered = checkpoint["answered"] != nil || size == 0
+            return completed(isAssumed ? "assumption" : isAnswered ? "acknowledgement" : byOffset)
         case .foreign(let reason):
-            try await renew(reason)
+            _ = try await end(loss.ofForeign(reason))
             return nil
         }
     }
 
     /// That the remote counts every byte is said apart from that, where it was not heard to take the last one.
-    private var byOffset: String { size == 0 || checkpoint["answered"] != nil ? "offset" : "offset_unanswered" }
+    private var byOffset: String { size == 0 || checkpoint["answered"] != nil ? "offset" : FinalAnswer.unanswered }
 
     private func completed(_ how: String) -> String {
-        warnings += FinalAnswer.warnings(checkpoint) + FinalAnswer.doubts(checkpoint)
+        warnings += FinalAnswer.warnings(checkpoint, verifiedBy: how) + FinalAnswer.doubts(checkpoint)
         return how
     }
 
-    // MARK: Gone
+    // MARK: Beginning anew
 
-    private func afterGone(_ isCertain: Bool) async throws -> Int64 {
-        if let refusal {
-            // The server did not know the upload any more when its last bytes came, and so has refused nothing.
-            guard let status = refusal.failure.http, [404, 410].contains(status) else { throw refusal }
-            FinalAnswer.clear(&progress.checkpoint)
-            return try await renew("it was gone when its last bytes came")
-        }
-        // Every byte was acknowledged, and only the confirmation is missing.
-        if acknowledged == size, size > 0 { return size }
-        if acknowledged >= Self.muchProgress || progress.bounds.isDelivered && size >= Self.muchProgress,
-            checkpoint.count("gone_seen") < 3
-        {
-            try await progress.record()
-            throw dialect.error(
-                .transient, "upload_missing", "the upload with \(acknowledged) bytes is not found; asking again",
-                .pending(after: .seconds(15)))
-        }
-        if progress.bounds.mayBeWhole { return try await afterDoubt() }
-        if !isCertain, try await !dialect.isThere() {
-            throw dialect.error(
-                .transient, "not_the_remote", "a 404 that does not come from the upload server itself",
-                .holdDestination(after: nil))
-        }
-        return try await renew("it is gone")
-    }
+    private var loss: OffsetLoss { OffsetLoss(engine: engine, order: order, progress: progress) }
 
-    /// Every byte may have arrived: it may be finished and cleared away, or lost.
-    private func afterDoubt() async throws -> Int64 {
-        if engine.gone == .assumeComplete, progress.bounds.isDelivered {
-            warnings.append("taken for complete: the upload was gone after its last byte was acknowledged")
+    private func end(_ end: OffsetLoss.End) async throws -> Int64 {
+        switch end {
+        case .whole: return size
+        case .assumed:
             checkpoint["assumed"] = "1"
             try await progress.accepted(size)
             return size
+        case .again(let reason): return try await renew(reason)
         }
-        if engine.gone == .hold || checkpoint["reuploaded"] != nil {
-            checkpoint["ended_in"] = "\(order.generation)"
-            try await progress.record()
-            throw dialect.error(
-                .protocol, "outcome_unknown",
-                "the upload is gone after its last byte may have left: it may be finished or lost"
-                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .giveUp)
-        }
-        checkpoint["reuploaded"] = "1"
-        return try await renew("it is gone after its last byte may have left")
     }
 
     /// Forgets the upload and begins a new one at 0.
@@ -366,9 +343,8 @@ final class OffsetRun {
         try await forget()
         renewals += 1
         if renewals > 1 {
-            let wait = Backoff.ofLosses(progress.checkpoint.number("restarts"))
-            throw dialect.error(
-                .protocol, "upload_lost", "the upload was lost twice in a row: \(reason)", .pending(after: wait))
+            let (wait, words) = (Backoff.ofLosses(checkpoint.number("restarts")), "the upload was lost twice in a row")
+            throw dialect.error(.protocol, "upload_lost", "\(words): \(reason)", .pending(after: wait))
         }
         return try await create()
     }

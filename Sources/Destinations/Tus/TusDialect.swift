@@ -101,15 +101,16 @@ struct TusDialect: OffsetDialect {
         case .success(let answer):
             return Sending(
                 judge(answer, &checkpoint), carried,
-                isOfState: speaksOfState(answer.response, from: range.lowerBound))
+                isOfState: speaksOfState(answer.response, range))
         }
     }
 
     /// Whether an answer is about where the upload stands: a conflict that names another offset, or one of tusd's words for a lock, an
     /// end of its own or a body that broke off.
-    private func speaksOfState(_ response: Response, from offset: Int64) -> Bool {
+    private func speaksOfState(_ response: Response, _ range: Range<Int64>) -> Bool {
         let named = response.headers["Upload-Offset"].flatMap { plainInteger($0) }
-        return response.status == 409 && named != nil && named != offset
+        // One that names the end of these bytes has taken them.
+        return response.status == 409 && named.map { $0 != range.lowerBound && $0 != range.upperBound } ?? false
             || errorCode(response).map(TusVerdict.codesOfState.contains) == true
     }
 

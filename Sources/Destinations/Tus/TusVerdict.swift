@@ -64,6 +64,8 @@ enum TusVerdict: Hashable, Sendable {
         switch status {
         // What means the same whatever was asked.
         case 412: return .stop(.misconfigured)
+        // A proxy speaks, and the server has heard nothing.
+        case 407: return .stop(.holdDestination(after: nil))
         case 408, 421, 425:
             return verb == .PATCH ? .stop(.again(after: .seconds(1))) : .stop(.holdDestination(after: nil))
         case 423: return .stop(.again(after: wait ?? .seconds(2)))

@@ -1,0 +1,88 @@
+internal import Core
+
+/// What becomes of an upload that the remote does not know any more, or of which it says what cannot be.
+struct OffsetLoss {
+    let engine: OffsetEngine
+    let order: UploadOrder
+    let progress: OffsetProgress
+
+    enum End {
+        /// Every byte was acknowledged, and only the confirmation is missing.
+        case whole
+        /// Taken for complete, as configured.
+        case assumed
+        /// It begins anew, for this reason.
+        case again(String)
+    }
+
+    /// So many bytes at the remote are not thrown away for one 404: a proxy may have lost its backend.
+    private static let muchProgress: Int64 = 64 << 20
+
+    private var dialect: any OffsetDialect { engine.dialect }
+    private var size: Int64 { order.file.size }
+    private var acknowledged: Int64 { progress.acknowledged }
+    private var isRefused: Bool { progress.checkpoint["refused_status"] != nil }
+
+    /// The remote has refused the file, and that is not accepted.
+    var refusal: UploadError? {
+        engine.finalError == .fail ? FinalAnswer.refusal(in: progress.checkpoint, dialect.failure) : nil
+    }
+
+    /// - Parameter isCertain: As in ``Position``.
+    func ofGone(_ isCertain: Bool) async throws -> End {
+        // A server that did not know the upload any more when its last bytes came has refused nothing.
+        if let refusal, refusal.failure.http.map({ ![404, 410].contains($0) }) ?? true { throw refusal }
+        if acknowledged == size, size > 0 { return .whole }
+        if acknowledged >= Self.muchProgress || progress.bounds.isDelivered && size >= Self.muchProgress,
+            progress.checkpoint.count("gone_seen") < 3
+        {
+            try await progress.record()
+            throw dialect.error(
+                .transient, "upload_missing", "the upload with \(acknowledged) bytes is not found; asking again",
+                .pending(after: .seconds(15)))
+        }
+        if progress.bounds.mayBeWhole {
+            // It may be finished and cleared away, or lost.
+            if engine.gone == .assumeComplete, progress.bounds.isDelivered, !isRefused { return .assumed }
+            return try await again("the upload is gone", "it is gone after its last byte may have left")
+        }
+        if !isCertain, try await !dialect.isThere() {
+            throw dialect.error(
+                .transient, "not_the_remote", "a 404 that does not come from the upload server itself",
+                .holdDestination(after: nil))
+        }
+        return .again("it is gone")
+    }
+
+    /// What is at the address is not this upload, or not it alone.
+    ///
+    /// - Parameter offset: Where it was said to stand, if that is known.
+    func ofForeign(_ reason: String, at offset: Int64? = nil) async throws -> End {
+        if let refusal { throw refusal }
+        let isBack = offset.map { $0 <= progress.bounds.reach } ?? false
+        let mayBeWhole = progress.bounds.mayBeWhole || size > 0 && acknowledged == size
+        guard !isBack, mayBeWhole else { return .again(reason) }
+        // All of it would go twice for one wrong look.
+        if progress.checkpoint.count("foreign_seen") < 3 {
+            try await progress.record()
+            throw dialect.error(
+                .protocol, "upload_changed", "what the server says is not of this upload: \(reason); asking again",
+                .pending(after: .seconds(15)))
+        }
+        return try await again("the server has something else than this upload (\(reason))", reason)
+    }
+
+    /// Every byte may be there: it is sent once more, or given up on.
+    private func again(_ words: String, _ reason: String) async throws -> End {
+        if engine.gone == .hold || progress.checkpoint["reuploaded"] != nil {
+            progress.checkpoint["ended_in"] = "\(order.generation)"
+            try await progress.record()
+            throw dialect.error(
+                .protocol, "outcome_unknown",
+                "\(words) after its last byte may have left: it may be finished or lost"
+                    + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .giveUp)
+        }
+        progress.checkpoint["reuploaded"] = "1"
+        return .again(reason)
+    }
+}
