@@ -964,6 +964,7 @@ class Rules(Emulator):
             self.said(self.vod({"Action": "CreateUploadImage"} | given), 400, code)
         made = json.loads(self.vod({"Action": "CreateUploadImage", "ImageType": "cover"}).data)
         self.assertTrue(made["ImageId"] and made["ImageURL"].endswith(".png") and made["FileURL"])
+        self.said(self.vod({"Action": "RefreshUploadVideo", "VideoId": made["ImageId"]}), 404, "InvalidVideo.NotFound")
 
     def blobs(self, made):
         return [json.loads(base64.b64decode(made[name], validate=True)) for name in ("UploadAddress", "UploadAuth")]

@@ -189,7 +189,7 @@ def refresh_video(state, given, by, move=False):
         if not video:
             video = next((id for id, one in state.videos.items() if one["reference"] == reference), None)
         found = state.videos.get(video)
-        if not found:
+        if not found or found.get("image"):  # For a picture there is no such call: it takes a new address.
             raise Refusal(404, "InvalidVideo.NotFound", "The video does not exist.")
         found["refreshes"] += 1
         found["refreshes_after_upload"] += (found["bucket"], found["key"]) in state.objects
