@@ -510,6 +510,28 @@ class Rules(Emulator):
         for date in (None, "Sat, 13 Jul 2024 08:30:05 +0000", "Sat, 13 Jul 2024 8:30:05 GMT", "Fri, 13 Jul 2024 08:30:05 GMT", "2024-7-13T08:30:05Z"):
             self.refused(self.raw("PUT", "/cameras/a", b"x", {"Authorization": f"OSS {LONG[0]}:x", "Date": date}), 403, "AccessDenied")
 
+    def test_spellings_of_the_date(self):
+        """Signed well, and not as the scheme writes it."""
+        now = time.gmtime()
+        compact, iso = time.strftime(signatures.COMPACT, now), time.strftime(signatures.ISO, now)
+        for name in ("date", "x-oss-date"):
+            for date, status in ((time.strftime(signatures.HTTP, now), 200), (compact, 403), (iso, 403)):
+                signature = signatures.oss_v1(LONG[1], "PUT", "cameras", "a", [], {name: date})[1]
+                answer = self.raw("PUT", "/cameras/a", b"", {name: date, "Authorization": f"OSS {LONG[0]}:{signature}"})
+                if status == 200:
+                    self.taken(answer)
+                else:
+                    self.refused(answer, 403, "AccessDenied")
+        for date, day in ((compact, compact[:8]), (compact, ""), (compact, compact[:4]), (compact, compact), (iso, iso[:10]), (iso, "")):
+            headers = {"x-oss-date": date, "x-oss-content-sha256": "UNSIGNED-PAYLOAD"}
+            signature = signatures.oss_v4(LONG[1], "PUT", "cameras", "a", [], headers, "cn-shanghai", day)[1]
+            scope = f"{LONG[0]}/{day}/cn-shanghai/oss/aliyun_v4_request"
+            answer = self.raw("PUT", "/cameras/a", b"", headers | {"Authorization": f"OSS4-HMAC-SHA256 Credential={scope},Signature={signature}"})
+            if (date, day) == (compact, compact[:8]):
+                self.taken(answer)
+            else:
+                self.refused(answer, 400, "InvalidArgument")
+
     def test_further_signed_headers(self):
         """With a space after the comma, the fields in another order, and headers signed on top."""
         request = HttpRequest("PUT", "http://x/cameras/a", headers={"Host": f"127.0.0.1:{self.port}", "Content-Length": "1"})

@@ -98,8 +98,8 @@ def known(state, id, token):
 
 
 def check_time(state, said):
-    when = signatures.moment(said)
-    if when is None or "-" not in said or not said.endswith("Z"):
+    when = signatures.moment(said, signatures.ISO)
+    if when is None:
         raise Refusal(400, "InvalidTimeStamp.Format", "Specified time stamp or date value is not well formatted.")
     if abs(when - state.now()) > signatures.SKEW:
         raise Refusal(400, "InvalidTimeStamp.Expired", "Specified time stamp or date value is expired.")
