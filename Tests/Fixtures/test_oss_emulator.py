@@ -879,13 +879,15 @@ class Rules(Emulator):
         all_of["Signature"] = spoil or Utils.get_rpcsignature(all_of, method, who[1])
         return self.raw(method, "/?" + urlencode(all_of, quote_via=quote), **more)
 
-    def acs3(self, given, who=LONG, action="CreateUploadVideo", without=(), wrong=None, when=None, nonce=None, change=None):
+    def acs3(self, given, who=LONG, action="CreateUploadVideo", without=(), wrong=None, when=None, nonce=None, change=None, spell=None):
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() if when is None else when))
         headers = {"host": f"127.0.0.1:{self.port}", "x-acs-action": action, "x-acs-version": "2017-03-21", "x-acs-date": stamp,
                    "x-acs-signature-nonce": nonce or uuid.uuid4().hex, "x-acs-content-sha256": signatures.NO_BODY}
         headers |= {"x-acs-security-token": who[2]} if len(who) > 2 else {}
         names = [name for name in headers if name not in without]
         authorization = signatures.acs3(who[1], who[0], "POST", list(given.items()), headers, names, signatures.NO_BODY)
+        if spell:
+            authorization = authorization.replace(";".join(sorted(names)), ";".join(spell(sorted(names))))
         del headers["host"]  # That is sent anyway.
         return self.raw("POST", "/?" + urlencode(given), headers=headers | {"Authorization": wrong or authorization} | (change or {}))
 
@@ -935,6 +937,8 @@ class Rules(Emulator):
         self.said(self.acs3(given, who=(LONG[0], "wrong")), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, without=("host",)), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, without=("x-acs-action",)), 400, "SignatureDoesNotMatch")
+        for spell in (lambda names: names[::-1], lambda names: names + names[-1:], lambda names: [name.upper() for name in names]):
+            self.said(self.acs3(given, spell=spell), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, change={"x-acs-version": "2016-01-01"}), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, change={"x-acs-content-sha256": "0" * 64}), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, change={"x-acs-action": "RefreshUploadVideo"}), 400, "SignatureDoesNotMatch")

@@ -141,7 +141,7 @@ def by_headers(state, call, body):
     payload = hashlib.sha256(body).hexdigest()
     right = signatures.acs3(key.secret, claim.id, call.method, call.query, call.headers, claim.extra, payload)
     right = signatures.acs3_claim({"authorization": right})
-    if not needed <= set(claim.extra) or payload != call.headers["x-acs-content-sha256"] or right.signature != claim.signature:
+    if claim.extra != sorted(set(claim.extra)) or not needed <= set(claim.extra) or payload != call.headers["x-acs-content-sha256"] or right.signature != claim.signature:
         raise Refusal(400, "SignatureDoesNotMatch", "Specified signature is not matched with our calculation.")
     check_nonce(state, call.headers["x-acs-signature-nonce"])
     return key, call.headers["x-acs-version"]
