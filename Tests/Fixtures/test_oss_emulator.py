@@ -904,6 +904,8 @@ class Rules(Emulator):
             made = json.loads(self.vod(self.VIDEO, method=method).data)
             self.assertTrue(made["VideoId"] and made["RequestId"])
             self.said(self.vod(self.VIDEO, method=method, who=(LONG[0], "wrong")), 400, "SignatureDoesNotMatch")
+        for method in ("PUT", "DELETE"):
+            self.said(self.vod(self.VIDEO, method=method), 405, "UnsupportedHTTPMethod")
         self.said(self.vod(self.VIDEO, spoil="x" * 27 + "="), 400, "SignatureDoesNotMatch")
         again = {"SignatureNonce": "once only"} | self.VIDEO
         self.assertEqual(self.vod(again).status, 200)

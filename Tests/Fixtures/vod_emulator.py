@@ -242,6 +242,8 @@ def serve(state, call):
         given |= dict(signatures.pairs(body.decode()))
     modern = call.headers.get("authorization", "").startswith("ACS3-")  # The older clients send x-acs-action as well.
     call.json = modern or given.get("Format", "").upper() == "JSON"
+    if call.method not in ("GET", "POST"):
+        raise Refusal(405, "UnsupportedHTTPMethod", "This http method is not supported.")
     key, version = by_headers(state, call, body) if modern else by_query(state, call, given)
     call.signer = key
     if version != VERSION:
