@@ -98,6 +98,9 @@ class Call:
         close, expire, slow = (dict(self.fault(name) or {}) for name in ("close", "expire", "slow_read"))
         if close:
             close.setdefault("bytes", 0)
+        limit = self.headers.get("x-oss-traffic-limit")
+        if self.side == "oss" and limit:  # Found good before. The service keeps it itself, in bits a second.
+            slow = {"rate": min(int(limit) / 8, slow.get("rate", float("inf")))}
         self.handler.connection.settimeout(self.state.settings["body_timeout"])
         self.go_on()
         while self.left or "bytes" in close:

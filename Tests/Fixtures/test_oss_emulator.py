@@ -625,7 +625,9 @@ class Rules(Emulator):
         self.assertEqual(len(os.listdir(self.folder.name)), 1)
         for limit in ("819199", "838860801", "x"):
             self.refused(self.part(upload, 2, b"x", headers={"x-oss-traffic-limit": limit}), 400, "InvalidArgument", "0004-00000502")
-        self.taken(self.part(upload, 2, b"x", headers={"x-oss-traffic-limit": "819200"}))
+        begun = time.monotonic()
+        self.taken(self.part(upload, 2, bytes(60000), headers={"x-oss-traffic-limit": "819200"}))
+        self.assertGreater(time.monotonic() - begun, 0.5)
 
     def half(self, target, length, data, headers, shut=True):
         """A request with less of a body than it says; its answer, if any."""
