@@ -114,6 +114,8 @@ def delete_object(state, call):
 
 def initiate(state, call):
     check_headers(call.headers)
+    if call.length:
+        raise bad("The beginning of an upload has no body.")
     check_overwrite(state, call)
     new = Upload(secrets.token_hex(16).upper(), call.bucket, call.key, state.now(), kept(call.headers))
     with state.lock:

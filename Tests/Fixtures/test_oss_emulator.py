@@ -590,6 +590,13 @@ class Rules(Emulator):
         self.refused(self.oss("PUT", "a"), 400, "InvalidArgument")
         self.refused(self.oss("PUT", "a"), 403, "RequestTimeTooSkewed")
 
+    def test_beginning(self):
+        self.refused(self.oss("POST", "v.mp4", "uploads", b"x"), 400, "InvalidArgument")
+        self.assertEqual(self.control("uploads"), {})
+        said = ElementTree.fromstring(self.taken(self.oss("POST", "v.mp4", "uploads", headers={"Content-Type": "video/mp4"})).data)
+        self.assertEqual(said.tag, "InitiateMultipartUploadResult")
+        self.assertEqual({one.tag: one.text for one in said}, {"Bucket": "cameras", "Key": "v.mp4", "UploadId": next(iter(self.control("uploads")))})
+
     def test_unknown_upload(self):
         upload = self.whole()
         gone = [("other.mp4", upload), ("v.mp4", "0" * 32)]
