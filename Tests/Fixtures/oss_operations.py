@@ -175,9 +175,12 @@ def listed(call, upload):
                     "MalformedXML")
     try:
         root = ElementTree.fromstring(body)
-        parts = [(int(part.findtext("PartNumber")), part.findtext("ETag").strip().strip('"')) for part in root]
-    except (ElementTree.ParseError, TypeError, ValueError, AttributeError):
+        parts = [(part.findtext("PartNumber").strip(), part.findtext("ETag").strip().strip('"')) for part in root]
+    except (ElementTree.ParseError, AttributeError):
         raise malformed
+    if not all(re.fullmatch("-?[0-9]{1,18}", n) for n, _ in parts):
+        raise malformed
+    parts = [(int(n), etag) for n, etag in parts]
     if root.tag != "CompleteMultipartUpload" or not parts or not all(etag for _, etag in parts) or {p.tag for p in root} != {"Part"}:
         raise malformed
     return parts

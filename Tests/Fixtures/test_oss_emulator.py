@@ -610,7 +610,7 @@ class Rules(Emulator):
 
     def test_part_numbers(self):
         upload = self.start()
-        for n in ("0", "10001", "-1", "x", ""):
+        for n in ("0", "10001", "-1", "x", "", quote("１")):
             self.refused(self.part(upload, n, b"x"), 400, "InvalidArgument")
         self.refused(self.oss("PUT", "v.mp4", "uploadId=" + upload, b"x"), 400, "InvalidArgument")
         for n in (1, 10000):
@@ -702,6 +702,9 @@ class Rules(Emulator):
         for wrong in (b"", b"<Complete", b"<Other>" + part + b"</Other>", b"<CompleteMultipartUpload/>",
                       b"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber></Part></CompleteMultipartUpload>",
                       b"<CompleteMultipartUpload><Part><PartNumber>x</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>",
+                      b"<CompleteMultipartUpload><Part><PartNumber>+1</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>",
+                      b"<CompleteMultipartUpload><Part><PartNumber>1_0</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>",
+                      "<CompleteMultipartUpload><Part><PartNumber>１</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>".encode(),
                       b"<CompleteMultipartUpload><Part><ETag>x</ETag></Part></CompleteMultipartUpload>",
                       b"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag></ETag></Part></CompleteMultipartUpload>"):
             self.refused(self.finish(upload, wrong), 400, "MalformedXML")
