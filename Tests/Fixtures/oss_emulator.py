@@ -85,7 +85,8 @@ class Call:
                 self.bucket = host.partition(".")[0]
             else:
                 self.bucket, _, inside = inside.partition("/")
-            self.key = text(unquote_to_bytes(inside))
+            raw = unquote_to_bytes(inside)
+            self.key, self.is_text = text(raw), raw == raw.decode(errors="replace").encode()
             self.operation = storage.operation(self)
 
     def fault(self, name):

@@ -280,6 +280,8 @@ def operation(call):
 
 
 def serve(state, call):
+    if not call.is_text:  # Before the signature, which nobody could make of it.
+        raise bad("The specified object is not valid.", "0016-00000005", "InvalidObjectName")
     call.signer = state.authorise(call)
     if call.bucket not in state.buckets:
         raise Refusal(404, "NoSuchBucket", "The specified bucket does not exist.", "0015-00000101", BucketName=call.bucket)

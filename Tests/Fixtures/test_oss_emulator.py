@@ -854,6 +854,7 @@ class Rules(Emulator):
         self.taken(self.oss("DELETE", "missing"), 204)
         for key in ("/a", "\\a", "é" * 512):
             self.refused(self.oss("PUT", key, body=b"x"), 400, "InvalidObjectName")
+        self.refused(self.oss("PUT", "é.mp4", body=b"x", target="/cameras/%E9.mp4"), 400, "InvalidObjectName")
         self.taken(self.oss("PUT", "é" * 511, body=b"x"))
         self.refused(self.oss("PUT", "a", headers={"Content-Length": str((5 << 30) + 1), "Expect": "100-continue"}), 400, "EntityTooLarge")
         self.refused(self.oss("PUT", "a", headers={"Content-Length": None}), 411, "MissingContentLength")
