@@ -299,6 +299,12 @@ class Clients(Emulator):
                     self.assertEqual([one.key for one in oss2.ObjectIterator(bucket, delimiter="/")], ["sv/"])
                     bucket.delete_object(self.KEY)
                     self.assertFalse(bucket.object_exists(self.KEY))
+                    half = bucket.append_object(self.KEY, 0, data[:1000], init_crc=0)
+                    self.assertEqual(bucket.append_object(self.KEY, half.next_position, data[1000:], init_crc=half.crc).crc, crc64(data))
+                    with self.assertRaises(oss2.exceptions.PositionNotEqualToLength) as caught:
+                        bucket.append_object(self.KEY, 1, data)
+                    self.assertEqual(caught.exception.next_position, len(data))
+                    bucket.delete_object(self.KEY)
                     oss2.resumable_upload(bucket, self.KEY, str(file), multipart_threshold=1, part_size=SMALL, num_threads=3,
                                           store=oss2.ResumableStore(root=folder))
                     found = self.control("objects")["cameras/" + self.KEY]
@@ -764,6 +770,31 @@ class Rules(Emulator):
         self.taken(self.finish(upload, list(enumerate(PARTS, 1)), headers={"x-oss-forbid-overwrite": "false"}))
         self.assertEqual(self.control("objects")["cameras/v.mp4"]["type"], "Multipart")
 
+    def test_appending(self):
+        def append(body, at, **more):
+            return self.oss("POST", "log.mp4", f"append&position={at}", body, **more)
+
+        data = PARTS[0]
+        self.refused(append(b"x", 1), 409, "PositionNotEqualToLength")
+        for wrong in ("", "-1", "x"):
+            self.refused(append(b"x", wrong), 400, "InvalidArgument")
+        self.refused(append(data, 0, headers={"Content-MD5": "1B2M2Y8AsgTpgAmY7PhCfg=="}), 400, "InvalidDigest")
+        self.assertEqual((self.control("objects"), os.listdir(self.folder.name)), ({}, []))
+        answer = self.taken(append(data, 0, headers={"Content-Type": "video/mp4"}))
+        self.assertEqual([answer.getheader(name) for name in ("x-oss-next-append-position", "x-oss-hash-crc64ecma")], [str(SMALL), str(crc64(data))])
+        answer = append(b"more", 0)
+        self.refused(answer, 409, "PositionNotEqualToLength")
+        self.assertEqual(answer.getheader("x-oss-next-append-position"), str(SMALL))
+        answer = self.taken(append(b"more", SMALL, version=1))
+        self.assertEqual([answer.getheader(name) for name in ("x-oss-next-append-position", "x-oss-hash-crc64ecma")],
+                         [str(SMALL + 4), str(crc64(data + b"more"))])
+        head = self.taken(self.oss("HEAD", "log.mp4"))
+        self.assertEqual([head.getheader(name) for name in ("x-oss-object-type", "Content-Type", "Content-Length")],
+                         ["Appendable", "video/mp4", str(SMALL + 4)])
+        self.taken(self.oss("PUT", "a", body=b"x"))
+        self.refused(self.oss("POST", "a", "append&position=1", b"x"), 409, "ObjectNotAppendable")
+        self.assertEqual(len(os.listdir(self.folder.name)), 2)
+
     def test_list_of_parts(self):
         upload = self.start()
         data = {n: os.urandom(10) for n in (1, 2, 5, 9, 10000)}
@@ -858,7 +889,7 @@ class Rules(Emulator):
         self.taken(self.oss("PUT", "é" * 511, body=b"x"))
         self.refused(self.oss("PUT", "a", headers={"Content-Length": str((5 << 30) + 1), "Expect": "100-continue"}), 400, "EntityTooLarge")
         self.refused(self.oss("PUT", "a", headers={"Content-Length": None}), 411, "MissingContentLength")
-        self.refused(self.oss("POST", "a", "append&position=0"), 501, "NotImplemented")
+        self.refused(self.oss("POST", "a", "restore"), 501, "NotImplemented")
         self.control("settings", {"path_style": False})
         self.refused(self.oss("PUT", "a"), 403, "SecondLevelDomainForbidden")
         self.taken(self.oss("PUT", "a", target="/a", host=f"cameras.localhost:{self.port}"))
