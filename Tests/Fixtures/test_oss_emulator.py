@@ -417,7 +417,8 @@ class Clients(Emulator):
             wish = vod_models.GetImageInfoRequest(image_id=image["ImageId"])
             self.assertEqual(client.get_image_info(wish).body.image_info.status, "Uploading")
             self.assertTrue(self.upload_to(image, b"picture")["FileName"].endswith(".jpg"))
-            self.assertEqual(client.get_image_info(wish).body.image_info.status, "Normal")
+            info = client.get_image_info(wish).body.image_info
+            self.assertEqual((info.status, info.mezzanine.file_size), ("Normal", "7"))
             with self.assertRaises(TeaException) as caught:
                 client.create_upload_video(vod_models.CreateUploadVideoRequest(title="x", file_name="a.mp4", reference_id=reference))
             self.assertEqual(caught.exception.code, "InvalidParameter.ReferenceId")

@@ -210,7 +210,7 @@ def create_image(state, given, by):
 
 
 def info(state, action, given):
-    """Whether the bytes of a medium are there."""
+    """Whether the bytes of a medium are there. Of a picture the maker's clients read the size as a text, of a video as a number."""
     check(action, given)
     medium = given.get("VideoId") or given.get("ImageId")
     if given.get("ReferenceId") and not medium:
@@ -224,13 +224,13 @@ def info(state, action, given):
     if state.settings["info_names"]:
         medium, status = state.settings["info_names"], "Normal"
         size = int(state.settings["info_size"])
-        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": size}}} if image else {"Mezzanine": {"VideoId": medium, "Status": status, "Size": size}}
+        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": str(size)}}} if image else {"Mezzanine": {"VideoId": medium, "Status": status, "Size": size}}
     if state.settings["media_status"] and stored:
         status = state.settings["media_status"]  # what the service makes of what it has
     if action == "GetVideoInfo":
         return {"Video": {"VideoId": medium, "Status": status} | ({"Size": stored.size} if stored else {})}
     if image:
-        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": stored.size} if stored else {}}}
+        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": str(stored.size)} if stored else {}}}
     return {"Mezzanine": {"VideoId": medium, "Status": status} | ({"Size": stored.size} if stored else {})}
 
 
