@@ -10,11 +10,14 @@ Each request of VERB takes the next of its steps; without one it is served as us
     cut:N       takes N bytes of the body, keeps them, and closes without an answer
     CODE        answers with that status and does nothing; CODE:WAIT adds Retry-After
 
+A request that breaks a rule of tus is refused, also where the package is lenient.
+
 Prints "ready PORT", then one line for each request: its verb, path, step and Upload-Offset.
 """
 
 import io
 import os
+import re
 import socket
 import sys
 import threading
@@ -44,12 +47,24 @@ class FirstBytes(io.RawIOBase):
         return got
 
 
+def is_number(text):
+    return re.fullmatch("[0-9]{1,19}", text) is not None and int(text) < 1 << 63
+
+
 class Handler(TusHTTPRequestHandler):
+    def objection(self, verb):
+        """What strict servers refuse and the package takes, as (status, words)."""
+        for name in ("Upload-Length", "Upload-Offset"):
+            if not is_number(self.headers.get(name, "0")):
+                return 400, f"{name} is no plain number"
+
     def answer(self, verb, real):
         with lock:
             step = plan[verb].pop(0) if plan.get(verb) else "pass"
             print("request", verb, self.path, step, self.headers.get("Upload-Offset", "-"), flush=True)
         word, _, number = step.partition(":")
+        if word in ("pass", "silent", "cut") and (objection := self.objection(verb)):
+            return self.refuse(*objection)
         if word == "pass":
             return real()
         self.close_connection = True
@@ -64,13 +79,20 @@ class Handler(TusHTTPRequestHandler):
                 self.rfile, self.wfile, self.close_connection = whole, wire, True
         if word in ("silent", "cut", "drop"):
             return self.connection.shutdown(socket.SHUT_RDWR)
-        self.send_response(int(word))
+        self.refuse(int(word), wait=number)
+
+    def refuse(self, status, words="", wait=""):
+        """Without a look at the body."""
+        self.close_connection = True
+        self.send_response(status)
         self.send_header("Tus-Resumable", "1.0.0")
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Length", str(len(words)))
         self.send_header("Connection", "close")
-        if number:
-            self.send_header("Retry-After", number)
+        if wait:
+            self.send_header("Retry-After", wait)
         self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(words.encode())
 
     def do_OPTIONS(self):
         self.answer("OPTIONS", super().do_OPTIONS)

@@ -1,0 +1,99 @@
+"""The faulty tus server, each rule by a raw request.
+
+    python -m unittest -v test_faulty_tus        in this folder, with resumable-upload==0.3.0
+"""
+
+import http.client
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TUS = {"Tus-Resumable": "1.0.0"}
+BYTES = {"Content-Type": "application/offset+octet-stream"}
+
+
+class Server:
+    def __init__(self, *plan):
+        self.folder = tempfile.TemporaryDirectory()
+        self.process = subprocess.Popen([sys.executable, "-B", HERE / "faulty_tus.py", self.folder.name, *plan],
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.port = int(self.process.stdout.readline().split()[1])
+
+    def end(self):
+        self.process.kill()
+        self.process.wait(10)
+        self.process.stdout.close()
+        self.folder.cleanup()
+
+    def ask(self, method, path, headers=None, body=b""):
+        """A header whose value is None is left out."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.putrequest(method, path, skip_accept_encoding=True)
+            for name, value in ({"Content-Length": str(len(body))} | (headers or {})).items():
+                if value is not None:
+                    connection.putheader(name, value)
+            connection.endheaders(body)
+            answer = connection.getresponse()
+            answer.data = answer.read()
+            return answer
+        finally:
+            connection.close()
+
+
+class Rules(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.end)
+
+    def post(self, headers=None, body=b"", status=201):
+        answer = self.server.ask("POST", "/files", TUS | {"Upload-Length": "10"} | (headers or {}), body)
+        self.assertEqual(answer.status, status, (headers, answer.data))
+        return answer
+
+    def patch(self, headers=None, body=b"abc", status=204):
+        """To an upload of its own. What is refused leaves nothing there."""
+        place = self.post().getheader("Location")
+        answer = self.server.ask("PATCH", place, TUS | BYTES | {"Upload-Offset": "0"} | (headers or {}), body)
+        self.assertEqual(answer.status, status, (headers, answer.data))
+        self.assertEqual(self.offset(place), str(len(body)) if status == 204 else "0")
+        return answer
+
+    def offset(self, place):
+        answer = self.server.ask("HEAD", place, TUS)
+        self.assertEqual((answer.status, answer.getheader("Cache-Control")), (200, "no-store"))
+        return answer.getheader("Upload-Offset")
+
+    def test_plain_upload(self):
+        self.assertTrue(self.post().getheader("Location"))
+        self.assertEqual(self.patch().getheader("Upload-Offset"), "3")
+        self.patch({"Content-Type": "application/offset+octet-stream; charset=utf-8"}, status=415)
+        self.patch({"Upload-Offset": "1"}, status=409)
+        self.patch(body=b"x" * 11, status=400)
+
+    def test_numbers(self):
+        for wrong in ("+3", "-1", "1_0", "3 3", "3.0", "", "9" * 19, "9" * 20, "0" * 20):
+            self.post({"Upload-Length": wrong}, status=400)
+            self.patch({"Upload-Offset": wrong}, status=400)
+        self.post({"Upload-Length": str((1 << 63) - 1)})
+
+
+class Steps(unittest.TestCase):
+    def test_steps(self):
+        server = Server("POST=503:7,pass", "PATCH=silent,cut:2,drop")
+        self.addCleanup(server.end)
+        answer = server.ask("POST", "/files", TUS | {"Upload-Length": "10"})
+        self.assertEqual((answer.status, answer.getheader("Retry-After"), answer.getheader("Tus-Resumable")), (503, "7", "1.0.0"))
+        place = server.ask("POST", "/files", TUS | {"Upload-Length": "10"}).getheader("Location")
+        for begin, end in ((0, 4), (4, 6), (6, 6)):
+            with self.assertRaises((http.client.RemoteDisconnected, ConnectionError)):
+                server.ask("PATCH", place, TUS | BYTES | {"Upload-Offset": str(begin)}, b"abcd")
+            self.assertEqual(server.ask("HEAD", place, TUS).getheader("Upload-Offset"), str(end))
+
+
+if __name__ == "__main__":
+    unittest.main()
