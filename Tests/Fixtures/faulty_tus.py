@@ -15,6 +15,7 @@ A request that breaks a rule of tus is refused, also where the package is lenien
 Prints "ready PORT", then one line for each request: its verb, path, step and Upload-Offset.
 """
 
+import base64
 import io
 import os
 import re
@@ -51,12 +52,26 @@ def is_number(text):
     return re.fullmatch("[0-9]{1,19}", text) is not None and int(text) < 1 << 63
 
 
+def is_metadata(header):
+    """Pairs without a blank beside the comma: keys of ASCII, each once, and values in whole Base64."""
+    pairs = [pair.partition(" ") for pair in header.split(",")]
+    keys = [key for key, _, _ in pairs]
+    try:
+        for _, _, value in pairs:
+            base64.b64decode(value, validate=True)
+    except ValueError:
+        return False
+    return len(set(keys)) == len(keys) and all(re.fullmatch("[!-~]+", key) for key in keys)
+
+
 class Handler(TusHTTPRequestHandler):
     def objection(self, verb):
         """What strict servers refuse and the package takes, as (status, words)."""
         for name in ("Upload-Length", "Upload-Offset"):
             if not is_number(self.headers.get(name, "0")):
                 return 400, f"{name} is no plain number"
+        if not is_metadata(self.headers.get("Upload-Metadata", "none")):
+            return 400, "Upload-Metadata is not well formed"
 
     def answer(self, verb, real):
         with lock:

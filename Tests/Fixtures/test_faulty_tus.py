@@ -82,6 +82,14 @@ class Rules(unittest.TestCase):
         self.post({"Upload-Length": str((1 << 63) - 1)})
 
 
+    def test_metadata(self):
+        for wrong in ("filename YQ==, filetype YQ==", "filename YQ== ,filetype YQ==", "filename YQ", "filename a%", "filename YQ==,filename Yg==",
+                      ",", "", "filename YQ==,", "a b c", "n\u00e9 YQ==", "filename  YQ=="):
+            self.post({"Upload-Metadata": wrong}, status=400)
+        for right in ("filename YQ==,filetype dmlkZW8vbXA0", "filename YQ==,empty", "empty ,filename YQ==", "a-b_C YQ=="):
+            self.post({"Upload-Metadata": right})
+
+
 class Steps(unittest.TestCase):
     def test_steps(self):
         server = Server("POST=503:7,pass", "PATCH=silent,cut:2,drop")
