@@ -70,6 +70,8 @@ class Handler(TusHTTPRequestHandler):
         for name in ("Upload-Length", "Upload-Offset"):
             if not is_number(self.headers.get(name, "0")):
                 return 400, f"{name} is no plain number"
+        if verb in ("POST", "PATCH") and ("Content-Length" not in self.headers or "Transfer-Encoding" in self.headers):
+            return 411, "a Content-Length is needed"
         if not is_metadata(self.headers.get("Upload-Metadata", "none")):
             return 400, "Upload-Metadata is not well formed"
 

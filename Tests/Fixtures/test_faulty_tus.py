@@ -82,6 +82,12 @@ class Rules(unittest.TestCase):
         self.post({"Upload-Length": str((1 << 63) - 1)})
 
 
+    def test_lengths_of_bodies(self):
+        self.post({"Content-Length": None}, status=411)
+        self.patch({"Content-Length": None}, b"", status=411)
+        self.patch({"Content-Length": None, "Transfer-Encoding": "chunked"}, b"1\r\na\r\n0\r\n\r\n", status=411)
+        self.patch(body=b"")
+
     def test_metadata(self):
         for wrong in ("filename YQ==, filetype YQ==", "filename YQ== ,filetype YQ==", "filename YQ", "filename a%", "filename YQ==,filename Yg==",
                       ",", "", "filename YQ==,", "a b c", "n\u00e9 YQ==", "filename  YQ=="):
