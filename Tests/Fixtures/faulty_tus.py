@@ -67,11 +67,16 @@ def is_metadata(header):
 class Handler(TusHTTPRequestHandler):
     def objection(self, verb):
         """What strict servers refuse and the package takes, as (status, words)."""
-        for name in ("Upload-Length", "Upload-Offset"):
+        for name in ("Upload-Length", "Upload-Offset", "Content-Length"):
             if not is_number(self.headers.get(name, "0")):
                 return 400, f"{name} is no plain number"
         if verb in ("POST", "PATCH") and ("Content-Length" not in self.headers or "Transfer-Encoding" in self.headers):
             return 411, "a Content-Length is needed"
+        count = int(self.headers.get("Content-Length", "0"))
+        if verb == "POST" and count and self.headers.get("Content-Type") != "application/offset+octet-stream":
+            return 415, "bytes of a file have a type of their own"
+        if verb == "POST" and count > int(self.headers.get("Upload-Length", count)):
+            return 413, "these are more bytes than the upload has"
         if not is_metadata(self.headers.get("Upload-Metadata", "none")):
             return 400, "Upload-Metadata is not well formed"
 

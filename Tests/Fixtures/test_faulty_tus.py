@@ -88,6 +88,12 @@ class Rules(unittest.TestCase):
         self.patch({"Content-Length": None, "Transfer-Encoding": "chunked"}, b"1\r\na\r\n0\r\n\r\n", status=411)
         self.patch(body=b"")
 
+    def test_creation_with_bytes(self):
+        self.assertEqual(self.post(BYTES, b"abc").getheader("Upload-Offset"), "3")
+        for wrong in (None, "text/plain", "application/offset+octet-stream; charset=utf-8"):
+            self.post({"Content-Type": wrong}, b"abc", status=415)
+        self.post(BYTES, b"x" * 11, status=413)
+
     def test_metadata(self):
         for wrong in ("filename YQ==, filetype YQ==", "filename YQ== ,filetype YQ==", "filename YQ", "filename a%", "filename YQ==,filename Yg==",
                       ",", "", "filename YQ==,", "a b c", "n\u00e9 YQ==", "filename  YQ=="):
