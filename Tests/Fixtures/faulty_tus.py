@@ -116,6 +116,11 @@ class Handler(TusHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(words.encode())
 
+    def send_response(self, status, message=None):
+        super().send_response(status, message)
+        if status == 412:  # The package does not say which version it has.
+            self.send_header("Tus-Version", "1.0.0" if self.headers.get("Tus-Resumable") != "1.0.0" else "0.2.2")
+
     def do_OPTIONS(self):
         self.answer("OPTIONS", super().do_OPTIONS)
 

@@ -94,6 +94,13 @@ class Rules(unittest.TestCase):
             self.post({"Content-Type": wrong}, b"abc", status=415)
         self.post(BYTES, b"x" * 11, status=413)
 
+    def test_versions(self):
+        place = self.post().getheader("Location")
+        for version in (None, "0.2.2", "1.0"):
+            for method, path in (("POST", "/files"), ("HEAD", place), ("PATCH", place), ("DELETE", place)):
+                answer = self.server.ask(method, path, BYTES | {"Tus-Resumable": version, "Upload-Length": "10", "Upload-Offset": "0"})
+                self.assertEqual((answer.status, answer.getheader("Tus-Version")), (412, "1.0.0"))
+
     def test_metadata(self):
         for wrong in ("filename YQ==, filetype YQ==", "filename YQ== ,filetype YQ==", "filename YQ", "filename a%", "filename YQ==,filename Yg==",
                       ",", "", "filename YQ==,", "a b c", "n\u00e9 YQ==", "filename  YQ=="):
@@ -104,8 +111,10 @@ class Rules(unittest.TestCase):
 
 class Steps(unittest.TestCase):
     def test_steps(self):
-        server = Server("POST=503:7,pass", "PATCH=silent,cut:2,drop")
+        server = Server("POST=412,503:7,pass", "PATCH=silent,cut:2,drop")
         self.addCleanup(server.end)
+        answer = server.ask("POST", "/files", TUS | {"Upload-Length": "10"})
+        self.assertEqual((answer.status, answer.getheader("Tus-Version")), (412, "0.2.2"))
         answer = server.ask("POST", "/files", TUS | {"Upload-Length": "10"})
         self.assertEqual((answer.status, answer.getheader("Retry-After"), answer.getheader("Tus-Resumable")), (503, "7", "1.0.0"))
         place = server.ask("POST", "/files", TUS | {"Upload-Length": "10"}).getheader("Location")
