@@ -77,6 +77,8 @@ class Handler(TusHTTPRequestHandler):
             return 415, "bytes of a file have a type of their own"
         if verb == "POST" and count > int(self.headers.get("Upload-Length", count)):
             return 413, "these are more bytes than the upload has"
+        if self.headers.get("Upload-Concat", "").startswith("final") and (count or "Upload-Length" in self.headers):
+            return 400, "what is put together has neither a length nor bytes of its own"
         if not is_metadata(self.headers.get("Upload-Metadata", "none")):
             return 400, "Upload-Metadata is not well formed"
 

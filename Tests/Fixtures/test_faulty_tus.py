@@ -101,6 +101,17 @@ class Rules(unittest.TestCase):
                 answer = self.server.ask(method, path, BYTES | {"Tus-Resumable": version, "Upload-Length": "10", "Upload-Offset": "0"})
                 self.assertEqual((answer.status, answer.getheader("Tus-Version")), (412, "1.0.0"))
 
+    def test_putting_together(self):
+        places = [self.post({"Upload-Length": "3", "Upload-Concat": "partial"}).getheader("Location") for _ in range(2)]
+        for place in places:
+            self.assertEqual(self.server.ask("PATCH", place, TUS | BYTES | {"Upload-Offset": "0"}, b"abc").status, 204)
+        final = {"Upload-Concat": "final;" + " ".join(places)}
+        self.post(final | {"Upload-Length": "6"}, status=400)
+        self.post(final | BYTES | {"Upload-Length": None}, b"x", status=400)
+        whole = self.post(final | {"Upload-Length": None}).getheader("Location")
+        self.assertEqual(self.offset(whole), "6")
+        self.assertEqual(self.server.ask("PATCH", whole, TUS | BYTES | {"Upload-Offset": "6"}).status, 403)
+
     def test_metadata(self):
         for wrong in ("filename YQ==, filetype YQ==", "filename YQ== ,filetype YQ==", "filename YQ", "filename a%", "filename YQ==,filename Yg==",
                       ",", "", "filename YQ==,", "a b c", "n\u00e9 YQ==", "filename  YQ=="):
