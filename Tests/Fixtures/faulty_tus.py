@@ -79,6 +79,8 @@ class Handler(TusHTTPRequestHandler):
             return 413, "these are more bytes than the upload has"
         if self.headers.get("Upload-Concat", "").startswith("final") and (count or "Upload-Length" in self.headers):
             return 400, "what is put together has neither a length nor bytes of its own"
+        if not re.fullmatch("[a-z0-9]+ [A-Za-z0-9+/]+={0,2}", self.headers.get("Upload-Checksum", "sha1 none")):
+            return 400, "Upload-Checksum is not well formed"
         if not is_metadata(self.headers.get("Upload-Metadata", "none")):
             return 400, "Upload-Metadata is not well formed"
 

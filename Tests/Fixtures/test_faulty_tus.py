@@ -3,6 +3,8 @@
     python -m unittest -v test_faulty_tus        in this folder, with resumable-upload==0.3.0
 """
 
+import base64
+import hashlib
 import http.client
 import subprocess
 import sys
@@ -111,6 +113,16 @@ class Rules(unittest.TestCase):
         whole = self.post(final | {"Upload-Length": None}).getheader("Location")
         self.assertEqual(self.offset(whole), "6")
         self.assertEqual(self.server.ask("PATCH", whole, TUS | BYTES | {"Upload-Offset": "6"}).status, 403)
+
+    def test_checksums(self):
+        good = {name: base64.b64encode(hashlib.new(name, b"abc").digest()).decode() for name in ("sha1", "sha256")}
+        for name, value in good.items():
+            self.patch({"Upload-Checksum": f"{name} {value}"})
+            other = base64.b64encode(hashlib.new(name, b"abd").digest()).decode()
+            for wrong in (other, hashlib.new(name, b"abc").hexdigest(), good["sha1" if name == "sha256" else "sha256"]):
+                self.patch({"Upload-Checksum": f"{name} {wrong}"}, status=460)
+        for wrong in (f"SHA1 {good['sha1']}", f"md5 {good['sha1']}", "sha1", "", good["sha1"], f"sha1  {good['sha1']}", f"sha1 {good['sha1'].rstrip('=')}"):
+            self.patch({"Upload-Checksum": wrong}, status=400)
 
     def test_metadata(self):
         for wrong in ("filename YQ==, filetype YQ==", "filename YQ== ,filetype YQ==", "filename YQ", "filename a%", "filename YQ==,filename Yg==",
