@@ -129,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
             if upload.total is None:
                 status, headers, _ = self.ask("HEAD", b"")
                 told = dict((name.lower(), value) for name, value in headers).get("upload-length")
-                upload.total = int(told) if status == 200 and told else None
+                upload.total = int(told) if status in (200, 204) and told else None
             self.begin = int(self.headers.get("Upload-Offset") or 0)
             self.is_end = self.begin + self.length == upload.total
         return upload
