@@ -33,7 +33,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 kind, upstream, log_path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 options = dict(word[2:].split("=", 1) for word in sys.argv[4:])
@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
             return None
         if self.command not in ("HEAD", "PATCH"):
             return None
-        self.key = parts.path
+        self.key = self.place_of(self.path)
         upload = upload_of(self.key)
         self.is_look = self.command == "HEAD"
         if self.command == "PATCH":
@@ -133,6 +133,11 @@ class Handler(BaseHTTPRequestHandler):
             self.begin = int(self.headers.get("Upload-Offset") or 0)
             self.is_end = self.begin + self.length == upload.total
         return upload
+
+    def place_of(self, address):
+        """What an upload of tus is told by: a query may be all that two of them differ in."""
+        parts = urlsplit(urljoin(self.path, address))
+        return parts.path + ("?" + parts.query if parts.query else "")
 
     def ask(self, method, body, part=None):
         """Passes the request on; the body up to `part` bytes, and then the connection is closed."""
@@ -158,9 +163,10 @@ class Handler(BaseHTTPRequestHandler):
     # What is answered.
 
     def note(self, upload, fault, told, did):
+        key = getattr(self, "key", self.path)
         line = {
             "at": int(time.time() * 1000), "method": self.command, "path": self.path,
-            "upload": getattr(self, "key", self.path), "name": upload.name if upload else None, "isEnd": self.is_end,
+            "upload": key.partition("?")[0] if kind == "tus" else key, "name": upload.name if upload else None, "isEnd": self.is_end,
             "fault": fault, "told": told, "did": did,
         }
         with lock:
@@ -260,9 +266,9 @@ class Handler(BaseHTTPRequestHandler):
     def begin_or_pass(self, body):
         status, headers, answer = self.ask(self.command, body)
         upload = None
-        if kind == "tus" and self.is_begin and status == 201:
-            place = next((value for name, value in headers if name.lower() == "location"), "")
-            self.key = urlsplit(place).path
+        place = next((value for name, value in headers if name.lower() == "location"), "")
+        if kind == "tus" and self.is_begin and 200 <= status < 300 and place:
+            self.key = self.place_of(place)
             upload = upload_of(self.key)
             upload.total = int(self.headers.get("Upload-Length") or -1)
             pairs = dict(

@@ -80,6 +80,19 @@ class Relay(unittest.TestCase):
             self.assertIn(self.ask("PATCH", "/files/1", {"Upload-Offset": "6"}, b"x" * 4).status, (400, 422, 500))
             self.assertEqual([(one["isEnd"], one["fault"]) for one in self.lines()][-2:], [(False, None), (True, "refuse")])
 
+    def test_creations(self):
+        """Any status of success, and a place in any form."""
+        self.start("refuse-file")
+        for number, (Upstream.created, Upstream.place) in enumerate((
+                (201, "/files/1"), (204, "/files/2"), (200, "3"), (201, "//somewhere/files/4"), (201, "http://somewhere:1/files/5"),
+                (201, "?id=6"), (201, "?id=7"))):
+            Upstream.offset = 0
+            self.assertEqual(self.ask("POST", "/files/", {"Upload-Length": "10", "Upload-Metadata": "filename YQ=="}).status, Upstream.created)
+            place = {2: "/files/3", 3: "/files/4", 4: "/files/5", 5: "/files/?id=6", 6: "/files/?id=7"}.get(number, Upstream.place)
+            self.assertIn(self.ask("PATCH", place, {"Upload-Offset": "0"}, b"x" * 10).status, (400, 422, 500))
+            last = self.lines()[-1]
+            self.assertEqual([last[name] for name in ("upload", "name", "isEnd", "fault")], [place.partition("?")[0], "a", True, "refuse"])
+
 
 if __name__ == "__main__":
     unittest.main()
