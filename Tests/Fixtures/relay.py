@@ -228,6 +228,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def exchange(self):
         upload = self.identify()
+        if "Transfer-Encoding" in self.headers:  # Half of the servers refuse it, and its bytes would be lost here.
+            self.close_connection = True
+            return self.words(upload, None, 411, "a Content-Length is needed", None)
         # The whole of the body leaves the client before it is cut: what it knows of that is not to depend on buffers.
         body = self.rfile.read(self.length)
         if len(body) < self.length:

@@ -93,6 +93,12 @@ class Relay(unittest.TestCase):
             last = self.lines()[-1]
             self.assertEqual([last[name] for name in ("upload", "name", "isEnd", "fault")], [place.partition("?")[0], "a", True, "refuse"])
 
+    def test_chunks(self):
+        self.start("none")
+        answer = self.ask("PATCH", "/files/1", {"Upload-Offset": "0", "Transfer-Encoding": "chunked"}, iter([b"abc"]))
+        self.assertEqual((answer.status, Upstream.offset), (411, 0))
+        self.assertEqual([(one["told"], one["did"]) for one in self.lines()], [(411, None)])
+
 
 if __name__ == "__main__":
     unittest.main()
