@@ -166,6 +166,12 @@ struct TusEndToEndTests {
         #expect(ending == .status(0), "\(words.suffix(3000))")
     }
 
+    @Test("the relay knows each upload, and its end, whatever form a server's answers have")
+    func relay() async throws {
+        let (ending, words) = try await ScriptedRelay.prove()
+        #expect(ending == .status(0), "\(words.suffix(3000))")
+    }
+
     @Test("a checksum that does not fit is sent again, and the third time is an alarm")
     func damage() async throws {
         let once = try await TusProcess.faulty(["PATCH=460"])
