@@ -206,7 +206,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if self.command != "HEAD" and status != 204:
             self.send_header("Content-Length", str(len(body)))
-        elif self.command == "HEAD" and "content-length" not in names:
+        elif self.command == "HEAD" and status != 204 and "content-length" not in names:
             self.send_header("Content-Length", "0")
         self.end_headers()
         if self.command != "HEAD":

@@ -76,6 +76,8 @@ class Relay(unittest.TestCase):
         for Upstream.head in (200, 204):
             Upstream.offset = 0
             self.start("refuse-file")
+            answer = self.ask("HEAD", "/files/1", {})
+            self.assertEqual((answer.status, answer.getheader("Content-Length")), (Upstream.head, None if Upstream.head == 204 else "0"))
             self.assertEqual(self.ask("PATCH", "/files/1", {"Upload-Offset": "0"}, b"x" * 6).status, 204)
             self.assertIn(self.ask("PATCH", "/files/1", {"Upload-Offset": "6"}, b"x" * 4).status, (400, 422, 500))
             self.assertEqual([(one["isEnd"], one["fault"]) for one in self.lines()][-2:], [(False, None), (True, "refuse")])
