@@ -61,5 +61,19 @@ package final class ScriptedRelay: Sendable {
         .dropLast().map { try JSONDecoder().decode(Line.self, from: Data($0)) }
     }
 
+    /// Runs its own tests.
+    ///
+    /// - Returns: How it ended, and what it said.
+    package static func prove() async throws -> (ending: Child.Ending, words: String) {
+        try await blocking {
+            let folder = TemporaryFolder()
+            let child = try Child(
+                "/usr/bin/env", ["python3", "-B", script.parent.appending("test_relay.py").display],
+                output: folder.path.appending("out"), errors: folder.path.appending("err"))
+            let ending = child.wait()
+            return (ending, try child.complained())
+        }
+    }
+
     package func stop() { child.end(with: SIGKILL) }
 }

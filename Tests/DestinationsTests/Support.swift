@@ -18,6 +18,21 @@ final class TusProcess: Sendable {
         try await TusProcess(["resumable-upload==0.3.0"], "faulty_tus.py", plan, path: "/files")
     }
 
+    /// Runs the fault wrapper's own tests.
+    ///
+    /// - Returns: How it ended, and what it said.
+    static func proveFaulty() async throws -> (ending: Child.Ending, words: String) {
+        try await blocking {
+            let folder = TemporaryFolder()
+            let child = try Child(
+                try Tools.venv(["resumable-upload==0.3.0"]).appending("python"),
+                ["-B", fixture("test_faulty_tus.py").display],
+                output: folder.path.appending("out"), errors: folder.path.appending("err"))
+            let ending = child.wait()
+            return (ending, try child.complained())
+        }
+    }
+
     static func tussi() async throws -> TusProcess {
         try await TusProcess(["tussi==3.1.0", "uvicorn==0.54.*"], "tussi_server.py", [], path: "/files/")
     }

@@ -160,6 +160,18 @@ struct TusEndToEndTests {
         #expect(try server.held == [journey.content])
     }
 
+    @Test("the server that fails on demand refuses what breaks a rule")
+    func faultyServer() async throws {
+        let (ending, words) = try await TusProcess.proveFaulty()
+        #expect(ending == .status(0), "\(words.suffix(3000))")
+    }
+
+    @Test("the relay knows each upload, and its end, whatever form a server's answers have")
+    func relay() async throws {
+        let (ending, words) = try await ScriptedRelay.prove()
+        #expect(ending == .status(0), "\(words.suffix(3000))")
+    }
+
     @Test("a checksum that does not fit is sent again, and the third time is an alarm")
     func damage() async throws {
         let once = try await TusProcess.faulty(["PATCH=460"])

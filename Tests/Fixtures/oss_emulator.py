@@ -85,7 +85,8 @@ class Call:
                 self.bucket = host.partition(".")[0]
             else:
                 self.bucket, _, inside = inside.partition("/")
-            self.key = text(unquote_to_bytes(inside))
+            raw = unquote_to_bytes(inside)
+            self.key, self.is_text = text(raw), raw == raw.decode(errors="replace").encode()
             self.operation = storage.operation(self)
 
     def fault(self, name):
@@ -98,6 +99,9 @@ class Call:
         close, expire, slow = (dict(self.fault(name) or {}) for name in ("close", "expire", "slow_read"))
         if close:
             close.setdefault("bytes", 0)
+        limit = self.headers.get("x-oss-traffic-limit")
+        if self.side == "oss" and limit:  # Found good before. The service keeps it itself, in bits a second.
+            slow = {"rate": min(int(limit) / 8, slow.get("rate", float("inf")))}
         self.handler.connection.settimeout(self.state.settings["body_timeout"])
         self.go_on()
         while self.left or "bytes" in close:

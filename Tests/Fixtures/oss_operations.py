@@ -78,6 +78,37 @@ def put_object(state, call):
     return answer_after_callback(call, Answer(200, received(stored)))
 
 
+def append_object(state, call):
+    """More bytes behind those of an object, which was begun so and is that long."""
+    check_headers(call.headers)
+    position = number(call, "position", None, 0, (1 << 63) - 1)
+    if position is None:
+        raise bad("position has to be a number of bytes.", ArgumentName="position")
+
+    def before():
+        old = state.objects.get((call.bucket, call.key))
+        if old and old.kind != "Appendable":
+            raise Refusal(409, "ObjectNotAppendable", "The object is not appendable.")
+        size = old.size if old else 0
+        if position != size:
+            raise Refusal(409, "PositionNotEqualToLength", "Position is not equal to file length.",
+                          headers={"x-oss-next-append-position": str(size)})
+        return old
+
+    before()
+    stored = call.store(state.place())
+    check_digest(call, stored)
+    try:
+        with state.lock:
+            old = before()  # Once more: another may have been faster.
+            whole = join(state.place(), [old, stored] if old else [stored])
+            etag = hashlib.md5(whole.md5.encode()).hexdigest().upper()  # Not that of the bytes.
+            keep(state, call, whole, old.headers if old else kept(call.headers), "Appendable", etag)
+    finally:
+        stored.path.unlink()
+    return Answer(200, {"ETag": f'"{etag}"', "x-oss-hash-crc64ecma": str(whole.crc), "x-oss-next-append-position": str(whole.size)})
+
+
 def received(stored):
     return {"ETag": f'"{stored.etag}"', "x-oss-hash-crc64ecma": str(stored.crc),
             "Content-MD5": base64.b64encode(bytes.fromhex(stored.md5)).decode()}
@@ -90,6 +121,8 @@ def get_object(state, call):
     headers |= {"ETag": f'"{found.etag}"', "x-oss-hash-crc64ecma": str(found.crc), "x-oss-object-type": found.kind,
                 "Last-Modified": formatdate(found.changed, usegmt=True), "Accept-Ranges": "bytes"}
     headers["Content-Type"] = headers.pop("content-type", headers["Content-Type"])
+    if found.kind == "Appendable":
+        headers["x-oss-next-append-position"] = str(found.size)
     if found.kind == "Normal":
         headers |= {"Content-MD5": received(found)["Content-MD5"]}
     if tags := parse_qsl(found.headers.get("x-oss-tagging", "")):
@@ -114,6 +147,8 @@ def delete_object(state, call):
 
 def initiate(state, call):
     check_headers(call.headers)
+    if call.length:
+        raise bad("The beginning of an upload has no body.")
     check_overwrite(state, call)
     new = Upload(secrets.token_hex(16).upper(), call.bucket, call.key, state.now(), kept(call.headers))
     with state.lock:
@@ -173,9 +208,12 @@ def listed(call, upload):
                     "MalformedXML")
     try:
         root = ElementTree.fromstring(body)
-        parts = [(int(part.findtext("PartNumber")), part.findtext("ETag").strip().strip('"')) for part in root]
-    except (ElementTree.ParseError, TypeError, ValueError, AttributeError):
+        parts = [(part.findtext("PartNumber").strip(), part.findtext("ETag").strip().strip('"')) for part in root]
+    except (ElementTree.ParseError, AttributeError):
         raise malformed
+    if not all(re.fullmatch("-?[0-9]{1,18}", n) for n, _ in parts):
+        raise malformed
+    parts = [(int(n), etag) for n, etag in parts]
     if root.tag != "CompleteMultipartUpload" or not parts or not all(etag for _, etag in parts) or {p.tag for p in root} != {"Part"}:
         raise malformed
     return parts
@@ -250,7 +288,7 @@ def abort(state, call):
 OPERATIONS = {
     "PutObject": put_object, "GetObject": get_object, "HeadObject": get_object, "DeleteObject": delete_object,
     "InitiateMultipartUpload": initiate, "UploadPart": upload_part, "ListParts": list_parts, "CompleteMultipartUpload": complete,
-    "AbortMultipartUpload": abort, "ListMultipartUploads": list_uploads, "ListObjects": list_objects, "ListObjectsV2": list_objects,
+    "AppendObject": append_object, "AbortMultipartUpload": abort, "ListMultipartUploads": list_uploads, "ListObjects": list_objects, "ListObjectsV2": list_objects,
     "GetBucketInfo": bucket_info, "GetBucketLocation": bucket_location,
 }
 
@@ -266,7 +304,8 @@ def operation(call):
     if method == "PUT" and "x-oss-copy-source" not in call.headers:
         return "UploadPart" if {"partNumber", "uploadId"} & set(q) else "unknown" if set(q) & {"acl", "tagging", "symlink"} else "PutObject"
     if method == "POST":
-        return "InitiateMultipartUpload" if "uploads" in q else "CompleteMultipartUpload" if "uploadId" in q else "unknown"
+        named = {"uploads": "InitiateMultipartUpload", "uploadId": "CompleteMultipartUpload", "append": "AppendObject"}
+        return next((name for mark, name in named.items() if mark in q), "unknown")
     if method == "GET":
         return "ListParts" if "uploadId" in q else "unknown" if set(q) & {"acl", "tagging", "symlink"} else "GetObject"
     if method == "DELETE":
@@ -275,6 +314,8 @@ def operation(call):
 
 
 def serve(state, call):
+    if not call.is_text:  # Before the signature, which nobody could make of it.
+        raise bad("The specified object is not valid.", "0016-00000005", "InvalidObjectName")
     call.signer = state.authorise(call)
     if call.bucket not in state.buckets:
         raise Refusal(404, "NoSuchBucket", "The specified bucket does not exist.", "0015-00000101", BucketName=call.bucket)
@@ -282,7 +323,7 @@ def serve(state, call):
         raise Refusal(501, "NotImplemented", "A header or query you provided requires functionality that is not implemented.")
     if call.key and (len(call.key.encode()) > 1023 or call.key[0] in "/\\"):
         raise bad("The specified object is not valid.", "0016-00000005", "InvalidObjectName")
-    if call.method == "PUT" and call.length is None:
+    if (call.method == "PUT" or call.operation == "AppendObject") and call.length is None:
         raise Refusal(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
     if (call.length or 0) > LARGEST_REQUEST:
         raise bad("Your proposed upload exceeds the maximum allowed object size.", code="EntityTooLarge")

@@ -48,9 +48,12 @@ def pairs(query):
     return found
 
 
-def moment(spelled):
-    """Seconds since 1970 of a time in exactly one of the three spellings, or None."""
-    for shape in ("%Y%m%dT%H%M%SZ", "%Y-%m-%dT%H:%M:%SZ", "%a, %d %b %Y %H:%M:%S GMT"):
+COMPACT, ISO, HTTP = "%Y%m%dT%H%M%SZ", "%Y-%m-%dT%H:%M:%SZ", "%a, %d %b %Y %H:%M:%S GMT"
+
+
+def moment(spelled, *shapes):
+    """Seconds since 1970 of a time in exactly one of these spellings, by default of all three, or None."""
+    for shape in shapes or (COMPACT, ISO, HTTP):
         try:
             when = datetime.strptime(spelled, shape).replace(tzinfo=timezone.utc)
         except (TypeError, ValueError):
@@ -74,7 +77,7 @@ def oss_claim(headers):
         # One of the vendor's clients names the token of this scheme without the prefix.
         token = token or headers.get("security-token")
         said = headers.get("x-oss-date") or headers.get("date")
-        return Claim("V1", old[1], old[2], moment(said), None, None, None, token)
+        return Claim("V1", old[1], old[2], moment(said, HTTP), None, None, None, token)
     if not value.startswith("OSS4-HMAC-SHA256 "):
         raise Unreadable("Authorization header is invalid.")
     fields = dict(part.strip().partition("=")[::2] for part in value.split(" ", 1)[1].split(","))
@@ -91,9 +94,9 @@ def oss_claim(headers):
     if headers.get("x-oss-content-sha256") != "UNSIGNED-PAYLOAD":
         raise Unreadable("The x-oss-content-sha256 header is missing or invalid.")
     said = headers.get("x-oss-date", "")
-    if moment(said) is None or not said.startswith(scope[1]):
+    if moment(said, COMPACT) is None or said[:8] != scope[1]:
         raise Unreadable("Invalid signing date in Authorization header.")
-    return Claim("V4", scope[0], fields["Signature"], moment(said), scope[2], scope[1], extra, token)
+    return Claim("V4", scope[0], fields["Signature"], moment(said, COMPACT), scope[2], scope[1], extra, token)
 
 
 def oss_v1(secret, method, bucket, key, query, headers):
@@ -145,7 +148,7 @@ def acs3_claim(headers):
     found = re.fullmatch(r"ACS3-HMAC-SHA256 Credential=([^,]+),\s*SignedHeaders=([^,]+),\s*Signature=([0-9a-f]+)", value)
     if not found:
         return None
-    return Claim("ACS3", found[1], found[3], moment(headers.get("x-acs-date")), None, None, found[2].split(";"),
+    return Claim("ACS3", found[1], found[3], moment(headers.get("x-acs-date"), ISO), None, None, found[2].split(";"),
                  headers.get("x-acs-security-token"))
 
 

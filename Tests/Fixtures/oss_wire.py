@@ -38,7 +38,7 @@ def number(call, name, default, low, high):
     value = call.q.get(name, "")
     if not value:
         return default
-    if not re.fullmatch(r"\d+", value) or not low <= int(value) <= high:
+    if not re.fullmatch("[0-9]+", value) or not low <= int(value) <= high:
         raise bad(f"{name} has to be from {low} to {high}.", ArgumentName=name, ArgumentValue=value)
     return int(value)
 
@@ -57,7 +57,7 @@ def check_headers(headers):
         if headers.get(name, allowed[0]) not in allowed:
             raise bad(f"{name} is not one of {', '.join(allowed)}.", ArgumentName=name, ArgumentValue=headers[name])
     limit = headers.get("x-oss-traffic-limit")
-    if limit is not None and not (re.fullmatch(r"\d+", limit) and 819200 <= int(limit) <= 838860800):
+    if limit is not None and not (re.fullmatch("[0-9]+", limit) and 819200 <= int(limit) <= 838860800):
         raise bad("x-oss-traffic-limit has to be from 819200 to 838860800.", "0004-00000502")
     tags = parse_qsl(headers.get("x-oss-tagging", ""), keep_blank_values=True)
     if len(tags) > 10 or len(dict(tags)) != len(tags) or any(not n or len(n) > 128 or len(v) > 256 for n, v in tags):

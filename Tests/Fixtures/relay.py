@@ -33,7 +33,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 kind, upstream, log_path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 options = dict(word[2:].split("=", 1) for word in sys.argv[4:])
@@ -122,17 +122,22 @@ class Handler(BaseHTTPRequestHandler):
             return None
         if self.command not in ("HEAD", "PATCH"):
             return None
-        self.key = parts.path
+        self.key = self.place_of(self.path)
         upload = upload_of(self.key)
         self.is_look = self.command == "HEAD"
         if self.command == "PATCH":
             if upload.total is None:
                 status, headers, _ = self.ask("HEAD", b"")
                 told = dict((name.lower(), value) for name, value in headers).get("upload-length")
-                upload.total = int(told) if status == 200 and told else None
+                upload.total = int(told) if status in (200, 204) and told else None
             self.begin = int(self.headers.get("Upload-Offset") or 0)
             self.is_end = self.begin + self.length == upload.total
         return upload
+
+    def place_of(self, address):
+        """What an upload of tus is told by: a query may be all that two of them differ in."""
+        parts = urlsplit(urljoin(self.path, address))
+        return parts.path + ("?" + parts.query if parts.query else "")
 
     def ask(self, method, body, part=None):
         """Passes the request on; the body up to `part` bytes, and then the connection is closed."""
@@ -158,9 +163,10 @@ class Handler(BaseHTTPRequestHandler):
     # What is answered.
 
     def note(self, upload, fault, told, did):
+        key = getattr(self, "key", self.path)
         line = {
             "at": int(time.time() * 1000), "method": self.command, "path": self.path,
-            "upload": getattr(self, "key", self.path), "name": upload.name if upload else None, "isEnd": self.is_end,
+            "upload": key.partition("?")[0] if kind == "tus" else key, "name": upload.name if upload else None, "isEnd": self.is_end,
             "fault": fault, "told": told, "did": did,
         }
         with lock:
@@ -200,7 +206,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if self.command != "HEAD" and status != 204:
             self.send_header("Content-Length", str(len(body)))
-        elif self.command == "HEAD" and "content-length" not in names:
+        elif self.command == "HEAD" and status != 204 and "content-length" not in names:
             self.send_header("Content-Length", "0")
         self.end_headers()
         if self.command != "HEAD":
@@ -222,6 +228,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def exchange(self):
         upload = self.identify()
+        if "Transfer-Encoding" in self.headers:  # Half of the servers refuse it, and its bytes would be lost here.
+            self.close_connection = True
+            return self.words(upload, None, 411, "a Content-Length is needed", None)
         # The whole of the body leaves the client before it is cut: what it knows of that is not to depend on buffers.
         body = self.rfile.read(self.length)
         if len(body) < self.length:
@@ -260,9 +269,9 @@ class Handler(BaseHTTPRequestHandler):
     def begin_or_pass(self, body):
         status, headers, answer = self.ask(self.command, body)
         upload = None
-        if kind == "tus" and self.is_begin and status == 201:
-            place = next((value for name, value in headers if name.lower() == "location"), "")
-            self.key = urlsplit(place).path
+        place = next((value for name, value in headers if name.lower() == "location"), "")
+        if kind == "tus" and self.is_begin and 200 <= status < 300 and place:
+            self.key = self.place_of(place)
             upload = upload_of(self.key)
             upload.total = int(self.headers.get("Upload-Length") or -1)
             pairs = dict(

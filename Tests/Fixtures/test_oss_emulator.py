@@ -299,6 +299,12 @@ class Clients(Emulator):
                     self.assertEqual([one.key for one in oss2.ObjectIterator(bucket, delimiter="/")], ["sv/"])
                     bucket.delete_object(self.KEY)
                     self.assertFalse(bucket.object_exists(self.KEY))
+                    half = bucket.append_object(self.KEY, 0, data[:1000], init_crc=0)
+                    self.assertEqual(bucket.append_object(self.KEY, half.next_position, data[1000:], init_crc=half.crc).crc, crc64(data))
+                    with self.assertRaises(oss2.exceptions.PositionNotEqualToLength) as caught:
+                        bucket.append_object(self.KEY, 1, data)
+                    self.assertEqual(caught.exception.next_position, len(data))
+                    bucket.delete_object(self.KEY)
                     oss2.resumable_upload(bucket, self.KEY, str(file), multipart_threshold=1, part_size=SMALL, num_threads=3,
                                           store=oss2.ResumableStore(root=folder))
                     found = self.control("objects")["cameras/" + self.KEY]
@@ -411,7 +417,8 @@ class Clients(Emulator):
             wish = vod_models.GetImageInfoRequest(image_id=image["ImageId"])
             self.assertEqual(client.get_image_info(wish).body.image_info.status, "Uploading")
             self.assertTrue(self.upload_to(image, b"picture")["FileName"].endswith(".jpg"))
-            self.assertEqual(client.get_image_info(wish).body.image_info.status, "Normal")
+            info = client.get_image_info(wish).body.image_info
+            self.assertEqual((info.status, info.mezzanine.file_size), ("Normal", "7"))
             with self.assertRaises(TeaException) as caught:
                 client.create_upload_video(vod_models.CreateUploadVideoRequest(title="x", file_name="a.mp4", reference_id=reference))
             self.assertEqual(caught.exception.code, "InvalidParameter.ReferenceId")
@@ -510,6 +517,28 @@ class Rules(Emulator):
         for date in (None, "Sat, 13 Jul 2024 08:30:05 +0000", "Sat, 13 Jul 2024 8:30:05 GMT", "Fri, 13 Jul 2024 08:30:05 GMT", "2024-7-13T08:30:05Z"):
             self.refused(self.raw("PUT", "/cameras/a", b"x", {"Authorization": f"OSS {LONG[0]}:x", "Date": date}), 403, "AccessDenied")
 
+    def test_spellings_of_the_date(self):
+        """Signed well, and not as the scheme writes it."""
+        now = time.gmtime()
+        compact, iso = time.strftime(signatures.COMPACT, now), time.strftime(signatures.ISO, now)
+        for name in ("date", "x-oss-date"):
+            for date, status in ((time.strftime(signatures.HTTP, now), 200), (compact, 403), (iso, 403)):
+                signature = signatures.oss_v1(LONG[1], "PUT", "cameras", "a", [], {name: date})[1]
+                answer = self.raw("PUT", "/cameras/a", b"", {name: date, "Authorization": f"OSS {LONG[0]}:{signature}"})
+                if status == 200:
+                    self.taken(answer)
+                else:
+                    self.refused(answer, 403, "AccessDenied")
+        for date, day in ((compact, compact[:8]), (compact, ""), (compact, compact[:4]), (compact, compact), (iso, iso[:10]), (iso, "")):
+            headers = {"x-oss-date": date, "x-oss-content-sha256": "UNSIGNED-PAYLOAD"}
+            signature = signatures.oss_v4(LONG[1], "PUT", "cameras", "a", [], headers, "cn-shanghai", day)[1]
+            scope = f"{LONG[0]}/{day}/cn-shanghai/oss/aliyun_v4_request"
+            answer = self.raw("PUT", "/cameras/a", b"", headers | {"Authorization": f"OSS4-HMAC-SHA256 Credential={scope},Signature={signature}"})
+            if (date, day) == (compact, compact[:8]):
+                self.taken(answer)
+            else:
+                self.refused(answer, 400, "InvalidArgument")
+
     def test_further_signed_headers(self):
         """With a space after the comma, the fields in another order, and headers signed on top."""
         request = HttpRequest("PUT", "http://x/cameras/a", headers={"Host": f"127.0.0.1:{self.port}", "Content-Length": "1"})
@@ -568,6 +597,13 @@ class Rules(Emulator):
         self.refused(self.oss("PUT", "a"), 400, "InvalidArgument")
         self.refused(self.oss("PUT", "a"), 403, "RequestTimeTooSkewed")
 
+    def test_beginning(self):
+        self.refused(self.oss("POST", "v.mp4", "uploads", b"x"), 400, "InvalidArgument")
+        self.assertEqual(self.control("uploads"), {})
+        said = ElementTree.fromstring(self.taken(self.oss("POST", "v.mp4", "uploads", headers={"Content-Type": "video/mp4"})).data)
+        self.assertEqual(said.tag, "InitiateMultipartUploadResult")
+        self.assertEqual({one.tag: one.text for one in said}, {"Bucket": "cameras", "Key": "v.mp4", "UploadId": next(iter(self.control("uploads")))})
+
     def test_unknown_upload(self):
         upload = self.whole()
         gone = [("other.mp4", upload), ("v.mp4", "0" * 32)]
@@ -581,7 +617,7 @@ class Rules(Emulator):
 
     def test_part_numbers(self):
         upload = self.start()
-        for n in ("0", "10001", "-1", "x", ""):
+        for n in ("0", "10001", "-1", "x", "", quote("１")):
             self.refused(self.part(upload, n, b"x"), 400, "InvalidArgument")
         self.refused(self.oss("PUT", "v.mp4", "uploadId=" + upload, b"x"), 400, "InvalidArgument")
         for n in (1, 10000):
@@ -603,7 +639,9 @@ class Rules(Emulator):
         self.assertEqual(len(os.listdir(self.folder.name)), 1)
         for limit in ("819199", "838860801", "x"):
             self.refused(self.part(upload, 2, b"x", headers={"x-oss-traffic-limit": limit}), 400, "InvalidArgument", "0004-00000502")
-        self.taken(self.part(upload, 2, b"x", headers={"x-oss-traffic-limit": "819200"}))
+        begun = time.monotonic()
+        self.taken(self.part(upload, 2, bytes(60000), headers={"x-oss-traffic-limit": "819200"}))
+        self.assertGreater(time.monotonic() - begun, 0.5)
 
     def half(self, target, length, data, headers, shut=True):
         """A request with less of a body than it says; its answer, if any."""
@@ -671,6 +709,9 @@ class Rules(Emulator):
         for wrong in (b"", b"<Complete", b"<Other>" + part + b"</Other>", b"<CompleteMultipartUpload/>",
                       b"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber></Part></CompleteMultipartUpload>",
                       b"<CompleteMultipartUpload><Part><PartNumber>x</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>",
+                      b"<CompleteMultipartUpload><Part><PartNumber>+1</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>",
+                      b"<CompleteMultipartUpload><Part><PartNumber>1_0</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>",
+                      "<CompleteMultipartUpload><Part><PartNumber>１</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>".encode(),
                       b"<CompleteMultipartUpload><Part><ETag>x</ETag></Part></CompleteMultipartUpload>",
                       b"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag></ETag></Part></CompleteMultipartUpload>"):
             self.refused(self.finish(upload, wrong), 400, "MalformedXML")
@@ -729,6 +770,31 @@ class Rules(Emulator):
         self.assertEqual(self.control("objects")["cameras/v.mp4"]["md5"], hashlib.md5(b"first").hexdigest())
         self.taken(self.finish(upload, list(enumerate(PARTS, 1)), headers={"x-oss-forbid-overwrite": "false"}))
         self.assertEqual(self.control("objects")["cameras/v.mp4"]["type"], "Multipart")
+
+    def test_appending(self):
+        def append(body, at, **more):
+            return self.oss("POST", "log.mp4", f"append&position={at}", body, **more)
+
+        data = PARTS[0]
+        self.refused(append(b"x", 1), 409, "PositionNotEqualToLength")
+        for wrong in ("", "-1", "x"):
+            self.refused(append(b"x", wrong), 400, "InvalidArgument")
+        self.refused(append(data, 0, headers={"Content-MD5": "1B2M2Y8AsgTpgAmY7PhCfg=="}), 400, "InvalidDigest")
+        self.assertEqual((self.control("objects"), os.listdir(self.folder.name)), ({}, []))
+        answer = self.taken(append(data, 0, headers={"Content-Type": "video/mp4"}))
+        self.assertEqual([answer.getheader(name) for name in ("x-oss-next-append-position", "x-oss-hash-crc64ecma")], [str(SMALL), str(crc64(data))])
+        answer = append(b"more", 0)
+        self.refused(answer, 409, "PositionNotEqualToLength")
+        self.assertEqual(answer.getheader("x-oss-next-append-position"), str(SMALL))
+        answer = self.taken(append(b"more", SMALL, version=1))
+        self.assertEqual([answer.getheader(name) for name in ("x-oss-next-append-position", "x-oss-hash-crc64ecma")],
+                         [str(SMALL + 4), str(crc64(data + b"more"))])
+        head = self.taken(self.oss("HEAD", "log.mp4"))
+        self.assertEqual([head.getheader(name) for name in ("x-oss-object-type", "Content-Type", "Content-Length")],
+                         ["Appendable", "video/mp4", str(SMALL + 4)])
+        self.taken(self.oss("PUT", "a", body=b"x"))
+        self.refused(self.oss("POST", "a", "append&position=1", b"x"), 409, "ObjectNotAppendable")
+        self.assertEqual(len(os.listdir(self.folder.name)), 2)
 
     def test_list_of_parts(self):
         upload = self.start()
@@ -820,10 +886,11 @@ class Rules(Emulator):
         self.taken(self.oss("DELETE", "missing"), 204)
         for key in ("/a", "\\a", "é" * 512):
             self.refused(self.oss("PUT", key, body=b"x"), 400, "InvalidObjectName")
+        self.refused(self.oss("PUT", "é.mp4", body=b"x", target="/cameras/%E9.mp4"), 400, "InvalidObjectName")
         self.taken(self.oss("PUT", "é" * 511, body=b"x"))
         self.refused(self.oss("PUT", "a", headers={"Content-Length": str((5 << 30) + 1), "Expect": "100-continue"}), 400, "EntityTooLarge")
         self.refused(self.oss("PUT", "a", headers={"Content-Length": None}), 411, "MissingContentLength")
-        self.refused(self.oss("POST", "a", "append&position=0"), 501, "NotImplemented")
+        self.refused(self.oss("POST", "a", "restore"), 501, "NotImplemented")
         self.control("settings", {"path_style": False})
         self.refused(self.oss("PUT", "a"), 403, "SecondLevelDomainForbidden")
         self.taken(self.oss("PUT", "a", target="/a", host=f"cameras.localhost:{self.port}"))
@@ -857,13 +924,15 @@ class Rules(Emulator):
         all_of["Signature"] = spoil or Utils.get_rpcsignature(all_of, method, who[1])
         return self.raw(method, "/?" + urlencode(all_of, quote_via=quote), **more)
 
-    def acs3(self, given, who=LONG, action="CreateUploadVideo", without=(), wrong=None, when=None, nonce=None, change=None):
+    def acs3(self, given, who=LONG, action="CreateUploadVideo", without=(), wrong=None, when=None, nonce=None, change=None, spell=None):
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() if when is None else when))
         headers = {"host": f"127.0.0.1:{self.port}", "x-acs-action": action, "x-acs-version": "2017-03-21", "x-acs-date": stamp,
                    "x-acs-signature-nonce": nonce or uuid.uuid4().hex, "x-acs-content-sha256": signatures.NO_BODY}
         headers |= {"x-acs-security-token": who[2]} if len(who) > 2 else {}
         names = [name for name in headers if name not in without]
         authorization = signatures.acs3(who[1], who[0], "POST", list(given.items()), headers, names, signatures.NO_BODY)
+        if spell:
+            authorization = authorization.replace(";".join(sorted(names)), ";".join(spell(sorted(names))))
         del headers["host"]  # That is sent anyway.
         return self.raw("POST", "/?" + urlencode(given), headers=headers | {"Authorization": wrong or authorization} | (change or {}))
 
@@ -880,6 +949,8 @@ class Rules(Emulator):
             made = json.loads(self.vod(self.VIDEO, method=method).data)
             self.assertTrue(made["VideoId"] and made["RequestId"])
             self.said(self.vod(self.VIDEO, method=method, who=(LONG[0], "wrong")), 400, "SignatureDoesNotMatch")
+        for method in ("PUT", "DELETE"):
+            self.said(self.vod(self.VIDEO, method=method), 405, "UnsupportedHTTPMethod")
         self.said(self.vod(self.VIDEO, spoil="x" * 27 + "="), 400, "SignatureDoesNotMatch")
         again = {"SignatureNonce": "once only"} | self.VIDEO
         self.assertEqual(self.vod(again).status, 200)
@@ -913,6 +984,8 @@ class Rules(Emulator):
         self.said(self.acs3(given, who=(LONG[0], "wrong")), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, without=("host",)), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, without=("x-acs-action",)), 400, "SignatureDoesNotMatch")
+        for spell in (lambda names: names[::-1], lambda names: names + names[-1:], lambda names: [name.upper() for name in names]):
+            self.said(self.acs3(given, spell=spell), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, change={"x-acs-version": "2016-01-01"}), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, change={"x-acs-content-sha256": "0" * 64}), 400, "SignatureDoesNotMatch")
         self.said(self.acs3(given, change={"x-acs-action": "RefreshUploadVideo"}), 400, "SignatureDoesNotMatch")
@@ -964,6 +1037,7 @@ class Rules(Emulator):
             self.said(self.vod({"Action": "CreateUploadImage"} | given), 400, code)
         made = json.loads(self.vod({"Action": "CreateUploadImage", "ImageType": "cover"}).data)
         self.assertTrue(made["ImageId"] and made["ImageURL"].endswith(".png") and made["FileURL"])
+        self.said(self.vod({"Action": "RefreshUploadVideo", "VideoId": made["ImageId"]}), 404, "InvalidVideo.NotFound")
 
     def blobs(self, made):
         return [json.loads(base64.b64decode(made[name], validate=True)) for name in ("UploadAddress", "UploadAuth")]

@@ -98,8 +98,8 @@ def known(state, id, token):
 
 
 def check_time(state, said):
-    when = signatures.moment(said)
-    if when is None or "-" not in said or not said.endswith("Z"):
+    when = signatures.moment(said, signatures.ISO)
+    if when is None:
         raise Refusal(400, "InvalidTimeStamp.Format", "Specified time stamp or date value is not well formatted.")
     if abs(when - state.now()) > signatures.SKEW:
         raise Refusal(400, "InvalidTimeStamp.Expired", "Specified time stamp or date value is expired.")
@@ -141,7 +141,7 @@ def by_headers(state, call, body):
     payload = hashlib.sha256(body).hexdigest()
     right = signatures.acs3(key.secret, claim.id, call.method, call.query, call.headers, claim.extra, payload)
     right = signatures.acs3_claim({"authorization": right})
-    if not needed <= set(claim.extra) or payload != call.headers["x-acs-content-sha256"] or right.signature != claim.signature:
+    if claim.extra != sorted(set(claim.extra)) or not needed <= set(claim.extra) or payload != call.headers["x-acs-content-sha256"] or right.signature != claim.signature:
         raise Refusal(400, "SignatureDoesNotMatch", "Specified signature is not matched with our calculation.")
     check_nonce(state, call.headers["x-acs-signature-nonce"])
     return key, call.headers["x-acs-version"]
@@ -189,7 +189,7 @@ def refresh_video(state, given, by, move=False):
         if not video:
             video = next((id for id, one in state.videos.items() if one["reference"] == reference), None)
         found = state.videos.get(video)
-        if not found:
+        if not found or found.get("image"):  # For a picture there is no such call: it takes a new address.
             raise Refusal(404, "InvalidVideo.NotFound", "The video does not exist.")
         found["refreshes"] += 1
         found["refreshes_after_upload"] += (found["bucket"], found["key"]) in state.objects
@@ -210,7 +210,7 @@ def create_image(state, given, by):
 
 
 def info(state, action, given):
-    """Whether the bytes of a medium are there."""
+    """Whether the bytes of a medium are there. Of a picture the maker's clients read the size as a text, of a video as a number."""
     check(action, given)
     medium = given.get("VideoId") or given.get("ImageId")
     if given.get("ReferenceId") and not medium:
@@ -224,13 +224,13 @@ def info(state, action, given):
     if state.settings["info_names"]:
         medium, status = state.settings["info_names"], "Normal"
         size = int(state.settings["info_size"])
-        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": size}}} if image else {"Mezzanine": {"VideoId": medium, "Status": status, "Size": size}}
+        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": str(size)}}} if image else {"Mezzanine": {"VideoId": medium, "Status": status, "Size": size}}
     if state.settings["media_status"] and stored:
         status = state.settings["media_status"]  # what the service makes of what it has
     if action == "GetVideoInfo":
         return {"Video": {"VideoId": medium, "Status": status} | ({"Size": stored.size} if stored else {})}
     if image:
-        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": stored.size} if stored else {}}}
+        return {"ImageInfo": {"ImageId": medium, "Status": status, "Mezzanine": {"FileSize": str(stored.size)} if stored else {}}}
     return {"Mezzanine": {"VideoId": medium, "Status": status} | ({"Size": stored.size} if stored else {})}
 
 
@@ -242,6 +242,8 @@ def serve(state, call):
         given |= dict(signatures.pairs(body.decode()))
     modern = call.headers.get("authorization", "").startswith("ACS3-")  # The older clients send x-acs-action as well.
     call.json = modern or given.get("Format", "").upper() == "JSON"
+    if call.method not in ("GET", "POST"):
+        raise Refusal(405, "UnsupportedHTTPMethod", "This http method is not supported.")
     key, version = by_headers(state, call, body) if modern else by_query(state, call, given)
     call.signer = key
     if version != VERSION:
