@@ -274,7 +274,9 @@ package final class VimeoServer: Sendable {
     /// What is wrong with the request's token or version.
     private func refusal(_ exchange: Exchange, _ kind: Kind) -> Reply? {
         let account = state.withLock { $0.account }
-        guard exchange.header("authorization") == "Bearer \(account.token)" else {
+        // The name of the scheme has no case (RFC 9110, section 11.1).
+        let words = (exchange.header("authorization") ?? "").split(separator: " ", maxSplits: 1)
+        guard words.count == 2, words[0].lowercased() == "bearer", words[1] == account.token else {
             var reply = Self.refused(401, 8003, "a valid user token must be passed")
             reply.headers.append(("WWW-Authenticate", "Bearer error=\"invalid_token\""))
             return reply
