@@ -212,7 +212,9 @@ package final class VimeoServer: Sendable {
 
     /// The version of the API that a request names.
     private static func version(_ exchange: Exchange) -> String? {
-        exchange.header("accept")?.filter { $0 != " " }.split(separator: ";").lazy.compactMap {
+        guard let accept = exchange.header("accept")?.filter({ $0 != " " }), accept.hasPrefix("application/vnd.vimeo.")
+        else { return nil }
+        return accept.split(separator: ";").lazy.compactMap {
             $0.hasPrefix("version=") ? String($0.dropFirst(8)) : nil
         }.first
     }
