@@ -291,7 +291,15 @@ package final class VimeoServer: Sendable {
         if let scope = needed[kind], !account.scopes.contains(scope) {
             return Self.refused(403, 3200, "the token lacks the scope \(scope)")
         }
-        return tooMany()
+        if let limited = tooMany() { return limited }
+        let hasBody = (exchange.header("content-length") ?? "0") != "0"
+        return hasBody && !Self.isJSON(exchange) ? Self.refused(400, 2205, "the body is not of JSON's type") : nil
+    }
+
+    /// The service's own description has a type of its own for what is said of a video.
+    private static func isJSON(_ exchange: Exchange) -> Bool {
+        let type = (exchange.header("content-type") ?? "").prefix { $0 != ";" }.lowercased()
+        return type == "application/json" || type.hasPrefix("application/vnd.vimeo.") && type.hasSuffix("+json")
     }
 
     private func perform(_ kind: Kind, _ target: String, _ body: [UInt8], _ version: String?) -> Reply {

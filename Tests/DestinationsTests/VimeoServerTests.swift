@@ -16,6 +16,7 @@ struct VimeoServerTests {
         var path = "/me/videos"
         var version: String? = "3.4"
         var token = "vimeo-token-1"
+        var type = "application/json"
         var body: String?
         let status: Int
         var code: Int64?
@@ -49,6 +50,7 @@ struct VimeoServerTests {
         Row(name: "a size in decimal", body: tus.replacing("10", with: "\"10\""), status: 201),
         Row(name: "no bytes", body: tus.replacing("10", with: "0"), status: 200),
         Row(name: "no JSON", body: "{", status: 400, code: 2205),
+        Row(name: "JSON that does not say so", type: "text/plain", body: tus, status: 400, code: 2205),
         Row(
             name: "a privacy that is none",
             body: tus.replacing("{\"upload", with: "{\"privacy\": {\"view\": \"public\"}, \"upload"), status: 400,
@@ -96,7 +98,7 @@ struct VimeoServerTests {
 
     private static func ask(_ server: VimeoServer, _ row: Row) async throws -> Response {
         let headers = [
-            ("Authorization", "Bearer \(row.token)"), ("Content-Type", "application/json"),
+            ("Authorization", "Bearer \(row.token)"), ("Content-Type", row.type),
             ("Accept", "application/vnd.vimeo.*+json" + (row.version.map { "; version=\($0)" } ?? "")),
         ]
         let body: Request.Body = row.body.map { .bytes(Array($0.utf8)) } ?? .none
