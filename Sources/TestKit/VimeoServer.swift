@@ -287,7 +287,10 @@ package final class VimeoServer: Sendable {
             .create: "upload", .complete: "upload", .settings: "edit", .removal: "delete", .list: "private",
             .picture: "edit", .choice: "edit", .pictureRemoval: "edit",
         ]
-        if !account.hasUser, kind == .create { return Self.refused(401, 8002, "no user credentials were provided") }
+        // An application of its own may ask for what is public, and what its token is.
+        if !account.hasUser, ![.verify, .video, .pictureQuestion].contains(kind) {
+            return Self.refused(401, 8002, "no user credentials were provided")
+        }
         if let scope = needed[kind], !account.scopes.contains(scope) {
             return Self.refused(403, 3200, "the token lacks the scope \(scope)")
         }

@@ -29,6 +29,9 @@ struct VimeoServerTests {
         Row(name: "a wrong token", token: "x", body: "{}", status: 401, code: 8003),
         Row(
             name: "a token without a user", body: tus, status: 401, code: 8002, change: { $0.account.hasUser = false }),
+        Row(
+            name: "a list without a user", method: "GET", status: 401, code: 8002,
+            change: { $0.account.hasUser = false }),
         Row(name: "no scope", body: tus, status: 403, change: { $0.account.scopes = [] }),
         Row(name: "upload in 3.3", version: "3.3", body: tus, status: 400, code: 3116),
         Row(name: "upload without a version", version: nil, body: tus, status: 400, code: 3116),
