@@ -4,6 +4,16 @@ internal import Synchronization
 // What it says of an account, and of itself.
 
 extension VimeoServer {
+    /// What a token is: also the token itself, which is to be seen nowhere.
+    static func verify(_ state: State) -> Reply {
+        let (token, scopes) = (quoted(state.account.token), quoted(state.account.scopes.joined(separator: " ")))
+        let user = state.account.hasUser ? #"{"uri": "/users/1", "name": "A person"}"# : "null"
+        return Reply(
+            status: 200, headers: [("Content-Type", "application/vnd.vimeo.auth+json")],
+            body: #"{"access_token": \#(token), "token_type": "bearer", "scope": \#(scopes), "expires_on": null, "#
+                + #""user": \#(user), "app": {"uri": "/apps/1", "name": "An application"}}"#)
+    }
+
     static func me(_ state: State) -> Reply {
         guard let quota = state.account.quota, state.account.scopes.contains("private") else {
             return Reply(status: 200, body: "{\"uri\": \"/users/1\", \"upload_quota\": null}")

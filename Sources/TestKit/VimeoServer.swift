@@ -280,6 +280,11 @@ package final class VimeoServer: Sendable {
         let words = (exchange.header("authorization") ?? "").split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "bearer", words[1] == account.token else {
             var reply = Self.refused(401, 8003, "a valid user token must be passed")
+            if kind == .verify {
+                // The answers about tokens have a shape of their own, without a number.
+                reply.headers = [("Content-Type", "application/vnd.vimeo.auth+json")]
+                reply.body = #"{"error": "invalid_token", "error_description": "the token is not valid"}"#
+            }
             reply.headers.append(("WWW-Authenticate", "Bearer error=\"invalid_token\""))
             return reply
         }
@@ -312,10 +317,7 @@ package final class VimeoServer: Sendable {
             switch kind {
             case .create: create(body, version, &state)
             case .me: Self.me(state)
-            case .verify:
-                Reply(
-                    status: 200,
-                    body: "{\"token_type\": \"bearer\", \"scope\": \"\(state.account.scopes.joined(separator: " "))\"}")
+            case .verify: Self.verify(state)
             case .complete: Self.complete(number, Self.query(target)["signature"], &state)
             case .list: list(target, state)
             case .video, .settings, .removal: video(kind, number, body, &state)
