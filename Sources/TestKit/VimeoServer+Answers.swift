@@ -36,18 +36,7 @@ extension VimeoServer {
             upload.isVideo && !upload.isDeleted
                 && (upload.created ?? state.now) + state.behaviour.showsAfter <= state.now
         }.reversed()
-        let videos = shown.dropFirst((page - 1) * most).prefix(most).map { upload in
-            let link = upload.flow == .ticket || upload.isComplete ? "null" : "\"\(self.link(upload.number))\""
-            let approach = upload.flow == .tus ? "tus" : "streaming"
-            let made = WallTime(milliseconds: upload.created ?? state.now).description
-            let (created, name) = (
-                made.prefix { $0 != "." } + "+00:00", Self.quoted(upload.fields["name"] ?? "Untitled")
-            )
-            return "{\"uri\": \"/videos/\(upload.number)\", \"name\": \(name), "
-                + "\"created_time\": \"\(created)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
-                + "\"status\": \"\(upload.isComplete ? "available" : "uploading")\", "
-                + "\"upload\": {\"approach\": \"\(approach)\", \"status\": \"\(upload.isComplete ? "complete" : "in_progress")\", \"size\": \(upload.size), \"upload_link\": \(link)}}"
-        }
+        let videos = shown.dropFirst((page - 1) * most).prefix(most).map { self.shown($0, state) }
         let next = shown.count > page * most ? "\"/me/videos?page=\(page + 1)\"" : "null"
         return Reply(
             status: 200,

@@ -54,10 +54,9 @@ extension VimeoServer {
         if size > account.largest { return Self.refused(403, 3428, "the file is larger than the quota") }
         let flow: Upload.Flow = isTicket ? .ticket : wish.approach == "tus" ? .tus : .streaming
         let number = state.uploads.count + 1
-        state.uploads.append(
-            Upload(
-                number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said, created: state.now)
-        )
+        let upload = Upload(
+            number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said, created: state.now)
+        state.uploads.append(upload)
         if flow == .ticket {
             return Reply(
                 status: 201,
@@ -65,18 +64,7 @@ extension VimeoServer {
                     + "\"upload_link_secure\": \"\(link(number))\", \"complete_uri\": \"/users/1/uploads/\(number)?signature=c\(number)\"}"
             )
         }
-        let approach = account.otherApproach ?? wish.approach ?? ""
-        let link = account.hasNoLink ? "null" : "\"\(link(number))\""
-        // The trap: a video that never ends.
-        let upload =
-            size == 0
-            ? "{}"
-            : "{\"approach\": \"\(approach)\", \"status\": \"in_progress\", \"size\": \(size), \"upload_link\": \(link)}"
-        return Reply(
-            status: size == 0 ? 200 : state.behaviour.created,
-            body:
-                "{\"uri\": \"/videos/\(number)\", \"name\": \"Untitled\", \"link\": \"https://vimeo.example/\(number)\", \"upload\": \(upload)}"
-        )
+        return Reply(status: size == 0 ? 200 : state.behaviour.created, body: shown(upload, state))
     }
 
     struct Refusal: Error { let reply: Reply }

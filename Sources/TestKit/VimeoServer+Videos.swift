@@ -29,23 +29,54 @@ extension VimeoServer {
             case .failure(let refusal): return refusal.reply
             case .success(let wish):
                 state.uploads[index].fields.merge(wish.said) { $1 }
-                return Reply(status: 200, body: "{\"uri\": \"/videos/\(state.uploads[index].number)\"}")
+                return Reply(status: 200, body: shown(state.uploads[index], state))
             }
         default:
-            let upload = state.uploads[index]
-            var status = "uploading"
-            if upload.isComplete {
-                let states = state.behaviour.states
-                status = states[min(upload.questions, states.count - 1)]
-                state.uploads[index].questions += 1
-            }
-            let part = upload.isComplete ? "complete" : "in_progress"
-            return Reply(
-                status: 200,
-                body: "{\"uri\": \"/videos/\(upload.number)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
-                    + "\"status\": \"\(status)\", \"upload\": {\"status\": \"\(part)\"}, "
-                    + "\"metadata\": {\"connections\": {\"pictures\": {\"uri\": \"/videos/\(upload.number)/pictures\"}}}, "
-                    + "\"transcode\": {\"status\": \"\(status == "available" ? "complete" : "in_progress")\"}}")
+            let body = shown(state.uploads[index], state)
+            if state.uploads[index].isComplete { state.uploads[index].questions += 1 }
+            return Reply(status: 200, body: body)
         }
+    }
+
+    /// A video as every answer shows it: to its creation, to a change, to a question, and in the list.
+    func shown(_ upload: Upload, _ state: State) -> String {
+        let states = state.behaviour.states
+        let status = upload.isComplete ? states[min(upload.questions, states.count - 1)] : "uploading"
+        let transcode =
+            switch status {
+            case "available": "complete"
+            case "transcoding_error": "error"
+            default: "in_progress"
+            }
+        let name = Self.quoted(upload.fields["name"] ?? "Untitled")
+        let view = Self.quoted(upload.fields["view"] ?? "anybody")
+        let made = WallTime(milliseconds: upload.created ?? state.now).description.prefix { $0 != "." }
+        let uri = "/videos/\(upload.number)"
+        let part = self.part(upload, status, state.account)
+        let fields = [
+            #""uri": "\#(uri)", "name": \#(name), "link": "https://vimeo.example/\#(upload.number)""#,
+            #""created_time": "\#(made)+00:00", "privacy": {"view": \#(view)}"#,
+            #""status": "\#(status)", "is_playable": \#(status == "available")"#,
+            #""upload": \#(part), "transcode": {"status": "\#(transcode)"}"#,
+            #""metadata": {"connections": {"pictures": {"uri": "\#(uri)/pictures"}}}"#,
+        ]
+        return "{\(fields.joined(separator: ", "))}"
+    }
+
+    /// What is said of its bytes.
+    private func part(_ upload: Upload, _ status: String, _ account: Account) -> String {
+        // The trap: a video that never ends.
+        if upload.size == 0 { return "{}" }
+        let stands =
+            switch status {
+            case "uploading": "in_progress"
+            case "uploading_error": "error"
+            default: "complete"
+            }
+        let approach = account.otherApproach ?? (upload.flow == .tus ? "tus" : "streaming")
+        let hasLink = !account.hasNoLink && upload.flow != .ticket && !upload.isComplete
+        let link = hasLink ? "\"\(self.link(upload.number))\"" : "null"
+        return #"{"approach": "\#(approach)", "status": "\#(stands)", "size": \#(upload.size), "upload_link": \#(link), "#
+            + #""complete_uri": null, "form": null, "link": null, "redirect_url": null}"#
     }
 }

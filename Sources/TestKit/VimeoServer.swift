@@ -94,7 +94,8 @@ package final class VimeoServer: Sendable {
         /// Bytes that came and were thrown away.
         package var discarded: Int64 = 0
         var held: Int64 { Int64(bytes.count) + discarded }
-        package var isComplete: Bool { held == size }
+        /// One of no bytes never is.
+        package var isComplete: Bool { size > 0 && held == size }
 
         package init(
             number: Int, flow: Flow, size: Int64, isVideo: Bool, fields: [String: String] = [:], created: Int64? = nil

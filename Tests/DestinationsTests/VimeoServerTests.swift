@@ -108,6 +108,36 @@ struct VimeoServerTests {
         return try await Transport().send(Request(row.method, server.url + row.path, headers: headers, body: body))
     }
 
+    @Test("shows a video the same to every question: what failed has failed, and one of no bytes never ends")
+    func shown() async throws {
+        let server = try VimeoServer()
+        defer { server.stop() }
+        let body = Self.tus.replacing("10", with: "0").replacing("{\"upload", with: "{\"name\": \"dawn\", \"upload")
+        let made = JSONValue.read(try await Self.ask(server, Row(name: "", body: body, status: 200)).body)
+        #expect(made?["name"]?.text == "dawn")
+        let question = Row(name: "", method: "GET", path: "/videos/1", status: 200)
+        let empty = JSONValue.read(try await Self.ask(server, question).body)
+        #expect(empty?["status"]?.text == "uploading" && empty?["is_playable"]?.flag == false)
+        server.change { state in
+            state.uploads = [VimeoServer.Upload(number: 1, flow: .tus, size: 1, isVideo: true)]
+            state.uploads[0].bytes = [1]
+        }
+        for (status, upload, transcode) in [
+            ("available", "complete", "complete"), ("transcoding_error", "complete", "error"),
+            ("uploading_error", "error", "in_progress"), ("transcoding", "complete", "in_progress"),
+        ] {
+            server.change { $0.behaviour.states = [status] }
+            for (method, path) in [("GET", "/videos/1"), ("PATCH", "/videos/1"), ("GET", "/me/videos")] {
+                let row = Row(name: "", method: method, path: path, body: method == "PATCH" ? "{}" : nil, status: 200)
+                let json = JSONValue.read(try await Self.ask(server, row).body)
+                let video = path == "/me/videos" ? json?["data"]?.items.first : json
+                #expect(video?["status"]?.text == status)
+                #expect(video?["upload"]?["status"]?.text == upload)
+                #expect(video?["transcode"]?["status"]?.text == transcode)
+            }
+        }
+    }
+
     @Test("leaves out what `fields` does not name, ends links, and takes an end once")
     func wholes() async throws {
         let server = try VimeoServer()
