@@ -115,10 +115,11 @@ extension VimeoServer {
             if view == "password", written.password?.isEmpty ?? true { return wrong(2233) }
             if view == "users", written.users?.isEmpty ?? true { return wrong(2244) }
         }
+        // A size beside `upload` is that of a ticket, and says nothing of anything else.
+        let size = written.upload == nil ? written.size : written.upload?.size
         return .success(
             Wish(
-                type: written.type, approach: written.upload?.approach,
-                size: (written.upload?.size ?? written.size)?.count,
-                hasSize: (written.upload?.size ?? written.size) != nil, hasUpload: written.upload != nil, said: said))
+                type: written.type, approach: written.upload?.approach, size: size?.count, hasSize: size != nil,
+                hasUpload: written.upload != nil, said: said))
     }
 }

@@ -46,7 +46,7 @@ indirect enum VimeoTree: Codable, Sendable {
     var count: Int64? {
         switch self {
         case .whole(let whole): whole
-        case .text(let text): Int64(text)
+        case .text(let text): text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
         default: nil
         }
     }

@@ -49,6 +49,9 @@ struct VimeoServerTests {
         Row(name: "another approach", body: tus.replacing("tus", with: "carrier"), status: 400, code: 2230),
         Row(name: "no size", body: "{\"upload\": {\"approach\": \"tus\"}}", status: 400, code: 2204, inner: 2254),
         Row(name: "a negative size", body: tus.replacing("10", with: "-1"), status: 400, code: 2204, inner: 2254),
+        Row(
+            name: "a size beside it", body: "{\"upload\": {\"approach\": \"tus\"}, \"size\": 10}", status: 400,
+            code: 2204, inner: 2254),
         Row(name: "half a byte", body: tus.replacing("10", with: "1.5"), status: 400, code: 2204, inner: 2254),
         Row(name: "a size in decimal", body: tus.replacing("10", with: "\"10\""), status: 201),
         Row(name: "no bytes", body: tus.replacing("10", with: "0"), status: 200),
