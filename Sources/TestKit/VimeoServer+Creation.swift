@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import Synchronization
 
 // What a creation may ask for, and what it gets.
@@ -77,49 +76,5 @@ extension VimeoServer {
         var hasSize: Bool
         var hasUpload: Bool
         var said: [String: String]
-    }
-
-    private struct Written: Decodable {
-        struct Upload: Decodable {
-            let approach: String?
-            let size: VimeoTree?
-        }
-        struct Privacy: Decodable { let view, embed, comments: String? }
-        struct User: Decodable { let uri: String }
-        let type, name, description, password, license, locale: String?
-        let upload: Upload?
-        let size: VimeoTree?
-        let privacy: Privacy?
-        let users: [User]?
-    }
-
-    private static let views = ["anybody", "contacts", "disable", "nobody", "password", "unlisted", "users"]
-
-    static func read(_ body: [UInt8]) -> Result<Wish, Refusal> {
-        guard let written = try? JSONDecoder().decode(Written.self, from: Data(body)) else {
-            return .failure(Refusal(reply: refused(400, 2205, "the body is not well formed")))
-        }
-        var said: [String: String] = [:]
-        said["name"] = written.name
-        said["description"] = written.description
-        said["password"] = written.password
-        said["license"] = written.license
-        said["view"] = written.privacy?.view
-        said["embed"] = written.privacy?.embed
-        said["users"] = written.users.map { $0.map(\.uri).joined(separator: ",") }
-        func wrong(_ code: Int) -> Result<Wish, Refusal> {
-            .failure(Refusal(reply: refused(400, 2204, "the parameters are not valid", field: ("privacy.view", code))))
-        }
-        if let view = written.privacy?.view {
-            guard views.contains(view) else { return wrong(2232) }
-            if view == "password", written.password?.isEmpty ?? true { return wrong(2233) }
-            if view == "users", written.users?.isEmpty ?? true { return wrong(2244) }
-        }
-        // A size beside `upload` is that of a ticket, and says nothing of anything else.
-        let size = written.upload == nil ? written.size : written.upload?.size
-        return .success(
-            Wish(
-                type: written.type, approach: written.upload?.approach, size: size?.count, hasSize: size != nil,
-                hasUpload: written.upload != nil, said: said))
     }
 }

@@ -61,6 +61,15 @@ struct VimeoServerTests {
             name: "a privacy that is none",
             body: tus.replacing("{\"upload", with: "{\"privacy\": {\"view\": \"public\"}, \"upload"), status: 400,
             code: 2204, inner: 2232),
+        said("a password that is missing", "\"privacy\": {\"view\": \"password\"}", 2233),
+        said("a password of no letter", "\"password\": \"\", \"privacy\": {\"view\": \"password\"}", 2273),
+        said("users who are missing", "\"privacy\": {\"view\": \"users\"}", 2244),
+        said("an empty list of users", "\"users\": [], \"privacy\": {\"view\": \"users\"}", 2245),
+        said("users without their privacy", "\"users\": [{\"uri\": \"/users/1\"}]", 2247),
+        said("a licence that is none", "\"license\": \"mine\"", 2234),
+        said("a place that is none", "\"privacy\": {\"embed\": \"all\"}", 2239),
+        said("comments by nobody known", "\"privacy\": {\"comments\": \"all\"}", 2240),
+        said("a name that is no text", "\"name\": 5", 2252),
         Row(
             name: "the period's quota", body: tus, status: 403, code: 4102,
             change: { $0.account.quota = (5, 100, false) }),
@@ -81,6 +90,10 @@ struct VimeoServerTests {
         ),
         Row(name: "no video", method: "GET", path: "/videos/9", status: 404, code: 5000),
     ]
+    /// A creation that says so of its video, and is refused with that number.
+    private static func said(_ name: String, _ words: String, _ inner: Int64) -> Row {
+        Row(name: name, body: "{\(words), \(tus.dropFirst())", status: 400, code: 2204, inner: inner)
+    }
     private static let tus = "{\"upload\": {\"approach\": \"tus\", \"size\": 10}}"
     private static let ticket = "{\"type\": \"streaming\", \"size\": 10}"
 
