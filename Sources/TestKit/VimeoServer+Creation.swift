@@ -37,6 +37,7 @@ extension VimeoServer {
         } else if wish.approach != "tus", wish.approach != "streaming" {
             return Self.refused(400, 2230, "no such approach")
         }
+        if let reply = Self.forbidden(wish, account) { return reply }
         let isTicket = wish.type != nil
         guard let size = wish.size ?? (isTicket && !wish.hasSize ? -1 : nil), size >= 0 || isTicket && !wish.hasSize
         else {

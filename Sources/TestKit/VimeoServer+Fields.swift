@@ -24,6 +24,13 @@ extension VimeoServer {
                 hasSize: size != nil, hasUpload: upload != nil, said: said(tree)))
     }
 
+    /// Words for who may see a video that this account may not use.
+    static func forbidden(_ wish: Wish, _ account: Account) -> Reply? {
+        guard let view = wish.said["view"], account.forbiddenViews.contains(view) else { return nil }
+        let code = ["users": 2410, "disable": 2411, "contacts": 2412][view] ?? 2409
+        return refused(403, code, "this account may not set the privacy \(view)")
+    }
+
     private static func said(_ tree: VimeoTree) -> [String: String] {
         var said: [String: String] = [:]
         for name in ["name", "description", "password", "license", "locale", "folder_uri"] {

@@ -28,6 +28,7 @@ extension VimeoServer {
             switch Self.read(body) {
             case .failure(let refusal): return refusal.reply
             case .success(let wish):
+                if let reply = Self.forbidden(wish, state.account) { return reply }
                 state.uploads[index].fields.merge(wish.said) { $1 }
                 return Reply(status: 200, body: shown(state.uploads[index], state))
             }

@@ -54,6 +54,8 @@ package final class VimeoServer: Sendable {
         /// What `POST /me/videos` answers as the approach, where it is not what was asked for.
         package var otherApproach: String?
         package var hasNoLink = false
+        /// Of `privacy.view`, what this kind of account may not use: `disable` and `unlisted` of the least one.
+        package var forbiddenViews: Set<String> = []
     }
 
     package struct Behaviour: Sendable {

@@ -71,6 +71,10 @@ struct VimeoServerTests {
         said("comments by nobody known", "\"privacy\": {\"comments\": \"all\"}", 2240),
         said("a name that is no text", "\"name\": 5", 2252),
         Row(
+            name: "a privacy of better accounts",
+            body: tus.replacing("{\"upload", with: "{\"privacy\": {\"view\": \"disable\"}, \"upload"), status: 403,
+            code: 2411, change: { $0.account.forbiddenViews = ["disable", "unlisted"] }),
+        Row(
             name: "the period's quota", body: tus, status: 403, code: 4102,
             change: { $0.account.quota = (5, 100, false) }),
         Row(
