@@ -57,14 +57,18 @@ extension VimeoServer {
         let upload = Upload(
             number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said, created: state.now)
         state.uploads.append(upload)
-        if flow == .ticket {
-            return Reply(
-                status: 201,
-                body: "{\"uri\": \"/users/1/uploads/\(number)\", \"ticket_id\": \"t\(number)\", "
-                    + "\"upload_link_secure\": \"\(link(number))\", \"complete_uri\": \"/users/1/uploads/\(number)?signature=c\(number)\"}"
-            )
-        }
+        if flow == .ticket { return ticket(number) }
         return Reply(status: size == 0 ? 200 : state.behaviour.created, body: shown(upload, state))
+    }
+
+    /// What a creation of four steps is answered with.
+    private func ticket(_ number: Int) -> Reply {
+        let uri = "/users/1/uploads/\(number)"
+        let end = "\(uri)?video_file_id=\(1000 + number)&signature=c\(number)"
+        return Reply(
+            status: 201,
+            body: #"{"uri": "\#(uri)", "ticket_id": "t\#(number)", "#
+                + #""upload_link_secure": "\#(link(number))", "complete_uri": "\#(end)"}"#)
     }
 
     struct Refusal: Error { let reply: Reply }

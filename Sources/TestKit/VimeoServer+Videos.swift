@@ -3,13 +3,17 @@ internal import Core
 // Videos: how a ticket becomes one, what is said of it, and its end.
 
 extension VimeoServer {
-    static func complete(_ number: Int?, _ signature: String?, _ state: inout State) -> Reply {
-        guard let number, signature == "c\(number)",
+    static func complete(_ number: Int?, _ query: [String: String], _ state: inout State) -> Reply {
+        guard let signature = query["signature"] else { return refused(404, 5007, "no signature") }
+        guard let number, query["video_file_id"] == "\(1000 + number)" else { return refused(404, 5006, "no such file") }
+        guard signature == "c\(number)",
             let index = state.uploads.firstIndex(where: { $0.number == number && $0.flow == .ticket })
         else {
             return refused(404, 8400, "bad signature")
         }
-        if state.uploads[index].isVideo { return refused(404, 5006, "no such upload") }
+        if state.uploads[index].isVideo || state.uploads[index].isExpired {
+            return refused(404, 5006, "no such upload")
+        }
         guard state.uploads[index].isComplete else { return refused(400, 2502, "the file is not valid") }
         state.uploads[index].isVideo = true
         state.uploads[index].created = state.now

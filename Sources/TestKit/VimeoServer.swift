@@ -321,7 +321,7 @@ package final class VimeoServer: Sendable {
             case .create: create(body, version, &state)
             case .me: Self.me(state)
             case .verify: Self.verify(state)
-            case .complete: Self.complete(number, Self.query(target)["signature"], &state)
+            case .complete: Self.complete(number, Self.query(target), &state)
             case .list: list(target, state)
             case .video, .settings, .removal: video(kind, number, body, &state)
             case .picture, .choice, .pictureQuestion, .pictureRemoval: picture(kind, path, body, &state)

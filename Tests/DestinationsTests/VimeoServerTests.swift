@@ -87,11 +87,15 @@ struct VimeoServerTests {
         Row(name: "too large", body: tus, status: 403, code: 3428, change: { $0.account.largest = 9 }),
         Row(name: "too many calls", body: tus, status: 429, change: { $0.behaviour.rate = (0, 60_000, .date) }),
         Row(
-            name: "a ticket of nobody", method: "DELETE", path: "/users/1/uploads/9?signature=c9", status: 404,
-            code: 8400),
+            name: "a ticket of nobody", method: "DELETE", path: "/users/1/uploads/9?video_file_id=1009&signature=c9",
+            status: 404, code: 8400),
         Row(
-            name: "a wrong signature", method: "DELETE", path: "/users/1/uploads/1?signature=x", status: 404, code: 8400
-        ),
+            name: "a wrong signature", method: "DELETE", path: "/users/1/uploads/1?video_file_id=1001&signature=x",
+            status: 404, code: 8400),
+        Row(
+            name: "no signature", method: "DELETE", path: "/users/1/uploads/1?video_file_id=1001", status: 404,
+            code: 5007),
+        Row(name: "no file", method: "DELETE", path: "/users/1/uploads/1?signature=c1", status: 404, code: 5006),
         Row(name: "no video", method: "GET", path: "/videos/9", status: 404, code: 5000),
     ]
     /// A creation that says so of its video, and is refused with that number.
@@ -177,7 +181,8 @@ struct VimeoServerTests {
         #expect(try await Transport().send(head).status == 410)
         let ticket = Row(name: "", version: "3.3", body: "{\"type\": \"streaming\"}", status: 201)
         #expect(try await Self.ask(server, ticket).status == 201)
-        let end = Row(name: "", method: "DELETE", path: "/users/1/uploads/2?signature=c2", status: 400)
+        let path = "/users/1/uploads/2?video_file_id=1002&signature=c2"
+        let end = Row(name: "", method: "DELETE", path: path, status: 400)
         #expect(try await Self.ask(server, end).status == 400, "no byte is there yet")
         let put = Request(
             "PUT", server.link(2), headers: [("Content-Range", "bytes 0-1/2")], body: .bytes([1, 2]))
