@@ -13,7 +13,8 @@ extension VimeoServer {
         let kind = Self.kind(exchange)
         change { $0.requests.append(kind.map { named.isEmpty ? "\($0)" : "\($0) \(named)" } ?? exchange.method) }
         guard let kind else { return exchange.reply(405) }
-        guard let upload = found, exchange.target.hasSuffix("signature=s\(upload.number)") else {
+        // As it was given, to the letter.
+        guard let upload = found, exchange.target == "/upload/\(upload.number)?signature=s\(upload.number)" else {
             return exchange.reply(state.withLock { $0.behaviour.gone })
         }
         let fault = next(kind)

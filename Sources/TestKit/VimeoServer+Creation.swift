@@ -57,18 +57,22 @@ extension VimeoServer {
         let upload = Upload(
             number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said, created: state.now)
         state.uploads.append(upload)
-        if flow == .ticket { return ticket(number) }
+        if flow == .ticket { return ticket(number, state) }
         return Reply(status: size == 0 ? 200 : state.behaviour.created, body: shown(upload, state))
     }
 
     /// What a creation of four steps is answered with.
-    private func ticket(_ number: Int) -> Reply {
+    private func ticket(_ number: Int, _ state: State) -> Reply {
         let uri = "/users/1/uploads/\(number)"
         let end = "\(uri)?video_file_id=\(1000 + number)&signature=c\(number)"
+        let secure = state.account.hasNoLink ? "null" : "\"\(link(number))\""
+        // The link without TLS is there too, and no upload: it is not to be used.
+        let open = "\"\(link(number).replacing("/upload/", with: "/open/"))\""
+        let user = Self.me(state).body
         return Reply(
-            status: 201,
-            body: #"{"uri": "\#(uri)", "ticket_id": "t\#(number)", "#
-                + #""upload_link_secure": "\#(link(number))", "complete_uri": "\#(end)"}"#)
+            status: 201, headers: [("Content-Type", "application/vnd.vimeo.uploadattempt+json")],
+            body: #"{"uri": "\#(uri)", "ticket_id": "t\#(number)", "form": null, "upload_link": \#(open), "#
+                + #""upload_link_secure": \#(secure), "complete_uri": "\#(end)", "user": \#(user)}"#)
     }
 
     struct Refusal: Error { let reply: Reply }
