@@ -71,30 +71,35 @@ extension VimeoServer {
     private func put(_ exchange: Exchange, _ given: Upload, _ fault: Fault?) {
         var upload = given
         let length = exchange.header("content-length").flatMap { Int64($0) } ?? 0
-        var start: Int64 = 0
+        var (start, total): (Int64, Int64?) = (0, nil)
         if let range = exchange.header("content-range") {
-            // As its own clients write it, also with a colon, and with the end behind the last byte.
-            let words = range.drop { !$0.isNumber }.split { "-/".contains($0) }
-            guard words.count == 3, let first = Int64(words[0]) else { return exchange.reply(400, [], "bad range") }
-            start = first
+            guard let named = Self.range(range, of: length) else { return exchange.reply(400, [], "bad range") }
+            (start, total) = named
         }
-        if upload.size < 0 {
-            // The first bytes say how many there are to be.
-            let named = exchange.header("content-range")?.split(separator: "/").last
-            upload.size = named.flatMap { Int64($0) } ?? length
-            change { [size = upload.size] state in
-                guard let index = state.uploads.firstIndex(where: { $0.number == given.number }) else { return }
-                state.uploads[index].size = size
-            }
-        }
+        // Where the creation did not, the first bytes say how many there are to be.
+        if upload.size < 0 { upload.size = total ?? length }
         // A gap would lose bytes; what overlaps is written over.
-        guard start <= held(upload.number), start + length <= upload.size else {
+        guard start <= held(upload.number), start + length <= upload.size, total ?? upload.size == upload.size else {
             return exchange.reply(400, [], "bad range")
+        }
+        change { [size = upload.size] state in
+            guard let index = state.uploads.firstIndex(where: { $0.number == given.number }) else { return }
+            state.uploads[index].size = size
         }
         guard store(exchange, upload.number, at: Int(start), length, fault) else { return exchange.cut() }
         if case .loseReply? = fault { return exchange.cut() }
         if case .claims? = fault { return rangeAnswer(exchange, upload.number, fewer(fault)) }
         exchange.reply(200)
+    }
+
+    /// Where bytes begin and how many there are to be; `nil` for a range that is not theirs. As its own clients write it: also
+    /// with a colon, with the end behind the last byte, and without the size.
+    private static func range(_ text: String, of length: Int64) -> (start: Int64, total: Int64?)? {
+        let words = text.drop { !$0.isNumber }.split { "-/".contains($0) }
+        guard text.hasPrefix("bytes"), words.count == 3, let first = Int64(words[0]), let end = Int64(words[1]),
+            end == first + length || end == first + length - 1, words[2] == "*" || Int64(words[2]) != nil
+        else { return nil }
+        return (first, Int64(words[2]))
     }
 
     private func rangeAnswer(_ exchange: Exchange, _ number: Int, _ fewer: Int) {
