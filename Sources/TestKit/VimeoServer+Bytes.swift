@@ -25,7 +25,13 @@ extension VimeoServer {
             guard exchange.header("tus-resumable") == "1.0.0" else {
                 return exchange.reply(412, [], "unsupported version")
             }
-            tusAnswer(exchange, 200, upload.number, 0)
+            tusAnswer(
+                exchange, 200, upload.number, 0,
+                [
+                    ("Upload-Length", "\(upload.size)"), ("Cache-Control", "no-store"),
+                    // The service's own notes, of no use to others.
+                    ("Upload-Metadata", "clip_id MQ==,no_value"),
+                ])
         case .patch: patch(exchange, upload, fault)
         case .put: put(exchange, upload, fault)
         default: rangeAnswer(exchange, upload.number, 0)
@@ -55,17 +61,14 @@ extension VimeoServer {
         guard offset + length <= upload.size else { return exchange.reply(413) }
         guard store(exchange, upload.number, at: Int(offset), length, fault) else { return exchange.cut() }
         if case .loseReply? = fault { return exchange.cut() }
-        tusAnswer(exchange, 204, upload.number, fewer(fault))
+        tusAnswer(exchange, 204, upload.number, fewer(fault), [])
     }
 
-    private func tusAnswer(_ exchange: Exchange, _ status: Int, _ number: Int, _ fewer: Int) {
-        let size = state.withLock { state in state.uploads.first { $0.number == number }?.size ?? 0 }
-        exchange.reply(
-            status,
-            [
-                ("Tus-Resumable", "1.0.0"), ("Upload-Offset", "\(held(number) - Int64(fewer))"),
-                ("Upload-Length", "\(size)"), ("Cache-Control", "no-store"),
-            ])
+    private func tusAnswer(
+        _ exchange: Exchange, _ status: Int, _ number: Int, _ fewer: Int, _ more: [(String, String)]
+    ) {
+        let offset = ("Upload-Offset", "\(held(number) - Int64(fewer))")
+        exchange.reply(status, [("Tus-Resumable", "1.0.0"), offset] + more)
     }
 
     private func put(_ exchange: Exchange, _ given: Upload, _ fault: Fault?) {
