@@ -20,6 +20,7 @@ extension VimeoServer {
         let fault = next(kind)
         if case .answer(let status, let headers, let text)? = fault { return exchange.reply(status, headers, text) }
         guard (upload.flow == .tus) == (kind == .head || kind == .patch) else { return exchange.reply(405) }
+        if kind != .head, exchange.header("content-length") == nil { return exchange.reply(411) }
         switch kind {
         case .head:
             guard exchange.header("tus-resumable") == "1.0.0" else {
