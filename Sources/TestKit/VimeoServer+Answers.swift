@@ -15,18 +15,23 @@ extension VimeoServer {
     }
 
     static func me(_ state: State) -> Reply {
+        let headers = [("Content-Type", "application/vnd.vimeo.user+json")]
         guard let quota = state.account.quota, state.account.scopes.contains("private") else {
-            return Reply(status: 200, body: "{\"uri\": \"/users/1\", \"upload_quota\": null}")
+            return Reply(status: 200, headers: headers, body: #"{"uri": "/users/1", "name": "A person"}"#)
         }
         let unit = quota.isCount ? "video_count" : "video_size"
         let counts =
             "\"free\": \(quota.free), \"max\": \(quota.max), \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
-        let showing = state.account.isLifetime ? "lifetime" : "periodic"
-        let reset = state.account.reset.map { "\"\($0)\"" } ?? "null"
+        // Of the two, the space is the tighter one; the other has no end.
+        let endless = "\"free\": null, \"max\": null, \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
+        let isLifetime = state.account.isLifetime
+        let reset = isLifetime ? "null" : state.account.reset.map { "\"\($0)\"" } ?? "null"
+        let (periodic, lifetime) = isLifetime ? (endless, counts) : (counts, endless)
         return Reply(
-            status: 200,
-            body: "{\"uri\": \"/users/1\", \"upload_quota\": {\"space\": {\(counts), \"showing\": \"\(showing)\"}, "
-                + "\"periodic\": {\"period\": \"week\", \(counts), \"reset_date\": \(reset)}}}")
+            status: 200, headers: headers,
+            body: #"{"uri": "/users/1", "name": "A person", "upload_quota": {"#
+                + #""space": {\#(counts), "showing": "\#(isLifetime ? "lifetime" : "periodic")"}, "#
+                + #""periodic": {"period": "week", \#(periodic), "reset_date": \#(reset)}, "lifetime": {\#(lifetime)}}}"#)
     }
 
     func list(_ target: String, _ state: State) -> Reply {
