@@ -293,7 +293,7 @@ package final class VimeoServer: Sendable {
         }
         let needed: [Kind: String] = [
             .create: "upload", .complete: "upload", .settings: "edit", .removal: "delete", .list: "private",
-            .picture: "edit", .choice: "edit", .pictureRemoval: "edit",
+            .picture: "upload", .choice: "edit", .pictureRemoval: "edit",
         ]
         // An application of its own may ask for what is public, and what its token is.
         if !account.hasUser, ![.verify, .video, .pictureQuestion].contains(kind) {
