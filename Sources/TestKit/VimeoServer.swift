@@ -298,10 +298,11 @@ package final class VimeoServer: Sendable {
         if !account.hasUser, ![.verify, .video, .pictureQuestion].contains(kind) {
             return Self.refused(401, 8002, "no user credentials were provided")
         }
+        // Who is refused has called as well.
+        if let limited = tooMany() { return limited }
         if let scope = needed[kind], !account.scopes.contains(scope) {
             return Self.refused(403, 3200, "the token lacks the scope \(scope)")
         }
-        if let limited = tooMany() { return limited }
         let hasBody = (exchange.header("content-length") ?? "0") != "0"
         return hasBody && !Self.isJSON(exchange) ? Self.refused(400, 2205, "the body is not of JSON's type") : nil
     }
