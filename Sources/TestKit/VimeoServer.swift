@@ -240,16 +240,18 @@ package final class VimeoServer: Sendable {
     }
 
     private static func kind(_ method: String, _ path: String) -> Kind? {
-        switch (method, path) {
+        // `/videos/1`, and nothing below it.
+        let isVideo = path.hasPrefix("/videos/") && path.split(separator: "/").count == 2
+        return switch (method, path) {
         case ("POST", "/me/videos"): .create
         case ("GET", "/me/videos"): .list
         case ("GET", "/me"): .me
         case ("GET", "/oauth/verify"): .verify
         case ("DELETE", _) where path.hasPrefix("/users/1/uploads/"): .complete
         case (_, _) where path.hasPrefix("/videos/") && path.contains("/pictures"): pictureKind(method)
-        case ("GET", _) where path.hasPrefix("/videos/"): .video
-        case ("PATCH", _) where path.hasPrefix("/videos/"): .settings
-        case ("DELETE", _) where path.hasPrefix("/videos/"): .removal
+        case ("GET", _) where isVideo: .video
+        case ("PATCH", _) where isVideo: .settings
+        case ("DELETE", _) where isVideo: .removal
         default: nil
         }
     }
