@@ -37,10 +37,14 @@ extension VimeoServer {
     func list(_ target: String, _ state: State) -> Reply {
         let query = Self.query(target)
         let (page, most) = (max(1, Int(query["page"] ?? "") ?? 1), min(100, max(1, Int(query["per_page"] ?? "") ?? 25)))
-        let shown = state.uploads.filter { upload in
+        guard (query["sort"] ?? "date") == "date", ["asc", "desc", nil].contains(query["direction"]) else {
+            return Self.refused(400, 2204, "the parameters are not valid", field: ("sort", 2201))
+        }
+        var shown = state.uploads.filter { upload in
             upload.isVideo && !upload.isDeleted
                 && (upload.created ?? state.now) + state.behaviour.showsAfter <= state.now
-        }.reversed()
+        }
+        if query["direction"] != "asc" { shown.reverse() }
         let videos = shown.dropFirst((page - 1) * most).prefix(most).map { self.shown($0, state) }
         let next = shown.count > page * most ? "\"/me/videos?page=\(page + 1)\"" : "null"
         return Reply(
