@@ -37,6 +37,11 @@ extension VimeoServer {
                 return Reply(status: 200, body: shown(state.uploads[index], state))
             }
         default:
+            // What is not public is there for who may see what is private.
+            let view = state.uploads[index].fields["view"] ?? "anybody"
+            guard view == "anybody" || state.account.scopes.contains("private") else {
+                return Self.refused(404, 5000, "the video was not found")
+            }
             let body = shown(state.uploads[index], state)
             if state.uploads[index].isComplete { state.uploads[index].questions += 1 }
             return Reply(status: 200, body: body)
