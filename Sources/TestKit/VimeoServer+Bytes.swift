@@ -148,6 +148,12 @@ extension VimeoServer {
         let hasAll = left == 0 && isWhole
         let keeps = state.withLock { $0.behaviour.keeps }
         if hasAll || keeps == .bytes { keep() }
+        if !hasAll, keeps == .nothing {
+            change { state in
+                guard let index = state.uploads.firstIndex(where: { $0.number == number }) else { return }
+                (state.uploads[index].bytes, state.uploads[index].discarded) = ([], 0)
+            }
+        }
         return hasAll
     }
 }

@@ -32,8 +32,8 @@ package final class VimeoServer: Sendable {
         case html, empty, half, coded, fields
     }
 
-    /// What an interrupted request leaves.
-    package enum Keeping: Sendable { case bytes, none }
+    /// What an interrupted request leaves: its bytes, what was there before it, or nothing at all.
+    package enum Keeping: Sendable { case bytes, none, nothing }
     /// What the number in `Range` is.
     package enum RangeMeaning: Sendable { case count, lastIndex }
     /// How an answer to too many calls says when that ends.
