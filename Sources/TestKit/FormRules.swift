@@ -122,7 +122,8 @@ extension FormRules {
         }
         func number(_ name: String?) throws -> Int64? {
             guard let name, let bytes = fields[name] else { return nil }
-            guard let number = Int64(String(decoding: bytes, as: UTF8.self)), number >= 0 else {
+            guard bytes.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(String(decoding: bytes, as: UTF8.self))
+            else {
                 throw FormRefusal(status: 400, reason: "\(name) is no number")
             }
             return number
@@ -141,6 +142,7 @@ extension FormRules {
         found.count = try number(count).map { Int($0) }
         found.offset = try number(offset)
         found.nominal = try number(nominal)
+        if found.nominal == 0 { throw FormRefusal(status: 400, reason: "blocks of no byte") }
         found.length = try number(length)
         found.total = try number(total)
         if let value = resume.flatMap({ fields[$0] }) {
