@@ -159,6 +159,9 @@ extension FormRules {
             if !isTrue { throw FormRefusal(status: 400, reason: reason) }
         }
         let nominal = found.nominal ?? block
+        // Who is silent about blocks has one, and of one nothing is said.
+        if found.isSingle { try insist(size <= block, "\(size) B in one, and blocks have \(block)") }
+        if !found.isSingle, !single.isEmpty { try insist(found.count != 1, "the fields of blocks for a single one") }
         if let length = found.length { try insist(length == size, "\(length) B announced and \(size) came") }
         guard let total = found.total else {
             if let count = found.count { try insist(found.index < count, "block \(found.index) of \(count)") }

@@ -110,6 +110,32 @@ struct FormServerTests {
         #expect(try await curl(finish, ["-d", "id=y"]).status == 404, "the end of nothing")
     }
 
+    @Test("of a file of one block nothing is said of blocks, and one of more is never sent without a word of them")
+    func singles() async throws {
+        let folder = folder.path.appending("made")
+        try Files.makeFolders(folder)
+        let server = try FormServer("dropzone", into: folder)
+        try self.folder.write("block", noise(1000))
+        try self.folder.write("long", noise(1001))
+        let root = self.folder.path.display
+        func status(_ fields: [String: String], _ name: String) async throws -> Int {
+            let headers = FormServerTests.browser.flatMap { ["-H", $0] }
+            let file = "file=@\(root)/\(name);type=application/octet-stream;filename=\(name)"
+            return try await curl(server.url, headers + form(fields, file)).status
+        }
+        #expect(try await status([:], "block") == 200)
+        #expect(try await status([:], "long") == 400)
+        let fields = [
+            "dzuuid": "6f0f9a5c-3d1b-4c52-9a0e-0d8e6c1f2a3b", "dzchunkindex": "0", "dztotalfilesize": "1000",
+            "dzchunksize": "1000", "dztotalchunkcount": "1", "dzchunkbyteoffset": "0",
+        ]
+        #expect(try await status(fields, "block") == 400)
+    }
+
+    private static let browser = [
+        "Accept: application/json", "Cache-Control: no-cache", "X-Requested-With: XMLHttpRequest",
+    ]
+
     private var finishing: FormServer.Options {
         var options = FormServer.Options()
         options.wantsFinish = true
