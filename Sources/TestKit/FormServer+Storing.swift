@@ -54,6 +54,10 @@ extension FormServer {
         } else {
             block = try rules.block(
                 fields, filename: file.filename ?? [], size: Int64(file.body.count), block: options.block)
+            // The original name stands in both places. A field has it as it is, so it may look like what is coded.
+            if rules.filename == nil, let name = rules.name, Self.plain(fields[name] ?? []) != file.filename {
+                throw FormRefusal(status: 400, reason: "the part's file name is not that of \(name)")
+            }
         }
         var bytes = file.body
         let isDamaged = state.withLock { state in
