@@ -119,7 +119,7 @@ struct FormServerTests {
         try self.folder.write("long", noise(1001))
         let root = self.folder.path.display
         func status(_ fields: [String: String], _ name: String) async throws -> Int {
-            let headers = FormServerTests.browser.flatMap { ["-H", $0] }
+            let headers = Self.browser.flatMap { ["-H", $0] }
             let file = "file=@\(root)/\(name);type=application/octet-stream;filename=\(name)"
             return try await curl(server.url, headers + form(fields, file)).status
         }
