@@ -101,6 +101,8 @@ struct FormBlock: Sendable {
     var id = ""
     var name: FilePath
     var isSingle = false
+    /// The ending of the name, where it is said with each block.
+    var suffix: String?
     var resumes = false
 }
 
@@ -149,6 +151,7 @@ extension FormRules {
             guard value == Array("true".utf8) else { throw FormRefusal(status: 400, reason: "a resume of \(value)") }
             found.resumes = true
         }
+        found.suffix = fields["suffix"].map { String(decoding: $0, as: UTF8.self) }
         found.id = id.flatMap { fields[$0] }.map { String(decoding: $0, as: UTF8.self) } ?? ""
         try judge(found, size, block)
         return found

@@ -31,7 +31,8 @@ extension FormServer {
             state.made += 1
             let id = "up-token-\(state.made)"
             state.uploads[id] = Upload(
-                total: size, count: Int(max(1, (size + block - 1) / block)), name: name, suffix: suffix)
+                total: size, count: Int(max(1, (size + block - 1) / block)), name: name, suffix: suffix,
+                nominal: block)
             let isLost = state.faults.lostOpenings > 0
             if isLost { state.faults.lostOpenings -= 1 }
             return (id, isLost)
@@ -115,6 +116,16 @@ extension FormServer {
             if let total = block.total, let known = upload.total, total != known {
                 throw FormRefusal(status: 409, reason: "the size was \(known) and is \(total)")
             }
+            if let count = block.count, let known = upload.count, count != known {
+                throw FormRefusal(status: 409, reason: "there were \(known) blocks and are \(count)")
+            }
+            if let nominal = block.nominal, let known = upload.nominal, nominal != known {
+                throw FormRefusal(status: 409, reason: "a block had \(known) B and has \(nominal)")
+            }
+            if let suffix = block.suffix, suffix != upload.suffix {
+                throw FormRefusal(status: 409, reason: "the suffix was \(upload.suffix) and is \(suffix)")
+            }
+            upload.nominal = upload.nominal ?? block.nominal
             if upload.count == nil, let total = upload.total {
                 let nominal = block.nominal ?? options.block
                 upload.count = Int(max(1, (total + nominal - 1) / nominal))

@@ -50,6 +50,8 @@ package final class FormServer: Sendable {
         var appended: [UInt8] = []
         var taken = 0
         var suffix = ""
+        /// Bytes of a block, as the first request said.
+        var nominal: Int64?
     }
 
     struct State {

@@ -81,6 +81,14 @@ struct FormServerTests {
         missing["suffix"] = nil
         var strange = block(1, token)
         strange["sequenceno"] = "1"
+        var resized = block(2, token)
+        resized["blockSize"] = "1250"
+        var renamed = block(1, token)
+        renamed["suffix"] = "mov"
+        try folder.write("larger", noise(1250))
+        let larger = "block=@\(root)/larger;\(type)"
+        #expect(try await status(resized, larger) == 409, "blocks of another size")
+        #expect(try await status(renamed, full) == 409, "another ending")
         var reopened = Self.opening
         reopened["upToken"] = token
         #expect(try await status(missing, full) == 400, "a field is missing")
