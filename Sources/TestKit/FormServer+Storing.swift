@@ -51,6 +51,7 @@ extension FormServer {
     func store(_ exchange: Exchange, _ fields: [String: [UInt8]], _ file: MultipartForm.Part) throws {
         var block: FormBlock
         if preset == "blueimp" {
+            guard fields.isEmpty else { throw FormRefusal(status: 400, reason: "has \(fields.keys.sorted())") }
             block = try range(exchange, file)
         } else {
             block = try rules.block(
@@ -203,7 +204,8 @@ extension FormServer {
             exchange.reply(200, [], new.map { #"{"success":true,"newUuid":"\#($0)"}"# } ?? rules.answer)
         case "blueimp":
             let size = state.withLock { $0.uploads[id]?.appended.count ?? 0 }
-            exchange.reply(200, [("Range", "0-\(size - 1)")], #"{"files":[{"size":\#(size)}]}"#)
+            let range = size > 0 ? [("Range", "0-\(size - 1)")] : []
+            exchange.reply(200, range, #"{"files":[{"size":\#(size)}]}"#)
         default: exchange.reply(200, [], rules.answer)
         }
     }
@@ -222,7 +224,9 @@ extension FormServer {
         }
         let numbers = line.dropFirst(6).split(whereSeparator: { $0 == "-" || $0 == "/" }).compactMap { Int64($0) }
         guard line.hasPrefix("bytes "), numbers.count == 3, numbers[0] % options.block == 0,
-            numbers[1] - numbers[0] + 1 == Int64(file.body.count), numbers[1] < numbers[2]
+            numbers[1] - numbers[0] + 1 == Int64(file.body.count), numbers[1] < numbers[2],
+            // Only what is more than a block is cut, and only the last one is short.
+            numbers[2] > options.block, numbers[1] + 1 == min(numbers[0] + options.block, numbers[2])
         else { throw FormRefusal(status: 400, reason: "Content-Range: \(line)") }
         block.index = Int(numbers[0] / options.block)
         block.total = numbers[2]

@@ -140,6 +140,27 @@ struct FormServerTests {
         #expect(try await status(fields, "block") == 400)
     }
 
+    @Test("jQuery File Upload says all in headers: each block but the last is whole, and a single one has no range")
+    func ranges() async throws {
+        let folder = folder.path.appending("made")
+        try Files.makeFolders(folder)
+        let server = try FormServer("blueimp", into: folder)
+        try self.folder.write("block", noise(1000))
+        try self.folder.write("short", noise(900))
+        let root = self.folder.path.display
+        func status(_ name: String, _ range: String?, _ fields: [String: String] = [:]) async throws -> Int {
+            let headers = ["Content-Disposition: attachment; filename=\"a.mp4\""]
+                + (range.map { ["Content-Range: \($0)"] } ?? [])
+            let file = "files[]=@\(root)/\(name);type=application/octet-stream;filename=a.mp4"
+            return try await curl(server.url, headers.flatMap { ["-H", $0] } + form(fields, file)).status
+        }
+        #expect(try await status("block", "bytes 0-999/1000") == 400, "a range of one block")
+        #expect(try await status("short", "bytes 0-899/1900") == 400, "a short block that is not the last")
+        #expect(try await status("block", "bytes 0-999/1900", ["chunk": "0"]) == 400, "a field")
+        #expect(try await status("block", "bytes 0-999/1900") == 200)
+        #expect(try await status("short", "bytes 1000-1899/1900") == 200)
+    }
+
     private static let browser = [
         "Accept: application/json", "Cache-Control: no-cache", "X-Requested-With: XMLHttpRequest",
     ]
