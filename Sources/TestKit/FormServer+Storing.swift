@@ -23,7 +23,10 @@ extension FormServer {
         guard file.body.isEmpty else { throw FormRefusal(status: 400, reason: "bytes in an opening") }
         guard let size = Int64(try text("totFileSize")), size >= 0, let block = Int64(try text("blockSize")), block > 0
         else { throw FormRefusal(status: 400, reason: "the sizes") }
-        let name = FilePath(bytes: file.filename ?? [])
+        guard let written = file.filename, !written.isEmpty else {
+            throw FormRefusal(status: 400, reason: "an opening without a name")
+        }
+        let name = FilePath(bytes: written)
         let suffix = String(decoding: name.fileExtension?.bytes ?? [], as: UTF8.self)
         guard try text("suffix") == suffix else { throw FormRefusal(status: 400, reason: "suffix") }
         let (id, isLost) = state.withLock { state -> (String, Bool) in
