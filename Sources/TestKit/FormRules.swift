@@ -153,8 +153,18 @@ extension FormRules {
         }
         found.suffix = fields["suffix"].map { String(decoding: $0, as: UTF8.self) }
         found.id = id.flatMap { fields[$0] }.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        if id == "dzuuid", !found.id.isEmpty, !Self.isRandom(found.id) {
+            throw FormRefusal(status: 400, reason: "the id \(found.id) is no UUID")
+        }
         try judge(found, size, block)
         return found
+    }
+
+    /// A UUID of version 4, as browsers write it.
+    private static func isRandom(_ id: String) -> Bool {
+        let parts = id.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.map(\.count) == [8, 4, 4, 4, 12] && parts[2].first == "4" && "89abAB".contains(parts[3].first ?? " ")
+            && parts.allSatisfy { $0.allSatisfy(\.isHexDigit) }
     }
 
     private func judge(_ found: FormBlock, _ size: Int64, _ block: Int64) throws {
