@@ -124,7 +124,8 @@ extension FormRules {
         }
         func number(_ name: String?) throws -> Int64? {
             guard let name, let bytes = fields[name] else { return nil }
-            guard bytes.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(String(decoding: bytes, as: UTF8.self))
+            guard bytes.allSatisfy({ (0x30...0x39).contains($0) }),
+                let number = Int64(String(decoding: bytes, as: UTF8.self))
             else {
                 throw FormRefusal(status: 400, reason: "\(name) is no number")
             }

@@ -27,11 +27,13 @@ extension VimeoServer {
         let isLifetime = state.account.isLifetime
         let reset = isLifetime ? "null" : state.account.reset.map { "\"\($0)\"" } ?? "null"
         let (periodic, lifetime) = isLifetime ? (endless, counts) : (counts, endless)
+        let blocks = [
+            #""space": {\#(counts), "showing": "\#(isLifetime ? "lifetime" : "periodic")"}"#,
+            #""periodic": {"period": "week", \#(periodic), "reset_date": \#(reset)}"#, #""lifetime": {\#(lifetime)}"#,
+        ]
         return Reply(
             status: 200, headers: headers,
-            body: #"{"uri": "/users/1", "name": "A person", "upload_quota": {"#
-                + #""space": {\#(counts), "showing": "\#(isLifetime ? "lifetime" : "periodic")"}, "#
-                + #""periodic": {"period": "week", \#(periodic), "reset_date": \#(reset)}, "lifetime": {\#(lifetime)}}}"#)
+            body: #"{"uri": "/users/1", "name": "A person", "upload_quota": {\#(blocks.joined(separator: ", "))}}"#)
     }
 
     func list(_ target: String, _ state: State) -> Reply {

@@ -96,13 +96,13 @@ extension VimeoServer {
         exchange.reply(200)
     }
 
-    /// Where bytes begin and how many there are to be; `nil` for a range that is not theirs. As its own clients write it: also
-    /// with a colon, with the end behind the last byte, and without the size.
+    /// Where bytes begin and how many there are to be; `nil` for a range that is not theirs.
+    ///
+    /// As its own clients write it: also with a colon, with the end behind the last byte, and without the size.
     private static func range(_ text: String, of length: Int64) -> (start: Int64, total: Int64?)? {
         let words = text.drop { !$0.isNumber }.split { "-/".contains($0) }
         guard text.hasPrefix("bytes"), words.count == 3, let first = Int64(words[0]), let end = Int64(words[1]),
-            first < 1 << 60,
-            end == first + length || end == first + length - 1, words[2] == "*" || Int64(words[2]) != nil
+            first < 1 << 60, end == first + length || end == first + length - 1, words[2] == "*" || Int64(words[2]) != nil
         else { return nil }
         return (first, Int64(words[2]))
     }

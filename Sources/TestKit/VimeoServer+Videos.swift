@@ -5,7 +5,9 @@ internal import Core
 extension VimeoServer {
     static func complete(_ number: Int?, _ query: [String: String], _ state: inout State) -> Reply {
         guard let signature = query["signature"] else { return refused(404, 5007, "no signature") }
-        guard let number, query["video_file_id"] == "\(1000 + number)" else { return refused(404, 5006, "no such file") }
+        guard let number, query["video_file_id"] == "\(1000 + number)" else {
+            return refused(404, 5006, "no such file")
+        }
         guard signature == "c\(number)",
             let index = state.uploads.firstIndex(where: { $0.number == number && $0.flow == .ticket })
         else {
@@ -86,7 +88,7 @@ extension VimeoServer {
         let approach = account.otherApproach ?? (upload.flow == .tus ? "tus" : "streaming")
         let hasLink = !account.hasNoLink && upload.flow != .ticket && !upload.isComplete
         let link = hasLink ? "\"\(self.link(upload.number))\"" : "null"
-        return #"{"approach": "\#(approach)", "status": "\#(stands)", "size": \#(upload.size), "upload_link": \#(link), "#
-            + #""complete_uri": null, "form": null, "link": null, "redirect_url": null}"#
+        return #"{"approach": "\#(approach)", "status": "\#(stands)", "size": \#(upload.size), "#
+            + #""upload_link": \#(link), "complete_uri": null, "form": null, "link": null, "redirect_url": null}"#
     }
 }
