@@ -164,8 +164,8 @@ extension FormRules {
     /// A UUID of version 4, as browsers write it.
     private static func isRandom(_ id: String) -> Bool {
         let parts = id.split(separator: "-", omittingEmptySubsequences: false)
-        return parts.map(\.count) == [8, 4, 4, 4, 12] && parts[2].first == "4" && "89abAB".contains(parts[3].first ?? " ")
-            && parts.allSatisfy { $0.allSatisfy(\.isHexDigit) }
+        return parts.map(\.count) == [8, 4, 4, 4, 12] && parts[2].first == "4"
+            && "89abAB".contains(parts[3].first ?? " ") && parts.allSatisfy { $0.allSatisfy(\.isHexDigit) }
     }
 
     private func judge(_ found: FormBlock, _ size: Int64, _ block: Int64) throws {

@@ -102,7 +102,8 @@ extension VimeoServer {
     private static func range(_ text: String, of length: Int64) -> (start: Int64, total: Int64?)? {
         let words = text.drop { !$0.isNumber }.split { "-/".contains($0) }
         guard text.hasPrefix("bytes"), words.count == 3, let first = Int64(words[0]), let end = Int64(words[1]),
-            first < 1 << 60, end == first + length || end == first + length - 1, words[2] == "*" || Int64(words[2]) != nil
+            first < 1 << 60, end == first + length || end == first + length - 1,
+            words[2] == "*" || Int64(words[2]) != nil
         else { return nil }
         return (first, Int64(words[2]))
     }
