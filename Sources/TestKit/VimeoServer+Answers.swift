@@ -26,14 +26,16 @@ extension VimeoServer {
         let endless = "\"free\": null, \"max\": null, \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
         let isLifetime = state.account.isLifetime
         let reset = isLifetime ? "null" : state.account.reset.map { "\"\($0)\"" } ?? "null"
+        let showing = isLifetime ? "lifetime" : "periodic"
         let (periodic, lifetime) = isLifetime ? (endless, counts) : (counts, endless)
         let blocks = [
-            #""space": {\#(counts), "showing": "\#(isLifetime ? "lifetime" : "periodic")"}"#,
-            #""periodic": {"period": "week", \#(periodic), "reset_date": \#(reset)}"#, #""lifetime": {\#(lifetime)}"#,
-        ]
+            #""space": {\#(counts), "showing": "\#(showing)"}"#,
+            #""periodic": {"period": "week", \#(periodic), "reset_date": \#(reset)}"#,
+            #""lifetime": {\#(lifetime)}"#,
+        ].joined(separator: ", ")
         return Reply(
             status: 200, headers: headers,
-            body: #"{"uri": "/users/1", "name": "A person", "upload_quota": {\#(blocks.joined(separator: ", "))}}"#)
+            body: #"{"uri": "/users/1", "name": "A person", "upload_quota": {\#(blocks)}}"#)
     }
 
     func list(_ target: String, _ state: State) -> Reply {

@@ -64,11 +64,12 @@ extension VimeoServer {
         let view = Self.quoted(upload.fields["view"] ?? "anybody")
         let made = WallTime(milliseconds: upload.created ?? state.now).description.prefix { $0 != "." }
         let uri = "/videos/\(upload.number)"
+        let isPlayable = status == "available"
         let part = self.part(upload, status, state.account)
         let fields = [
             #""uri": "\#(uri)", "name": \#(name), "link": "https://vimeo.example/\#(upload.number)""#,
             #""created_time": "\#(made)+00:00", "privacy": {"view": \#(view)}"#,
-            #""status": "\#(status)", "is_playable": \#(status == "available")"#,
+            #""status": "\#(status)", "is_playable": \#(isPlayable)"#,
             #""upload": \#(part), "transcode": {"status": "\#(transcode)"}"#,
             #""metadata": {"connections": {"pictures": {"uri": "\#(uri)/pictures"}}}"#,
         ]

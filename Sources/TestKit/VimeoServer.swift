@@ -264,12 +264,13 @@ package final class VimeoServer: Sendable {
 
     static func refused(_ status: Int, _ code: Int, _ words: String, field: (String, Int)? = nil) -> Reply {
         let said = #""error": "\#(words)", "developer_message": "\#(words)""#
-        let more = field.map {
-            #", "invalid_parameters": [{"field": "\#($0.0)", "error_code": \#($0.1), \#(said)}]"#
+        let more = field.map { name, code in
+            #", "invalid_parameters": [{"field": "\#(name)", "error_code": \#(code), \#(said)}]"#
         }
+        let tail = more ?? ""
         return Reply(
             status: status, headers: [("Content-Type", "application/vnd.vimeo.error+json")],
-            body: #"{\#(said), "link": null, "error_code": \#(code)\#(more ?? "")}"#)
+            body: #"{\#(said), "link": null, "error_code": \#(code)\#(tail)}"#)
     }
 
     private func error(_ exchange: Exchange, _ status: Int, _ code: Int, _ words: String) {
