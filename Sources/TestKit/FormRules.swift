@@ -101,6 +101,8 @@ struct FormBlock: Sendable {
     var id = ""
     var name: FilePath
     var isSingle = false
+    /// The ending of the name, where it is said with each block.
+    var suffix: String?
     var resumes = false
 }
 
@@ -122,7 +124,9 @@ extension FormRules {
         }
         func number(_ name: String?) throws -> Int64? {
             guard let name, let bytes = fields[name] else { return nil }
-            guard let number = Int64(String(decoding: bytes, as: UTF8.self)), number >= 0 else {
+            guard bytes.allSatisfy({ (0x30...0x39).contains($0) }),
+                let number = Int64(String(decoding: bytes, as: UTF8.self))
+            else {
                 throw FormRefusal(status: 400, reason: "\(name) is no number")
             }
             return number
@@ -141,15 +145,27 @@ extension FormRules {
         found.count = try number(count).map { Int($0) }
         found.offset = try number(offset)
         found.nominal = try number(nominal)
+        if found.nominal == 0 { throw FormRefusal(status: 400, reason: "blocks of no byte") }
         found.length = try number(length)
         found.total = try number(total)
         if let value = resume.flatMap({ fields[$0] }) {
             guard value == Array("true".utf8) else { throw FormRefusal(status: 400, reason: "a resume of \(value)") }
             found.resumes = true
         }
+        found.suffix = fields["suffix"].map { String(decoding: $0, as: UTF8.self) }
         found.id = id.flatMap { fields[$0] }.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        if id == "dzuuid", !found.id.isEmpty, !Self.isRandom(found.id) {
+            throw FormRefusal(status: 400, reason: "the id \(found.id) is no UUID")
+        }
         try judge(found, size, block)
         return found
+    }
+
+    /// A UUID of version 4, as browsers write it.
+    private static func isRandom(_ id: String) -> Bool {
+        let parts = id.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.map(\.count) == [8, 4, 4, 4, 12] && parts[2].first == "4"
+            && "89abAB".contains(parts[3].first ?? " ") && parts.allSatisfy { $0.allSatisfy(\.isHexDigit) }
     }
 
     private func judge(_ found: FormBlock, _ size: Int64, _ block: Int64) throws {
@@ -157,6 +173,9 @@ extension FormRules {
             if !isTrue { throw FormRefusal(status: 400, reason: reason) }
         }
         let nominal = found.nominal ?? block
+        // Who is silent about blocks has one, and of one nothing is said.
+        if found.isSingle { try insist(size <= block, "\(size) B in one, and blocks have \(block)") }
+        if !found.isSingle, !single.isEmpty { try insist(found.count != 1, "the fields of blocks for a single one") }
         if let length = found.length { try insist(length == size, "\(length) B announced and \(size) came") }
         guard let total = found.total else {
             if let count = found.count { try insist(found.index < count, "block \(found.index) of \(count)") }

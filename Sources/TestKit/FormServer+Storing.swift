@@ -23,7 +23,10 @@ extension FormServer {
         guard file.body.isEmpty else { throw FormRefusal(status: 400, reason: "bytes in an opening") }
         guard let size = Int64(try text("totFileSize")), size >= 0, let block = Int64(try text("blockSize")), block > 0
         else { throw FormRefusal(status: 400, reason: "the sizes") }
-        let name = FilePath(bytes: file.filename ?? [])
+        guard let written = file.filename, !written.isEmpty else {
+            throw FormRefusal(status: 400, reason: "an opening without a name")
+        }
+        let name = FilePath(bytes: written)
         let suffix = String(decoding: name.fileExtension?.bytes ?? [], as: UTF8.self)
         guard try text("suffix") == suffix else { throw FormRefusal(status: 400, reason: "suffix") }
         let (id, isLost) = state.withLock { state -> (String, Bool) in
@@ -31,7 +34,8 @@ extension FormServer {
             state.made += 1
             let id = "up-token-\(state.made)"
             state.uploads[id] = Upload(
-                total: size, count: Int(max(1, (size + block - 1) / block)), name: name, suffix: suffix)
+                total: size, count: Int(max(1, (size + block - 1) / block)), name: name, suffix: suffix,
+                nominal: block)
             let isLost = state.faults.lostOpenings > 0
             if isLost { state.faults.lostOpenings -= 1 }
             return (id, isLost)
@@ -50,10 +54,15 @@ extension FormServer {
     func store(_ exchange: Exchange, _ fields: [String: [UInt8]], _ file: MultipartForm.Part) throws {
         var block: FormBlock
         if preset == "blueimp" {
+            guard fields.isEmpty else { throw FormRefusal(status: 400, reason: "has \(fields.keys.sorted())") }
             block = try range(exchange, file)
         } else {
             block = try rules.block(
                 fields, filename: file.filename ?? [], size: Int64(file.body.count), block: options.block)
+            // The original name stands in both places. A field has it as it is, so it may look like what is coded.
+            if rules.filename == nil, let name = rules.name, Self.plain(fields[name] ?? []) != file.filename {
+                throw FormRefusal(status: 400, reason: "the part's file name is not that of \(name)")
+            }
         }
         var bytes = file.body
         let isDamaged = state.withLock { state in
@@ -111,6 +120,16 @@ extension FormServer {
             if let total = block.total, let known = upload.total, total != known {
                 throw FormRefusal(status: 409, reason: "the size was \(known) and is \(total)")
             }
+            if let count = block.count, let known = upload.count, count != known {
+                throw FormRefusal(status: 409, reason: "there were \(known) blocks and are \(count)")
+            }
+            if let nominal = block.nominal, let known = upload.nominal, nominal != known {
+                throw FormRefusal(status: 409, reason: "a block had \(known) B and has \(nominal)")
+            }
+            if let suffix = block.suffix, suffix != upload.suffix {
+                throw FormRefusal(status: 409, reason: "the suffix was \(upload.suffix) and is \(suffix)")
+            }
+            upload.nominal = upload.nominal ?? block.nominal
             if upload.count == nil, let total = upload.total {
                 let nominal = block.nominal ?? options.block
                 upload.count = Int(max(1, (total + nominal - 1) / nominal))
@@ -188,7 +207,8 @@ extension FormServer {
             exchange.reply(200, [], new.map { #"{"success":true,"newUuid":"\#($0)"}"# } ?? rules.answer)
         case "blueimp":
             let size = state.withLock { $0.uploads[id]?.appended.count ?? 0 }
-            exchange.reply(200, [("Range", "0-\(size - 1)")], #"{"files":[{"size":\#(size)}]}"#)
+            let range = size > 0 ? [("Range", "0-\(size - 1)")] : []
+            exchange.reply(200, range, #"{"files":[{"size":\#(size)}]}"#)
         default: exchange.reply(200, [], rules.answer)
         }
     }
@@ -207,7 +227,9 @@ extension FormServer {
         }
         let numbers = line.dropFirst(6).split(whereSeparator: { $0 == "-" || $0 == "/" }).compactMap { Int64($0) }
         guard line.hasPrefix("bytes "), numbers.count == 3, numbers[0] % options.block == 0,
-            numbers[1] - numbers[0] + 1 == Int64(file.body.count), numbers[1] < numbers[2]
+            numbers[1] - numbers[0] + 1 == Int64(file.body.count), numbers[1] < numbers[2],
+            // Only what is more than a block is cut, and only the last one is short.
+            numbers[2] > options.block, numbers[1] + 1 == min(numbers[0] + options.block, numbers[2])
         else { throw FormRefusal(status: 400, reason: "Content-Range: \(line)") }
         block.index = Int(numbers[0] / options.block)
         block.total = numbers[2]

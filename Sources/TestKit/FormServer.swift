@@ -50,6 +50,8 @@ package final class FormServer: Sendable {
         var appended: [UInt8] = []
         var taken = 0
         var suffix = ""
+        /// Bytes of a block, as the first request said.
+        var nominal: Int64?
     }
 
     struct State {
@@ -204,18 +206,20 @@ package final class FormServer: Sendable {
     /// Its file name as it was before it was written into a header, as browsers do that.
     private static func named(_ part: MultipartForm.Part) -> MultipartForm.Part {
         var part = part
-        part.filename = part.filename.map { name in
-            var plain: [UInt8] = []
-            var rest = name[...]
-            while let byte = rest.popFirst() {
-                let codes: [String: UInt8] = ["22": 0x22, "0D": 0x0D, "0A": 0x0A]
-                let code = byte == UInt8(ascii: "%") ? codes[String(decoding: rest.prefix(2), as: UTF8.self)] : nil
-                plain.append(code ?? byte)
-                if code != nil { rest = rest.dropFirst(2) }
-            }
-            return plain
-        }
+        part.filename = part.filename.map(plain)
         return part
+    }
+
+    static func plain(_ name: [UInt8]) -> [UInt8] {
+        var plain: [UInt8] = []
+        var rest = name[...]
+        while let byte = rest.popFirst() {
+            let codes: [String: UInt8] = ["22": 0x22, "0D": 0x0D, "0A": 0x0A]
+            let code = byte == UInt8(ascii: "%") ? codes[String(decoding: rest.prefix(2), as: UTF8.self)] : nil
+            plain.append(code ?? byte)
+            if code != nil { rest = rest.dropFirst(2) }
+        }
+        return plain
     }
 
     private struct Cut: Error {}

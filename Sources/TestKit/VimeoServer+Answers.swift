@@ -4,40 +4,52 @@ internal import Synchronization
 // What it says of an account, and of itself.
 
 extension VimeoServer {
+    /// What a token is: also the token itself, which is to be seen nowhere.
+    static func verify(_ state: State) -> Reply {
+        let (token, scopes) = (quoted(state.account.token), quoted(state.account.scopes.joined(separator: " ")))
+        let user = state.account.hasUser ? #"{"uri": "/users/1", "name": "A person"}"# : "null"
+        return Reply(
+            status: 200, headers: [("Content-Type", "application/vnd.vimeo.auth+json")],
+            body: #"{"access_token": \#(token), "token_type": "bearer", "scope": \#(scopes), "expires_on": null, "#
+                + #""user": \#(user), "app": {"uri": "/apps/1", "name": "An application"}}"#)
+    }
+
     static func me(_ state: State) -> Reply {
+        let headers = [("Content-Type", "application/vnd.vimeo.user+json")]
         guard let quota = state.account.quota, state.account.scopes.contains("private") else {
-            return Reply(status: 200, body: "{\"uri\": \"/users/1\", \"upload_quota\": null}")
+            return Reply(status: 200, headers: headers, body: #"{"uri": "/users/1", "name": "A person"}"#)
         }
         let unit = quota.isCount ? "video_count" : "video_size"
         let counts =
             "\"free\": \(quota.free), \"max\": \(quota.max), \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
-        let showing = state.account.isLifetime ? "lifetime" : "periodic"
-        let reset = state.account.reset.map { "\"\($0)\"" } ?? "null"
+        // Of the two, the space is the tighter one; the other has no end.
+        let endless = "\"free\": null, \"max\": null, \"used\": \(quota.max - quota.free), \"unit\": \"\(unit)\""
+        let isLifetime = state.account.isLifetime
+        let reset = isLifetime ? "null" : state.account.reset.map { "\"\($0)\"" } ?? "null"
+        let showing = isLifetime ? "lifetime" : "periodic"
+        let (periodic, lifetime) = isLifetime ? (endless, counts) : (counts, endless)
+        let blocks = [
+            #""space": {\#(counts), "showing": "\#(showing)"}"#,
+            #""periodic": {"period": "week", \#(periodic), "reset_date": \#(reset)}"#,
+            #""lifetime": {\#(lifetime)}"#,
+        ].joined(separator: ", ")
         return Reply(
-            status: 200,
-            body: "{\"uri\": \"/users/1\", \"upload_quota\": {\"space\": {\(counts), \"showing\": \"\(showing)\"}, "
-                + "\"periodic\": {\"period\": \"week\", \(counts), \"reset_date\": \(reset)}}}")
+            status: 200, headers: headers,
+            body: #"{"uri": "/users/1", "name": "A person", "upload_quota": {\#(blocks)}}"#)
     }
 
     func list(_ target: String, _ state: State) -> Reply {
         let query = Self.query(target)
         let (page, most) = (max(1, Int(query["page"] ?? "") ?? 1), min(100, max(1, Int(query["per_page"] ?? "") ?? 25)))
-        let shown = state.uploads.filter { upload in
+        guard (query["sort"] ?? "date") == "date", ["asc", "desc", nil].contains(query["direction"]) else {
+            return Self.refused(400, 2204, "the parameters are not valid", field: ("sort", 2201))
+        }
+        var shown = state.uploads.filter { upload in
             upload.isVideo && !upload.isDeleted
                 && (upload.created ?? state.now) + state.behaviour.showsAfter <= state.now
-        }.reversed()
-        let videos = shown.dropFirst((page - 1) * most).prefix(most).map { upload in
-            let link = upload.flow == .ticket || upload.isComplete ? "null" : "\"\(self.link(upload.number))\""
-            let approach = upload.flow == .tus ? "tus" : "streaming"
-            let made = WallTime(milliseconds: upload.created ?? state.now).description
-            let (created, name) = (
-                made.prefix { $0 != "." } + "+00:00", Self.quoted(upload.fields["name"] ?? "Untitled")
-            )
-            return "{\"uri\": \"/videos/\(upload.number)\", \"name\": \(name), "
-                + "\"created_time\": \"\(created)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
-                + "\"status\": \"\(upload.isComplete ? "available" : "uploading")\", "
-                + "\"upload\": {\"approach\": \"\(approach)\", \"status\": \"\(upload.isComplete ? "complete" : "in_progress")\", \"size\": \(upload.size), \"upload_link\": \(link)}}"
         }
+        if query["direction"] != "asc" { shown.reverse() }
+        let videos = shown.dropFirst((page - 1) * most).prefix(most).map { self.shown($0, state) }
         let next = shown.count > page * most ? "\"/me/videos?page=\(page + 1)\"" : "null"
         return Reply(
             status: 200,

@@ -13,18 +13,26 @@ extension VimeoServer {
         let kind = Self.kind(exchange)
         change { $0.requests.append(kind.map { named.isEmpty ? "\($0)" : "\($0) \(named)" } ?? exchange.method) }
         guard let kind else { return exchange.reply(405) }
-        guard let upload = found, exchange.target.hasSuffix("signature=s\(upload.number)") else {
+        // As it was given, to the letter.
+        guard let upload = found, exchange.target == "/upload/\(upload.number)?signature=s\(upload.number)" else {
             return exchange.reply(state.withLock { $0.behaviour.gone })
         }
         let fault = next(kind)
         if case .answer(let status, let headers, let text)? = fault { return exchange.reply(status, headers, text) }
         guard (upload.flow == .tus) == (kind == .head || kind == .patch) else { return exchange.reply(405) }
+        if kind != .head, exchange.header("content-length") == nil { return exchange.reply(411) }
         switch kind {
         case .head:
             guard exchange.header("tus-resumable") == "1.0.0" else {
                 return exchange.reply(412, [], "unsupported version")
             }
-            tusAnswer(exchange, 200, upload.number, 0)
+            tusAnswer(
+                exchange, 200, upload.number, 0,
+                [
+                    ("Upload-Length", "\(upload.size)"), ("Cache-Control", "no-store"),
+                    // The service's own notes, of no use to others.
+                    ("Upload-Metadata", "clip_id MQ==,no_value"),
+                ])
         case .patch: patch(exchange, upload, fault)
         case .put: put(exchange, upload, fault)
         default: rangeAnswer(exchange, upload.number, 0)
@@ -54,46 +62,50 @@ extension VimeoServer {
         guard offset + length <= upload.size else { return exchange.reply(413) }
         guard store(exchange, upload.number, at: Int(offset), length, fault) else { return exchange.cut() }
         if case .loseReply? = fault { return exchange.cut() }
-        tusAnswer(exchange, 204, upload.number, fewer(fault))
+        tusAnswer(exchange, 204, upload.number, fewer(fault), [])
     }
 
-    private func tusAnswer(_ exchange: Exchange, _ status: Int, _ number: Int, _ fewer: Int) {
-        let size = state.withLock { state in state.uploads.first { $0.number == number }?.size ?? 0 }
-        exchange.reply(
-            status,
-            [
-                ("Tus-Resumable", "1.0.0"), ("Upload-Offset", "\(held(number) - Int64(fewer))"),
-                ("Upload-Length", "\(size)"), ("Cache-Control", "no-store"),
-            ])
+    private func tusAnswer(
+        _ exchange: Exchange, _ status: Int, _ number: Int, _ fewer: Int, _ more: [(String, String)]
+    ) {
+        let offset = ("Upload-Offset", "\(held(number) - Int64(fewer))")
+        exchange.reply(status, [("Tus-Resumable", "1.0.0"), offset] + more)
     }
 
     private func put(_ exchange: Exchange, _ given: Upload, _ fault: Fault?) {
         var upload = given
         let length = exchange.header("content-length").flatMap { Int64($0) } ?? 0
-        var start: Int64 = 0
+        var (start, total): (Int64, Int64?) = (0, nil)
         if let range = exchange.header("content-range") {
-            // As its own clients write it, also with a colon, and with the end behind the last byte.
-            let words = range.drop { !$0.isNumber }.split { "-/".contains($0) }
-            guard words.count == 3, let first = Int64(words[0]) else { return exchange.reply(400, [], "bad range") }
-            start = first
+            guard let named = Self.range(range, of: length) else { return exchange.reply(400, [], "bad range") }
+            (start, total) = named
         }
-        if upload.size < 0 {
-            // The first bytes say how many there are to be.
-            let named = exchange.header("content-range")?.split(separator: "/").last
-            upload.size = named.flatMap { Int64($0) } ?? length
-            change { [size = upload.size] state in
-                guard let index = state.uploads.firstIndex(where: { $0.number == given.number }) else { return }
-                state.uploads[index].size = size
-            }
-        }
+        // Where the creation did not, the first bytes say how many there are to be.
+        if upload.size < 0 { upload.size = total ?? length }
         // A gap would lose bytes; what overlaps is written over.
-        guard start <= held(upload.number), start + length <= upload.size else {
+        guard start <= held(upload.number), start + length <= upload.size, total ?? upload.size == upload.size else {
             return exchange.reply(400, [], "bad range")
+        }
+        change { [size = upload.size] state in
+            guard let index = state.uploads.firstIndex(where: { $0.number == given.number }) else { return }
+            state.uploads[index].size = size
         }
         guard store(exchange, upload.number, at: Int(start), length, fault) else { return exchange.cut() }
         if case .loseReply? = fault { return exchange.cut() }
         if case .claims? = fault { return rangeAnswer(exchange, upload.number, fewer(fault)) }
         exchange.reply(200)
+    }
+
+    /// Where bytes begin and how many there are to be; `nil` for a range that is not theirs.
+    ///
+    /// As its own clients write it: also with a colon, with the end behind the last byte, and without the size.
+    private static func range(_ text: String, of length: Int64) -> (start: Int64, total: Int64?)? {
+        let words = text.drop { !$0.isNumber }.split { "-/".contains($0) }
+        guard text.hasPrefix("bytes"), words.count == 3, let first = Int64(words[0]), let end = Int64(words[1]),
+            first < 1 << 60, end == first + length || end == first + length - 1,
+            words[2] == "*" || Int64(words[2]) != nil
+        else { return nil }
+        return (first, Int64(words[2]))
     }
 
     private func rangeAnswer(_ exchange: Exchange, _ number: Int, _ fewer: Int) {
@@ -137,6 +149,12 @@ extension VimeoServer {
         let hasAll = left == 0 && isWhole
         let keeps = state.withLock { $0.behaviour.keeps }
         if hasAll || keeps == .bytes { keep() }
+        if !hasAll, keeps == .nothing {
+            change { state in
+                guard let index = state.uploads.firstIndex(where: { $0.number == number }) else { return }
+                (state.uploads[index].bytes, state.uploads[index].discarded) = ([], 0)
+            }
+        }
         return hasAll
     }
 }

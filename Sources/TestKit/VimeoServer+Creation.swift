@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import Synchronization
 
 // What a creation may ask for, and what it gets.
@@ -38,6 +37,7 @@ extension VimeoServer {
         } else if wish.approach != "tus", wish.approach != "streaming" {
             return Self.refused(400, 2230, "no such approach")
         }
+        if let reply = Self.forbidden(wish, account) { return reply }
         let isTicket = wish.type != nil
         guard let size = wish.size ?? (isTicket && !wish.hasSize ? -1 : nil), size >= 0 || isTicket && !wish.hasSize
         else {
@@ -54,29 +54,25 @@ extension VimeoServer {
         if size > account.largest { return Self.refused(403, 3428, "the file is larger than the quota") }
         let flow: Upload.Flow = isTicket ? .ticket : wish.approach == "tus" ? .tus : .streaming
         let number = state.uploads.count + 1
-        state.uploads.append(
-            Upload(
-                number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said, created: state.now)
-        )
-        if flow == .ticket {
-            return Reply(
-                status: 201,
-                body: "{\"uri\": \"/users/1/uploads/\(number)\", \"ticket_id\": \"t\(number)\", "
-                    + "\"upload_link_secure\": \"\(link(number))\", \"complete_uri\": \"/users/1/uploads/\(number)?signature=c\(number)\"}"
-            )
-        }
-        let approach = account.otherApproach ?? wish.approach ?? ""
-        let link = account.hasNoLink ? "null" : "\"\(link(number))\""
-        // The trap: a video that never ends.
-        let upload =
-            size == 0
-            ? "{}"
-            : "{\"approach\": \"\(approach)\", \"status\": \"in_progress\", \"size\": \(size), \"upload_link\": \(link)}"
+        let upload = Upload(
+            number: number, flow: flow, size: size, isVideo: flow != .ticket, fields: wish.said, created: state.now)
+        state.uploads.append(upload)
+        if flow == .ticket { return ticket(number, state) }
+        return Reply(status: size == 0 ? 200 : state.behaviour.created, body: shown(upload, state))
+    }
+
+    /// What a creation of four steps is answered with.
+    private func ticket(_ number: Int, _ state: State) -> Reply {
+        let uri = "/users/1/uploads/\(number)"
+        let end = "\(uri)?video_file_id=\(1000 + number)&signature=c\(number)"
+        let secure = state.account.hasNoLink ? "null" : "\"\(link(number))\""
+        // The link without TLS is there too, and no upload: it is not to be used.
+        let open = "\"\(link(number).replacing("/upload/", with: "/open/"))\""
+        let user = Self.me(state).body
         return Reply(
-            status: size == 0 ? 200 : state.behaviour.created,
-            body:
-                "{\"uri\": \"/videos/\(number)\", \"name\": \"Untitled\", \"link\": \"https://vimeo.example/\(number)\", \"upload\": \(upload)}"
-        )
+            status: 201, headers: [("Content-Type", "application/vnd.vimeo.uploadattempt+json")],
+            body: #"{"uri": "\#(uri)", "ticket_id": "t\#(number)", "form": null, "upload_link": \#(open), "#
+                + #""upload_link_secure": \#(secure), "complete_uri": "\#(end)", "user": \#(user)}"#)
     }
 
     struct Refusal: Error { let reply: Reply }
@@ -89,48 +85,5 @@ extension VimeoServer {
         var hasSize: Bool
         var hasUpload: Bool
         var said: [String: String]
-    }
-
-    private struct Written: Decodable {
-        struct Upload: Decodable {
-            let approach: String?
-            let size: VimeoTree?
-        }
-        struct Privacy: Decodable { let view, embed, comments: String? }
-        struct User: Decodable { let uri: String }
-        let type, name, description, password, license, locale: String?
-        let upload: Upload?
-        let size: VimeoTree?
-        let privacy: Privacy?
-        let users: [User]?
-    }
-
-    private static let views = ["anybody", "contacts", "disable", "nobody", "password", "unlisted", "users"]
-
-    static func read(_ body: [UInt8]) -> Result<Wish, Refusal> {
-        guard let written = try? JSONDecoder().decode(Written.self, from: Data(body)) else {
-            return .failure(Refusal(reply: refused(400, 2205, "the body is not well formed")))
-        }
-        var said: [String: String] = [:]
-        said["name"] = written.name
-        said["description"] = written.description
-        said["password"] = written.password
-        said["license"] = written.license
-        said["view"] = written.privacy?.view
-        said["embed"] = written.privacy?.embed
-        said["users"] = written.users.map { $0.map(\.uri).joined(separator: ",") }
-        func wrong(_ code: Int) -> Result<Wish, Refusal> {
-            .failure(Refusal(reply: refused(400, 2204, "the parameters are not valid", field: ("privacy.view", code))))
-        }
-        if let view = written.privacy?.view {
-            guard views.contains(view) else { return wrong(2232) }
-            if view == "password", written.password?.isEmpty ?? true { return wrong(2233) }
-            if view == "users", written.users?.isEmpty ?? true { return wrong(2244) }
-        }
-        return .success(
-            Wish(
-                type: written.type, approach: written.upload?.approach,
-                size: (written.upload?.size ?? written.size)?.count,
-                hasSize: (written.upload?.size ?? written.size) != nil, hasUpload: written.upload != nil, said: said))
     }
 }

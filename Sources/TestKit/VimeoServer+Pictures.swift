@@ -35,9 +35,9 @@ extension VimeoServer {
             let number = state.pictures.count + 1
             state.pictures.append(Picture(number: number, video: video))
             return Reply(
-                status: 201,
-                body: "{\"uri\": \"/videos/\(video)/pictures/\(number)\", \"active\": false, \"type\": \"custom\", "
-                    + "\"link\": \"\(pictureLink(number))\"}")
+                status: 201, headers: [("Content-Type", "application/vnd.vimeo.picture+json")],
+                body: #"{"uri": "/videos/\#(video)/pictures/\#(number)", "active": false, "type": "custom", "#
+                    + #""sizes": [], "resource_key": "k\#(number)", "link": "\#(pictureLink(number))"}"#)
         }
         guard parts.count == 4, let index = state.pictures.firstIndex(where: { $0.number == parts[3] && !$0.isDeleted })
         else { return Self.refused(404, 5000, "the picture was not found") }
@@ -52,13 +52,18 @@ extension VimeoServer {
                 return Self.refused(400, 2204, "the parameters are not valid", field: ("active", 2204))
             }
             // One whose bytes never came cannot be shown.
-            guard !state.pictures[index].bytes.isEmpty else { return Self.refused(400, 2204, "it has no image") }
+            guard !state.pictures[index].bytes.isEmpty else {
+                return Self.refused(400, 2204, "it has no image", field: ("active", 2204))
+            }
             for other in state.pictures.indices where state.pictures[other].video == video {
                 state.pictures[other].isActive = other == index
             }
         }
         let picture = state.pictures[index]
-        return Reply(status: 200, body: "{\"uri\": \"\(picture.uri)\", \"active\": \(picture.isActive)}")
+        return Reply(
+            status: 200, headers: [("Content-Type", "application/vnd.vimeo.picture+json")],
+            body: #"{"uri": "\#(picture.uri)", "active": \#(picture.isActive), "type": "custom", "#
+                + #""sizes": [], "resource_key": "k\#(picture.number)"}"#)
     }
 
     /// `PUT` of an image to its link.

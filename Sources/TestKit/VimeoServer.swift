@@ -32,8 +32,8 @@ package final class VimeoServer: Sendable {
         case html, empty, half, coded, fields
     }
 
-    /// What an interrupted request leaves.
-    package enum Keeping: Sendable { case bytes, none }
+    /// What an interrupted request leaves: its bytes, what was there before it, or nothing at all.
+    package enum Keeping: Sendable { case bytes, none, nothing }
     /// What the number in `Range` is.
     package enum RangeMeaning: Sendable { case count, lastIndex }
     /// How an answer to too many calls says when that ends.
@@ -54,6 +54,8 @@ package final class VimeoServer: Sendable {
         /// What `POST /me/videos` answers as the approach, where it is not what was asked for.
         package var otherApproach: String?
         package var hasNoLink = false
+        /// Of `privacy.view`, what this kind of account may not use: `disable` and `unlisted` of the least one.
+        package var forbiddenViews: Set<String> = []
     }
 
     package struct Behaviour: Sendable {
@@ -94,7 +96,8 @@ package final class VimeoServer: Sendable {
         /// Bytes that came and were thrown away.
         package var discarded: Int64 = 0
         var held: Int64 { Int64(bytes.count) + discarded }
-        package var isComplete: Bool { held == size }
+        /// One of no bytes never is.
+        package var isComplete: Bool { size > 0 && held == size }
 
         package init(
             number: Int, flow: Flow, size: Int64, isVideo: Bool, fields: [String: String] = [:], created: Int64? = nil
@@ -212,7 +215,9 @@ package final class VimeoServer: Sendable {
 
     /// The version of the API that a request names.
     private static func version(_ exchange: Exchange) -> String? {
-        exchange.header("accept")?.filter { $0 != " " }.split(separator: ";").lazy.compactMap {
+        guard let accept = exchange.header("accept")?.filter({ $0 != " " }), accept.hasPrefix("application/vnd.vimeo.")
+        else { return nil }
+        return accept.split(separator: ";").lazy.compactMap {
             $0.hasPrefix("version=") ? String($0.dropFirst(8)) : nil
         }.first
     }
@@ -235,16 +240,18 @@ package final class VimeoServer: Sendable {
     }
 
     private static func kind(_ method: String, _ path: String) -> Kind? {
-        switch (method, path) {
+        // `/videos/1`, and nothing below it.
+        let isVideo = path.hasPrefix("/videos/") && path.split(separator: "/").count == 2
+        return switch (method, path) {
         case ("POST", "/me/videos"): .create
         case ("GET", "/me/videos"): .list
         case ("GET", "/me"): .me
         case ("GET", "/oauth/verify"): .verify
         case ("DELETE", _) where path.hasPrefix("/users/1/uploads/"): .complete
         case (_, _) where path.hasPrefix("/videos/") && path.contains("/pictures"): pictureKind(method)
-        case ("GET", _) where path.hasPrefix("/videos/"): .video
-        case ("PATCH", _) where path.hasPrefix("/videos/"): .settings
-        case ("DELETE", _) where path.hasPrefix("/videos/"): .removal
+        case ("GET", _) where isVideo: .video
+        case ("PATCH", _) where isVideo: .settings
+        case ("DELETE", _) where isVideo: .removal
         default: nil
         }
     }
@@ -256,14 +263,14 @@ package final class VimeoServer: Sendable {
     }
 
     static func refused(_ status: Int, _ code: Int, _ words: String, field: (String, Int)? = nil) -> Reply {
-        let more = field.map {
-            ", \"invalid_parameters\": [{\"field\": \"\($0.0)\", \"error_code\": \($0.1), \"error\": \"\(words)\"}]"
+        let said = #""error": "\#(words)", "developer_message": "\#(words)""#
+        let more = field.map { name, code in
+            #", "invalid_parameters": [{"field": "\#(name)", "error_code": \#(code), \#(said)}]"#
         }
+        let tail = more ?? ""
         return Reply(
             status: status, headers: [("Content-Type", "application/vnd.vimeo.error+json")],
-            body:
-                "{\"error\": \"\(words)\", \"link\": null, \"developer_message\": \"\(words)\", \"error_code\": \(code)\(more ?? "")}"
-        )
+            body: #"{\#(said), "link": null, "error_code": \#(code)\#(tail)}"#)
     }
 
     private func error(_ exchange: Exchange, _ status: Int, _ code: Int, _ words: String) {
@@ -274,20 +281,39 @@ package final class VimeoServer: Sendable {
     /// What is wrong with the request's token or version.
     private func refusal(_ exchange: Exchange, _ kind: Kind) -> Reply? {
         let account = state.withLock { $0.account }
-        guard exchange.header("authorization") == "Bearer \(account.token)" else {
+        // The name of the scheme has no case (RFC 9110, section 11.1).
+        let words = (exchange.header("authorization") ?? "").split(separator: " ", maxSplits: 1)
+        guard words.count == 2, words[0].lowercased() == "bearer", words[1] == account.token else {
             var reply = Self.refused(401, 8003, "a valid user token must be passed")
+            if kind == .verify {
+                // The answers about tokens have a shape of their own, without a number.
+                reply.headers = [("Content-Type", "application/vnd.vimeo.auth+json")]
+                reply.body = #"{"error": "invalid_token", "error_description": "the token is not valid"}"#
+            }
             reply.headers.append(("WWW-Authenticate", "Bearer error=\"invalid_token\""))
             return reply
         }
         let needed: [Kind: String] = [
             .create: "upload", .complete: "upload", .settings: "edit", .removal: "delete", .list: "private",
-            .picture: "edit", .choice: "edit", .pictureRemoval: "edit",
+            .picture: "upload", .choice: "edit", .pictureRemoval: "edit",
         ]
-        if !account.hasUser, kind == .create { return Self.refused(401, 8002, "no user credentials were provided") }
+        // An application of its own may ask for what is public, and what its token is.
+        if !account.hasUser, ![.verify, .video, .pictureQuestion].contains(kind) {
+            return Self.refused(401, 8002, "no user credentials were provided")
+        }
+        // Who is refused has called as well.
+        if let limited = tooMany() { return limited }
         if let scope = needed[kind], !account.scopes.contains(scope) {
             return Self.refused(403, 3200, "the token lacks the scope \(scope)")
         }
-        return tooMany()
+        let hasBody = (exchange.header("content-length") ?? "0") != "0"
+        return hasBody && !Self.isJSON(exchange) ? Self.refused(400, 2205, "the body is not of JSON's type") : nil
+    }
+
+    /// The service's own description has a type of its own for what is said of a video.
+    private static func isJSON(_ exchange: Exchange) -> Bool {
+        let type = (exchange.header("content-type") ?? "").prefix { $0 != ";" }.lowercased()
+        return type == "application/json" || type.hasPrefix("application/vnd.vimeo.") && type.hasSuffix("+json")
     }
 
     private func perform(_ kind: Kind, _ target: String, _ body: [UInt8], _ version: String?) -> Reply {
@@ -297,62 +323,13 @@ package final class VimeoServer: Sendable {
             switch kind {
             case .create: create(body, version, &state)
             case .me: Self.me(state)
-            case .verify:
-                Reply(
-                    status: 200,
-                    body: "{\"token_type\": \"bearer\", \"scope\": \"\(state.account.scopes.joined(separator: " "))\"}")
-            case .complete: Self.complete(number, Self.query(target)["signature"], &state)
+            case .verify: Self.verify(state)
+            case .complete: Self.complete(number, Self.query(target), &state)
             case .list: list(target, state)
             case .video, .settings, .removal: video(kind, number, body, &state)
             case .picture, .choice, .pictureQuestion, .pictureRemoval: picture(kind, path, body, &state)
             case .ticket, .head, .patch, .put, .question, .image: Reply(status: 500)
             }
-        }
-    }
-
-    private static func complete(_ number: Int?, _ signature: String?, _ state: inout State) -> Reply {
-        guard let number, signature == "c\(number)",
-            let index = state.uploads.firstIndex(where: { $0.number == number && $0.flow == .ticket })
-        else {
-            return refused(404, 8400, "bad signature")
-        }
-        if state.uploads[index].isVideo { return refused(404, 5006, "no such upload") }
-        guard state.uploads[index].isComplete else { return refused(400, 2502, "the file is not valid") }
-        state.uploads[index].isVideo = true
-        state.uploads[index].created = state.now
-        return Reply(status: 201, headers: [("Location", "/videos/\(state.uploads[index].number)")])
-    }
-
-    private func video(_ kind: Kind, _ number: Int?, _ body: [UInt8], _ state: inout State) -> Reply {
-        guard let index = state.uploads.firstIndex(where: { $0.number == number && $0.isVideo && !$0.isDeleted }) else {
-            return Self.refused(404, 5000, "the video was not found")
-        }
-        switch kind {
-        case .removal:
-            state.uploads[index].isDeleted = true
-            return Reply(status: 204)
-        case .settings:
-            switch Self.read(body) {
-            case .failure(let refusal): return refusal.reply
-            case .success(let wish):
-                state.uploads[index].fields.merge(wish.said) { $1 }
-                return Reply(status: 200, body: "{\"uri\": \"/videos/\(state.uploads[index].number)\"}")
-            }
-        default:
-            let upload = state.uploads[index]
-            var status = "uploading"
-            if upload.isComplete {
-                let states = state.behaviour.states
-                status = states[min(upload.questions, states.count - 1)]
-                state.uploads[index].questions += 1
-            }
-            let part = upload.isComplete ? "complete" : "in_progress"
-            return Reply(
-                status: 200,
-                body: "{\"uri\": \"/videos/\(upload.number)\", \"link\": \"https://vimeo.example/\(upload.number)\", "
-                    + "\"status\": \"\(status)\", \"upload\": {\"status\": \"\(part)\"}, "
-                    + "\"metadata\": {\"connections\": {\"pictures\": {\"uri\": \"/videos/\(upload.number)/pictures\"}}}, "
-                    + "\"transcode\": {\"status\": \"\(status == "available" ? "complete" : "in_progress")\"}}")
         }
     }
 }

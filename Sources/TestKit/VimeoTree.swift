@@ -42,11 +42,24 @@ indirect enum VimeoTree: Codable, Sendable {
         }
     }
 
+    /// `nil` where there is none, or null.
+    subscript(name: String) -> VimeoTree? {
+        guard case .object(let fields) = self, let value = fields[name] else { return nil }
+        if case .null = value { return nil }
+        return value
+    }
+
+    var text: String? { if case .text(let text) = self { text } else { nil } }
+    var flag: Bool? { if case .flag(let flag) = self { flag } else { nil } }
+    /// As a text, also of a flag.
+    var word: String? { text ?? flag.map { "\($0)" } }
+    var items: [VimeoTree] { if case .list(let items) = self { items } else { [] } }
+
     /// A count of bytes: a number, or a text in decimal.
     var count: Int64? {
         switch self {
         case .whole(let whole): whole
-        case .text(let text): Int64(text)
+        case .text(let text): text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
         default: nil
         }
     }

@@ -81,6 +81,14 @@ struct FormServerTests {
         missing["suffix"] = nil
         var strange = block(1, token)
         strange["sequenceno"] = "1"
+        var resized = block(2, token)
+        resized["blockSize"] = "1250"
+        var renamed = block(1, token)
+        renamed["suffix"] = "mov"
+        try folder.write("larger", noise(1250))
+        let larger = "block=@\(root)/larger;\(type)"
+        #expect(try await status(resized, larger) == 409, "blocks of another size")
+        #expect(try await status(renamed, full) == 409, "another ending")
         var reopened = Self.opening
         reopened["upToken"] = token
         #expect(try await status(missing, full) == 400, "a field is missing")
@@ -109,6 +117,53 @@ struct FormServerTests {
         #expect(try await curl(finish, ["-d", "id=x"]).status == 409, "the end before all blocks")
         #expect(try await curl(finish, ["-d", "id=y"]).status == 404, "the end of nothing")
     }
+
+    @Test("of a file of one block nothing is said of blocks, and one of more is never sent without a word of them")
+    func singles() async throws {
+        let folder = folder.path.appending("made")
+        try Files.makeFolders(folder)
+        let server = try FormServer("dropzone", into: folder)
+        try self.folder.write("block", noise(1000))
+        try self.folder.write("long", noise(1001))
+        let root = self.folder.path.display
+        func status(_ fields: [String: String], _ name: String) async throws -> Int {
+            let headers = Self.browser.flatMap { ["-H", $0] }
+            let file = "file=@\(root)/\(name);type=application/octet-stream;filename=\(name)"
+            return try await curl(server.url, headers + form(fields, file)).status
+        }
+        #expect(try await status([:], "block") == 200)
+        #expect(try await status([:], "long") == 400)
+        let fields = [
+            "dzuuid": "6f0f9a5c-3d1b-4c52-9a0e-0d8e6c1f2a3b", "dzchunkindex": "0", "dztotalfilesize": "1000",
+            "dzchunksize": "1000", "dztotalchunkcount": "1", "dzchunkbyteoffset": "0",
+        ]
+        #expect(try await status(fields, "block") == 400)
+    }
+
+    @Test("jQuery File Upload says all in headers: each block but the last is whole, and a single one has no range")
+    func ranges() async throws {
+        let folder = folder.path.appending("made")
+        try Files.makeFolders(folder)
+        let server = try FormServer("blueimp", into: folder)
+        try self.folder.write("block", noise(1000))
+        try self.folder.write("short", noise(900))
+        let root = self.folder.path.display
+        func status(_ name: String, _ range: String?, _ fields: [String: String] = [:]) async throws -> Int {
+            let headers = ["Content-Disposition: attachment; filename=\"a.mp4\""]
+                + (range.map { ["Content-Range: \($0)"] } ?? [])
+            let file = "files[]=@\(root)/\(name);type=application/octet-stream;filename=a.mp4"
+            return try await curl(server.url, headers.flatMap { ["-H", $0] } + form(fields, file)).status
+        }
+        #expect(try await status("block", "bytes 0-999/1000") == 400, "a range of one block")
+        #expect(try await status("short", "bytes 0-899/1900") == 400, "a short block that is not the last")
+        #expect(try await status("block", "bytes 0-999/1900", ["chunk": "0"]) == 400, "a field")
+        #expect(try await status("block", "bytes 0-999/1900") == 200)
+        #expect(try await status("short", "bytes 1000-1899/1900") == 200)
+    }
+
+    private static let browser = [
+        "Accept: application/json", "Cache-Control: no-cache", "X-Requested-With: XMLHttpRequest",
+    ]
 
     private var finishing: FormServer.Options {
         var options = FormServer.Options()

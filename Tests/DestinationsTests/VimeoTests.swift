@@ -72,7 +72,7 @@ struct VimeoTests {
     }
 
     enum Trouble: CaseIterable, Sendable {
-        case cutInFirst, cutInSecond, lostReply, unavailable, nothingKept, fewer, html
+        case cutInFirst, cutInSecond, lostReply, unavailable, nothingKept, allLost, fewer, html
     }
 
     @Test("a cut, a lost reply, a server in trouble: one video, whole", arguments: VimeoFlow.allCases, Trouble.allCases)
@@ -87,6 +87,10 @@ struct VimeoTests {
         case .nothingKept:
             end.server.change { $0.behaviour.keeps = .none }
             end.server.script(kind, .cut(after: 900), .cut(after: 900))
+        case .allLost:
+            // As was told of the service: an interrupted request takes with it what was there before.
+            end.server.change { $0.behaviour.keeps = .nothing }
+            end.server.script(kind, .slow(0), .cut(after: 900))
         case .fewer: end.server.script(kind, .claims(fewer: 200))
         case .html: end.server.script(kind, .answer(503, [("Content-Type", "text/html")], "<html>busy</html>"))
         }
