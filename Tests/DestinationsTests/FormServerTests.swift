@@ -149,7 +149,8 @@ struct FormServerTests {
         try self.folder.write("short", noise(900))
         let root = self.folder.path.display
         func status(_ name: String, _ range: String?, _ fields: [String: String] = [:]) async throws -> Int {
-            let headers = ["Content-Disposition: attachment; filename=\"a.mp4\""]
+            let headers =
+                ["Content-Disposition: attachment; filename=\"a.mp4\""]
                 + (range.map { ["Content-Range: \($0)"] } ?? [])
             let file = "files[]=@\(root)/\(name);type=application/octet-stream;filename=a.mp4"
             return try await curl(server.url, headers.flatMap { ["-H", $0] } + form(fields, file)).status
