@@ -27,9 +27,8 @@ struct FormDialect: PartsDialect {
     var onlyCounts: Bool { true }
     var hasOwnName: Bool { settings.id == .uuid4 || settings.open != nil }
 
-    /// A server that gave the upload a token, or joins on demand, has one place for the block.
-    func mayDouble(_ plan: PartPlan) -> Bool {
-        plan.count == 1 && settings.open == nil && (settings.finish?.isForManyOnly ?? true)
+    func endsByRequest(_ plan: PartPlan) -> Bool {
+        settings.finish.map { plan.count > 1 || !$0.isForManyOnly } ?? false
     }
 
     var inquiry: PartsInquiry {
@@ -237,7 +236,7 @@ struct FormDialect: PartsDialect {
         let told = piece.checkpoint["done"].map { _ in
             RemoteObject(id: nil, url: piece.checkpoint["done_url"], verifiedBy: Self.verifiedBy)
         }
-        if let finish = settings.finish, piece.plan.count > 1 || !finish.isForManyOnly {
+        if let finish = settings.finish, endsByRequest(piece.plan) {
             do {
                 let answer = try await ask(finish.message, piece, nil, .finish, wantsJSON: finish.url != nil)
                 let error = refused("the request to finish", answer)

@@ -52,6 +52,20 @@ enum FinalAnswer {
         return true
     }
 
+    /// Whether an answer to the last request ends the upload where the remote cannot be asked what it has.
+    ///
+    /// - Parameter isKnownPlace: The same address has taken bytes of this file. If not, one that is wrong refuses no file.
+    static func isFinal(_ error: UploadError, isKnownPlace: Bool) -> Bool {
+        guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp else { return false }
+        return switch error.remedy {
+        case .giveUp, .holdDestination: true
+        // A request that came to the wrong server.
+        case .again: status != 421
+        case .misconfigured: isKnownPlace
+        case .rateLimit, .noRoom, .authenticate, .pending, .restage: false
+        }
+    }
+
     static func clear(_ checkpoint: inout Checkpoint) { for field in fields { checkpoint[field] = nil } }
 
     /// The refusal that is kept.
