@@ -249,13 +249,19 @@ struct FormCountedEndTests {
         let third = try lost.server()
         let again = try await attempts(try destination(third, "dropzone"), try Parcel(800), Logbook())
         #expect(again.errors.last?.failure.code == "refused_at_end" && lost.posts(1) == 2)
-        #expect(again.errors.last?.failure.message.contains("twice") != true)
+        #expect(again.errors.last?.failure.message.contains("may hold the file twice") == true)
         let joined = Joiner(3, joinsOnDemand: true, ends: [.lost] + ends)
         let fourth = try joined.server()
         let finish = try await attempts(
             try destination(fourth, "webuploader", finish: true), try Parcel(3000), Logbook())
-        #expect(finish.errors.dropFirst().map(\.remedy) == Array(repeating: .misconfigured, count: 4))
+        #expect(finish.errors.count == 2 && finish.errors.last?.failure.code == "refused_at_end")
         #expect(joined.posts(3) == 1)
+        let wrong = Joiner(3, joinsOnDemand: true, ends: ends)
+        let fifth = try wrong.server()
+        let unheard = try await attempts(
+            try destination(fifth, "webuploader", finish: true), try Parcel(3000), Logbook())
+        #expect(unheard.errors.map(\.remedy) == Array(repeating: .misconfigured, count: 5))
+        #expect(wrong.posts(3) == 1)
     }
 
     // MARK: Twice

@@ -103,6 +103,14 @@ enum FinalAnswer {
         if checkpoint["reuploaded"] != nil {
             words.append("sent twice: whether the first time had worked could not be found out")
         }
+        if checkpoint["held_before"] != nil {
+            words.append(
+                "the remote had the last part before it was sent, perhaps by another upload of the same file: it may hold the file twice"
+            )
+        }
+        if checkpoint["doubled"] != nil {
+            words.append("sent again after its answer was lost: the remote may hold the file twice")
+        }
         return words
     }
 

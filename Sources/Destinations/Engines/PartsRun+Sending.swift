@@ -298,9 +298,8 @@ extension PartsRun {
         }
         let before = checkpoint
         // It may have made a file when it was told to before, and a second one now.
-        if checkpoint["completing"] != nil, dialect.onlyCounts, dialect.endsByRequest(plan) {
-            checkpoint["doubled"] = "1"
-        }
+        let isRepeated = checkpoint["completing"] != nil && dialect.onlyCounts && dialect.endsByRequest(plan)
+        if isRepeated { checkpoint["doubled"] = "1" }
         if dialect.completesByRequest { checkpoint["completing"] = "1" }
         if checkpoint != before { try await record() }
         switch await dialect.complete(parts, piece(plan)) {
@@ -326,7 +325,7 @@ extension PartsRun {
             return nil
         case .failed(let error):
             if let object = await there(behind: error, plan) { return object }
-            throw try await noteRefusedEnd(error) ?? error
+            throw try await noteRefusedEnd(error, isRepeated: isRepeated) ?? error
         }
     }
 
@@ -345,16 +344,16 @@ extension PartsRun {
     }
 
     /// A server that can only count its parts will not make a file of them: as of the last part of one that needs no such request.
-    private func noteRefusedEnd(_ error: any Error) async throws -> UploadError? {
+    private func noteRefusedEnd(_ error: any Error, isRepeated: Bool) async throws -> UploadError? {
         guard dialect.onlyCounts, let error = error as? UploadError else { return nil }
-        if FinalAnswer.isFinal(error, isKnownPlace: false),
+        if FinalAnswer.isFinal(error, isKnownPlace: isRepeated),
             FinalAnswer.note(error, isOfState: false, order, in: &checkpoint)
         {
             try await record()
             return FinalAnswer.refusal(in: checkpoint, dialect.failure)
         }
         // It has made no file.
-        if error.leavesNothingBehind, checkpoint["completing"] != nil {
+        if !isRepeated, error.leavesNothingBehind, checkpoint["completing"] != nil {
             checkpoint["completing"] = nil
             try await record()
         }

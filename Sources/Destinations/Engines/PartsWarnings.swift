@@ -11,14 +11,6 @@ enum PartsWarnings {
         }
         let remains = checkpoint.number("remains")
         if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }
-        if checkpoint["held_before"] != nil {
-            words.append(
-                "the remote had the last part before it was sent, perhaps by another upload of the same file: it may hold the file twice"
-            )
-        }
-        if checkpoint["doubled"] != nil {
-            words.append("sent again after its answer was lost: the remote may hold the file twice")
-        }
         return words
     }
 }
