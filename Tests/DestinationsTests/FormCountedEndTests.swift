@@ -180,6 +180,7 @@ struct FormCountedEndTests {
         #expect(first.errors.map(\.failure.code) == ["refused_at_end"] && blocks.posts(3) == 3)
         let second = try await attempts(destination, parcel, logbook, generation: 2)
         #expect(second.object != nil && blocks.posts(1) == 2 && blocks.state.withLock { $0.tokens } == 2)
+        #expect(warns(second.object), "it may have kept what it refused")
     }
 
     @Test(
@@ -315,6 +316,7 @@ struct FormCountedEndTests {
             let server = try blocks.server()
             let (object, errors) = try await attempts(try destination(server, preset), try Parcel(3000), Logbook())
             #expect(errors.count == 1 && blocks.made.count == (forgets ? 2 : 1) && warns(object) == forgets)
+            #expect(object?.verifiedBy == (forgets ? "acknowledgement" : "blocks_unanswered"))
             server.stop()
         }
     }

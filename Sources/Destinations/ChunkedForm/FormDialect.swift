@@ -234,7 +234,7 @@ struct FormDialect: PartsDialect {
 
     func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
         let told = piece.checkpoint["done"].map { _ in
-            RemoteObject(id: nil, url: piece.checkpoint["done_url"], verifiedBy: Self.verifiedBy)
+            RemoteObject(id: nil, url: piece.checkpoint["done_url"], verifiedBy: Self.verifiedBy(piece))
         }
         if let finish = settings.finish, endsByRequest(piece.plan) {
             do {
@@ -253,7 +253,7 @@ struct FormDialect: PartsDialect {
         }
         if let told { return .done(told) }
         guard let done = settings.done else {
-            return .done(RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy))
+            return .done(RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy(piece)))
         }
         return .unconfirmed(
             UploadError(
@@ -265,6 +265,11 @@ struct FormDialect: PartsDialect {
 
     /// Each block was acknowledged, and the staged copy was read once more before the last of them.
     private static let verifiedBy = "acknowledgement"
+
+    /// - Returns: What tells that the last block was found there, and no answer to it was seen.
+    private static func verifiedBy(_ piece: PartsPiece) -> String {
+        piece.checkpoint["end_unanswered"] == nil ? verifiedBy : "blocks_unanswered"
+    }
 
     private func finished(_ answer: Heard, at pointer: JSONPointer?) -> RemoteObject? {
         guard let pointer, case .text(let text)? = answer.document?[pointer], !text.isEmpty else { return nil }

@@ -109,7 +109,7 @@ enum FinalAnswer {
             )
         }
         if checkpoint["doubled"] != nil {
-            words.append("sent again after its answer was lost: the remote may hold the file twice")
+            words.append("its end was sent again after it may have arrived: the remote may hold the file twice")
         }
         return words
     }

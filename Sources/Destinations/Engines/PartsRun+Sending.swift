@@ -230,6 +230,7 @@ extension PartsRun {
             checkpoint["done_by"] = finished.verifiedBy
         }
         checkpoint["damaged"] = nil
+        if part.isLast { checkpoint["end_unanswered"] = nil }
         checkpoint["gone_seen"] = nil
         FinalAnswer.clear(&checkpoint)
         // Before the part: what the answer said of the file is not said twice.
@@ -277,10 +278,13 @@ extension PartsRun {
     /// Three times in a row, and the staged copy is looked at before the remote is believed.
     private func count(_ damage: DamagedPart, _ plan: PartPlan) async throws {
         let times = checkpoint.count("damaged")
+        let isEnd = dialect.onlyCounts && !dialect.endsByRequest(plan) && missing(of: plan) == [damage.part]
+        // What it refuses it may have kept all the same.
+        if isEnd { checkpoint["doubled"] = "1" }
         try await record()
         guard times >= 3 else { return }
         try await checkContent()
-        guard dialect.onlyCounts, !dialect.endsByRequest(plan), missing(of: plan) == [damage.part],
+        guard isEnd,
             FinalAnswer.note(damage.error, isOfState: false, order, in: &checkpoint)
         else { throw damage.error }
         try await record()

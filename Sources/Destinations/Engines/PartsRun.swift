@@ -18,6 +18,7 @@ internal import Linux
 /// | `restarts` | times it was begun from the first part on |
 /// | `beginnings` | times it was begun again for whatever reason: each one has another name at the remote |
 /// | `last_left` | the last part may have left: what is told of it is told of this upload |
+/// | `end_unanswered` | the remote says that it has the last part, and no answer to that was seen |
 /// | `held_before` | the remote had the last part under this name before it left here |
 /// | `completions_refused` | times that the remote did not make a file of its parts: ``CompletionPatience`` |
 /// | `lost` | times that it was begun again because the remote did not know it any more, before its last byte can have left |
@@ -258,6 +259,13 @@ final class PartsRun {
         if let alien = new.first(where: { !bounds.mayHaveLeft($0.index) }) {
             throw try await renewed(
                 "the server has part \(alien.index + 1), which never left here: there is a second writer", isGone: true)
+        }
+        // The end is there by what the remote says of its parts, and no answer to it was seen.
+        if dialect.onlyCounts, !dialect.endsByRequest(plan), new.contains(where: { $0.index == plan.count - 1 }),
+            checkpoint["unclear_end"] == nil, checkpoint["refused_status"] == nil
+        {
+            checkpoint["end_unanswered"] = "1"
+            try await record()
         }
         if !lost.isEmpty || !new.isEmpty { try await note(new, lost: lost) }
         if indices.contains(where: { taken[$0] == nil }) { bounds.lacks() }
