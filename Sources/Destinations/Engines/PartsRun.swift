@@ -326,7 +326,8 @@ final class PartsRun {
             try await record()
             return dialect.error(
                 .protocol, "outcome_unknown",
-                "the upload is gone after its last byte may have left: it may be finished or lost", .giveUp)
+                "the upload is gone after its last byte may have left: it may be finished or lost"
+                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
         checkpoint["reuploaded"] = "1"
         return try await renewed("it is gone after its last byte may have left", isGone: true)
