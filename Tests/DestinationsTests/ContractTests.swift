@@ -159,7 +159,9 @@ struct ContractTests {
             // As after a crash before *completed* was stored; or with the store lost as well.
             let second = remembers ? logbook : Logbook()
             _ = try await parcel.send(to: end, second)
-            #expect(second.sent.isEmpty)
+            // Where blocks are only counted, those of this name may be another upload's, which was refused: the last one goes.
+            let isCounted = !remembers && end is FormScene
+            #expect(second.sent.isEmpty || isCounted && second.sent.first == Int64(Self.chunk))
             #expect(try await end.objects == ["front/clip.mp4": parcel.content])
             #expect(try await end.remains.isEmpty)
         }

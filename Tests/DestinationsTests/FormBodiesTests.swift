@@ -35,7 +35,54 @@ struct FormBodiesTests {
         #"{"errno":2}"#, #"{"errors":["too large"]}"#, #"{"data":{"error":"disk full"}}"#,
         "\u{FEFF}" + #"{"error":"behind a mark"}"#, #"  {"success":false}"#, #"{"error":"cut sho"#,
         #"[{"name":"a.mp4","err"#, "<br />\n<b>Fatal error</b>: Allowed memory size", "<?xml version=\"1.0\"?><ok/>",
+        "{", "{'error':'x'}", "{'success': True}", "[OK]", ")]}',\n{\"error\":\"x\"}", "\u{A0}{\"error\":\"x\"}",
+        "\u{FEFF}\u{FEFF}<html>login", "\u{A0}<html>login", "\u{200B}<html>login", "\u{FEFF}\u{FEFF}{\"error\":1}",
+        #"{"error":null,"error":"x"}"#, #"{"error":"x","error":null}"#, #"{"error":null,"\u0065rror":"x"}"#,
+        #"[{"n":1,"n":2}]"#, #"{"data":{"code":500}}"#, #"{"data":{"code":"-1"}}"#, #"{"data":{"errno":3}}"#,
     ]
+
+    /// No text in UTF-8.
+    static let codings: [(name: String, body: [UInt8])] = {
+        let (json, page) = (#"{"error":"x"}"#, "<html>login</html>")
+        func wide(_ text: String, _ before: Int, _ after: Int) -> [UInt8] {
+            text.utf8.flatMap { Array(repeating: 0, count: before) + [$0] + Array(repeating: 0, count: after) }
+        }
+        return [
+            ("gzip", [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xAB, 0x56, 0x4A, 0x2D, 0x2A, 0xCA, 0x2F]),
+            ("zlib", [0x78, 0x9C, 0xAB, 0x56, 0x4A, 0x2D]),
+            ("UTF-16", [0xFF, 0xFE] + wide(json, 0, 1)), ("UTF-16BE", [0xFE, 0xFF] + wide(json, 1, 0)),
+            ("UTF-16LE without a mark", wide(json, 0, 1)), ("UTF-16BE without a mark", wide(json, 1, 0)),
+            ("UTF-32", [0xFF, 0xFE, 0, 0] + wide(json, 0, 3)), ("a page in UTF-16", [0xFF, 0xFE] + wide(page, 0, 1)),
+            ("a page in UTF-16BE", wide(page, 1, 0)), ("a page in UTF-32BE", [0, 0, 0xFE, 0xFF] + wide(page, 3, 0)),
+            ("Latin-1", Array(#"{"error":"gr"#.utf8) + [0xF6, 0xDF] + Array(#"e"}"#.utf8)),
+        ]
+    }()
+
+    @Test("a 200 whose body is no text acknowledges nothing", arguments: ["resumable", "dropzone", "webuploader"])
+    func unreadable(_ preset: String) async throws {
+        for (name, body) in Self.codings {
+            let server = try FakeServer { exchange in
+                _ = exchange.body()
+                if exchange.method == "GET" { return exchange.reply(404) }
+                exchange.answer(
+                    Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body)
+            }
+            let parcel = try Parcel(800)
+            let destination = try destination(server, preset)
+            await #expect(throws: UploadError.self, "\(preset): \(name)") {
+                try await destination.upload(parcel.order, notes: Logbook())
+            }
+            server.stop()
+        }
+    }
+
+    @Test("a page in another coding, or behind characters that nobody sees, is one")
+    func pages() {
+        func page(_ body: [UInt8]) -> Bool { Response(status: 200, headers: [:], body: body).isWebPage }
+        for (name, body) in Self.codings { #expect(page(body) == name.hasPrefix("a page"), "\(name)") }
+        #expect(page(Array("\u{FEFF}\u{200B}\u{2060}\u{3000} <html>".utf8)))
+        #expect(!page([]) && !page(Array("\u{FEFF}\u{200B}".utf8)) && !page([0, 0]) && !page([0xFF, 0xFE]))
+    }
 
     @Test("a 200 whose body speaks of an error acknowledges nothing", arguments: FormScene.presets)
     func refused(_ preset: String) async throws {
@@ -59,7 +106,9 @@ struct FormBodiesTests {
         #"{"status":1,"code":0}"#, #"{"code":20000,"data":{"url":"x"}}"#, #"{"code":"0","msg":""}"#,
         #"{"files":[{"name":"a.mp4","size":800,"url":"http://h/a.mp4"}]}"#, #"{"OK":1,"info":"Upload successful."}"#,
         #"{"jsonrpc":"2.0","result":null,"id":"id"}"#, #"{"file":"a.mp4","status":"uploading","state":"done"}"#,
-        #"{'success': True}"#, "[OK]", #"{"errno":"0","errcode":0}"#,
+        #"{"errno":"0","errcode":0}"#, #"{"data":{"code":200,"errors":[]}}"#, "1", "success", "Größe: 1 MB", "  \n",
+        "\u{FEFF}OK",
+        #"[{"a":1},{"a":1}]"#, #"{"a":{"n":1},"b":{"n":1},"n":"\"n\":"}"#, #"{"files":[{"code":0}],"n":"}"}"#,
     ]
 
     @Test(
@@ -184,19 +233,17 @@ struct FormBodiesTests {
 
     @Test("a single block that goes again after its answer was lost is warned of", arguments: FormScene.presets)
     func doubled(_ preset: String) async throws {
-        // This one has a token, by which its server knows the block again.
+        // It begins with a request for a token: as of FormCountedEndTests.
         if preset == "breakpoint" { return }
         let end = try await lost(preset)
         #expect(end.posts == 2)
         #expect(end.warnings.contains { $0.contains("may hold the file twice") }, "\(preset): \(end)")
     }
 
-    @Test("nothing is warned of where a last block is joined on demand, or is one of many that replace themselves")
+    @Test("nothing is warned of where a last block is joined on demand")
     func notDoubled() async throws {
         let finish: [String: SettingValue] = ["finish.fields": .map(["id": .literal("{id}")])]
         let joined = try await lost("dropzone", finish)
         #expect(joined.warnings.isEmpty, "\(joined)")
-        let many = try await lost("dropzone", size: 2500)
-        #expect(many.warnings.isEmpty, "\(many)")
     }
 }

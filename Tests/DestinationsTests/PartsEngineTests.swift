@@ -361,7 +361,7 @@ final class PartsRemote: PartsDialect {
             }
             guard let stored = state.open[id] else { return .gone(unknown) }
             let missing = parts.filter { stored[$0.index]?.tag != $0.tag }.map(\.index)
-            if !missing.isEmpty { return .missing(missing, unknown) }
+            if !missing.isEmpty { return .missing(missing, isListed: true, unknown) }
             state.objects.append(stored.sorted { $0.key < $1.key }.flatMap(\.value.bytes))
             state.tags = parts.map(\.tag)
             state.open[id] = nil

@@ -51,31 +51,6 @@ struct S3FaultTests {
         #expect(creations <= 2, "\(scene.emulator.requests)")
     }
 
-    @Test("of parts that are not good at the end those are sent again that the list lacks, or has otherwise")
-    func invalidPart() async throws {
-        for isOther in [false, true] {
-            let scene = try Scene()
-            defer { scene.emulator.stop() }
-            let (parcel, logbook) = (try Parcel(Self.size), Logbook())
-            let notes = Intrusion(logbook) {
-                scene.emulator.change { state in
-                    for id in state.uploads.keys {
-                        if isOther {
-                            state.uploads[id]?.parts[1]?.etag = "\"other\""
-                        } else {
-                            state.uploads[id]?.parts[1] = nil
-                        }
-                    }
-                }
-            }
-            let object = try await scene.destination.upload(parcel.order, notes: notes)
-            #expect(notes.hasHappened && object.warnings.isEmpty)
-            #expect(scene.holds(parcel), "\(scene.emulator.requests)")
-            let sent = scene.emulator.requests.filter { $0.hasPrefix("part ") }
-            #expect(sent.count == 4, "\(scene.emulator.requests)")
-        }
-    }
-
     @Test("a single request whose answer is lost leaves one object", arguments: [true, false])
     func single(_ isGuarded: Bool) async throws {
         let scene = try Scene(isGuarded ? ["preset": .text("minio")] : [:])

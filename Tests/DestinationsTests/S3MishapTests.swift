@@ -126,8 +126,11 @@ final class Intrusion: UploadNotes {
     private let state = Mutex(false)
     var hasHappened: Bool { state.withLock { $0 } }
 
-    init(_ logbook: Logbook, _ happening: @escaping @Sendable () async throws -> Void) {
+    private let isOnce: Bool
+
+    init(_ logbook: Logbook, isOnce: Bool = true, _ happening: @escaping @Sendable () async throws -> Void) {
         self.logbook = logbook
+        self.isOnce = isOnce
         self.happening = happening
     }
 
@@ -137,7 +140,7 @@ final class Intrusion: UploadNotes {
             defer { state = true }
             return !state
         }
-        if isFirst { try await happening() }
+        if isFirst || !isOnce { try await happening() }
     }
 
     func record(_ checkpoint: Checkpoint) async throws { try await logbook.record(checkpoint) }

@@ -27,9 +27,8 @@ struct FormDialect: PartsDialect {
     var onlyCounts: Bool { true }
     var hasOwnName: Bool { settings.id == .uuid4 || settings.open != nil }
 
-    /// A server that gave the upload a token, or joins on demand, has one place for the block.
-    func mayDouble(_ plan: PartPlan) -> Bool {
-        plan.count == 1 && settings.open == nil && (settings.finish?.isForManyOnly ?? true)
+    func endsByRequest(_ plan: PartPlan) -> Bool {
+        settings.finish.map { plan.count > 1 || !$0.isForManyOnly } ?? false
     }
 
     var inquiry: PartsInquiry {
@@ -235,9 +234,9 @@ struct FormDialect: PartsDialect {
 
     func complete(_ parts: [TakenPart], _ piece: PartsPiece) async -> PartsCompletion {
         let told = piece.checkpoint["done"].map { _ in
-            RemoteObject(id: nil, url: piece.checkpoint["done_url"], verifiedBy: Self.verifiedBy)
+            RemoteObject(id: nil, url: piece.checkpoint["done_url"], verifiedBy: Self.verifiedBy(piece))
         }
-        if let finish = settings.finish, piece.plan.count > 1 || !finish.isForManyOnly {
+        if let finish = settings.finish, endsByRequest(piece.plan) {
             do {
                 let answer = try await ask(finish.message, piece, nil, .finish, wantsJSON: finish.url != nil)
                 let error = refused("the request to finish", answer)
@@ -254,7 +253,7 @@ struct FormDialect: PartsDialect {
         }
         if let told { return .done(told) }
         guard let done = settings.done else {
-            return .done(RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy))
+            return .done(RemoteObject(id: nil, url: nil, verifiedBy: Self.verifiedBy(piece)))
         }
         return .unconfirmed(
             UploadError(
@@ -266,6 +265,11 @@ struct FormDialect: PartsDialect {
 
     /// Each block was acknowledged, and the staged copy was read once more before the last of them.
     private static let verifiedBy = "acknowledgement"
+
+    /// - Returns: What tells that the last block was found there, and no answer to it was seen.
+    private static func verifiedBy(_ piece: PartsPiece) -> String {
+        piece.checkpoint["end_unanswered"] == nil ? verifiedBy : "blocks_unanswered"
+    }
 
     private func finished(_ answer: Heard, at pointer: JSONPointer?) -> RemoteObject? {
         guard let pointer, case .text(let text)? = answer.document?[pointer], !text.isEmpty else { return nil }

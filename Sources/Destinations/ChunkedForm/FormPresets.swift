@@ -67,15 +67,15 @@ struct FormPreset: Sendable {
         let words = "error, fail, failed, failure, false"
         // Fields that are there for errors. `/files/*/error` is jQuery File Upload's, `/*/error` stands in a wrapper or a list.
         let empty = [
-            "/error", "/Error", "/errors", "/*/error", "/files/*/error", "/errno", "/errcode", "/errCode",
-            "/error_code", "/errorCode",
+            "/error", "/Error", "/errors", "/*/error", "/*/errors", "/files/*/error", "/errno", "/errcode", "/errCode",
+            "/error_code", "/errorCode", "/*/errno", "/*/errcode", "/*/error_code",
         ]
         // Plupload's tutorials say `{"OK": 0}`. A status or code may be one of HTTP; 4xxxx and 5xxxx are made of those.
         let flags = ["/success", "/Success", "/*/success", "/ok", "/OK"]
         let states = ["/status", "/state", "/result"]
         return empty.map { "\($0) empty" } + flags.map { "\($0) not 0, \(words)" }
             + states.map { "\($0) not \(words), 400-599" }
-            + ["/code not \(words), -1, 400-599, 40000-59999"]
+            + ["/code", "/*/code"].map { "\($0) not \(words), -1, 400-599, 40000-59999" }
     }()
 
     private static func map(_ texts: [String: String]) -> SettingValue { .map(texts.mapValues { .literal($0) }) }

@@ -189,24 +189,3 @@ extension FormCondition {
         }
     }
 }
-
-/// The body of an answer, as conditions see it.
-enum FormReply: Hashable, Sendable {
-    case json(JSONValue)
-    /// It begins as a JSON object does, and is none: cut short, or spoiled. What it would have said is not known.
-    case cut
-    /// Nothing, or another text.
-    case other
-
-    init(_ body: [UInt8]) {
-        if let document = JSONValue.read(body) {
-            self = .json(document)
-        } else {
-            let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-            let text = (body.starts(with: mark) ? body.dropFirst(mark.count) : body[...]).filter { $0 > 0x20 }
-            self = text.starts(with: Array("{\"".utf8)) || text.starts(with: Array("[{\"".utf8)) ? .cut : .other
-        }
-    }
-
-    var document: JSONValue? { if case .json(let document) = self { document } else { nil } }
-}

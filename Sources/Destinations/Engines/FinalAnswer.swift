@@ -54,6 +54,20 @@ enum FinalAnswer {
         return true
     }
 
+    /// Whether an answer to the last request ends the upload where the remote cannot be asked what it has.
+    ///
+    /// - Parameter isKnownPlace: The same address has taken bytes of this file. If not, one that is wrong refuses no file.
+    static func isFinal(_ error: UploadError, isKnownPlace: Bool) -> Bool {
+        guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp else { return false }
+        return switch error.remedy {
+        case .giveUp, .holdDestination: true
+        // A request that came to the wrong server.
+        case .again: status != 421
+        case .misconfigured: isKnownPlace
+        case .rateLimit, .noRoom, .authenticate, .pending, .restage: false
+        }
+    }
+
     static func clear(_ checkpoint: inout Checkpoint) { for field in fields { checkpoint[field] = nil } }
 
     /// The refusal that is kept.
@@ -102,6 +116,14 @@ enum FinalAnswer {
         }
         if checkpoint["reuploaded"] != nil {
             words.append("sent twice: whether the first time had worked could not be found out")
+        }
+        if checkpoint["held_before"] != nil {
+            words.append(
+                "the remote had the last part before it was sent, perhaps by another upload of the same file: it may hold the file twice"
+            )
+        }
+        if checkpoint["doubled"] != nil {
+            words.append("its end was sent again after it may have arrived: the remote may hold the file twice")
         }
         return words
     }

@@ -25,9 +25,8 @@ protocol PartsDialect: Sendable {
     var onlyCounts: Bool { get }
     /// The upload has a name that was made for it alone: a part that did not leave here is another writer's.
     var hasOwnName: Bool { get }
-    /// Whether the last part that comes a second time may make a second file of it, since the remote has no name for the upload
-    /// that it belonged to.
-    func mayDouble(_ plan: PartPlan) -> Bool
+    /// Whether that is so for a file that is cut like this. If not, its last part is the end.
+    func endsByRequest(_ plan: PartPlan) -> Bool
     /// Its fields of the checkpoint that stay when the upload begins anew.
     var lasting: [String] { get }
 
@@ -42,7 +41,7 @@ protocol PartsDialect: Sendable {
 
     /// Settles what the file is to be called there. By questions alone: whatever becomes of them, nothing is left at the remote.
     ///
-    /// - Parameter restarts: So many times it was begun before: another name is to be chosen each time.
+    /// - Parameter restarts: So many times it was begun before, for whatever reason: another name is to be chosen each time.
     /// - Returns: What the remote holds already, so that nothing is to be sent; else `nil`.
     /// - Throws: ``UploadError``; `CancellationError`.
     func settle(
@@ -115,7 +114,13 @@ extension PartsDialect {
     var onlyCounts: Bool { false }
     var hasOwnName: Bool { false }
 
-    func mayDouble(_ plan: PartPlan) -> Bool { false }
+    func endsByRequest(_ plan: PartPlan) -> Bool { completesByRequest }
+
+    /// Another upload of the same file may have the same name, and the remote make a file of it without being told to.
+    func sharesName(_ plan: PartPlan) -> Bool {
+        onlyCounts && !hasOwnName && inquiry != .none && !endsByRequest(plan)
+    }
+
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
 
     func settle(
@@ -218,8 +223,11 @@ struct PartSending: Sendable {
 /// How the wish for a whole file ended.
 enum PartsCompletion: Sendable {
     case done(RemoteObject)
-    /// The remote lacks these parts, or has others than were sent.
-    case missing([Int], UploadError)
+    /// The remote does not make a file of its parts.
+    ///
+    /// - `isListed`: Its list says that it lacks these, or has others than were sent. If not they are a guess: the list agrees with what was
+    ///   acknowledged, or there is none.
+    case missing([Int], isListed: Bool, UploadError)
     case gone(UploadError)
     case startOver(UploadError)
     /// Every part is there, and the remote has not said that the file is.

@@ -15,7 +15,7 @@ extension PartsEngine {
                 guard let plan = plan(order) else { continue }
                 // What a quota does not leave enough for waits alone, and says so.
                 if await notes.paying(for: order.id, { dialect.pledge(for: plan[0].length) }) != nil { continue }
-                var checkpoint = PartsRun.cut(plan, order)
+                var checkpoint = plan.checkpoint(order)
                 let held: RemoteObject?
                 do {
                     held = try await notes.paying(for: order.id) {

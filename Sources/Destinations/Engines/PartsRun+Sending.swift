@@ -1,29 +1,6 @@
 internal import Core
 internal import Linux
-internal import Synchronization
 internal import Transport
-
-/// How far all parts are together: those on their way are told of by the transport's thread.
-final class PartsInFlight: Sendable {
-    private let state = Mutex((acked: Int64(0), sent: [Int: Int64]()))
-
-    /// - Returns: Bytes that are acknowledged or on their way.
-    func set(_ index: Int, _ bytes: Int64) -> Int64 {
-        state.withLock { state in
-            state.sent[index] = bytes
-            return state.acked + state.sent.values.reduce(0, +)
-        }
-    }
-
-    /// - Parameter ended: Parts among them that are not on their way any more: in one step, so that nothing counts for less.
-    func acknowledge(_ bytes: Int64, ended: [Int] = []) {
-        state.withLock { state in
-            state.acked = bytes
-            for index in ended { state.sent[index] = nil }
-        }
-    }
-    func end(_ index: Int) { state.withLock { $0.sent[index] = nil } }
-}
 
 extension PartsRun {
     /// Sends what the remote does not have, in order, as many at once as may be.
@@ -48,7 +25,7 @@ extension PartsRun {
         var waiting = indices[...]
         var failure: (any Error)?
         // What is no part that was sent is the digest of those that were.
-        try await withThrowingTaskGroup(of: Sent?.self) { group in
+        try await withThrowingTaskGroup(of: SentPart?.self) { group in
             var running = 0
             while true {
                 // A server that goes on renaming is never asked for two things at once.
@@ -71,10 +48,10 @@ extension PartsRun {
                 do {
                     try await judge(sent)
                     digestAlong(in: &group)
-                } catch let error as Damaged {
-                    try await count(error)
+                } catch let error as DamagedPart {
+                    try await count(error, plan)
                     waiting.insert(sent.part.index, at: waiting.startIndex)
-                } catch let error as Misplaced {
+                } catch let error as MisplacedParts {
                     waiting.insert(contentsOf: error.parts, at: waiting.startIndex)
                 } catch let error as UploadError {
                     // What else is on its way may arrive.
@@ -114,8 +91,13 @@ extension PartsRun {
         var isNew = false
         // Each time that it leaves: the copy may have rotted since it did for the first time.
         if isLast, !dialect.comparesContent, !isCheckedAtEnd { try await checkContent(before: plan[index]) }
-        if isLast, wasPerhapsWhole, checkpoint["doubled"] == nil, dialect.mayDouble(plan) {
+        // Where it can only be counted, nobody knows whether a file was made of it the first time.
+        if isLast, wasPerhapsWhole, checkpoint["doubled"] == nil, dialect.onlyCounts, !dialect.endsByRequest(plan) {
             checkpoint["doubled"] = "1"
+            isNew = true
+        }
+        if index == plan.count - 1, checkpoint["last_left"] == nil, dialect.sharesName(plan) {
+            checkpoint["last_left"] = "1"
             isNew = true
         }
         // An upload that is found gone later may be whole.
@@ -152,7 +134,7 @@ extension PartsRun {
 
     private func start(
         _ part: PartPlan.Part, _ plan: PartPlan,
-        in group: inout ThrowingTaskGroup<Sent?, any Error>
+        in group: inout ThrowingTaskGroup<SentPart?, any Error>
     ) {
         var piece = piece(plan)
         (piece.resumes, isResuming) = (isResuming, false)
@@ -164,7 +146,7 @@ extension PartsRun {
             let sending = await dialect.send(part, told) { sent in
                 notes.sending(flight.set(part.index, min(sent, part.length)))
             }
-            return Sent(part: part, sending: sending, renamings: renamings, arrivals: arrivals)
+            return SentPart(part: part, sending: sending, renamings: renamings, arrivals: arrivals)
         }
     }
 
@@ -176,7 +158,7 @@ extension PartsRun {
 
     private var isAllProven: Bool { taken.keys.allSatisfy { proven.contains($0) } }
 
-    private func digestAlong(in group: inout ThrowingTaskGroup<Sent?, any Error>) {
+    private func digestAlong(in group: inout ThrowingTaskGroup<SentPart?, any Error>) {
         guard isDigestedAlong, !isAllProven, along.extend(to: arrived) else { return }
         group.addTask { [along] in
             await along.run()
@@ -184,29 +166,13 @@ extension PartsRun {
         }
     }
 
-    private struct Sent: Sendable {
-        let part: PartPlan.Part
-        let sending: PartSending
-        /// ``PartsRun/renamings`` when it left.
-        let renamings: Int
-        /// How many parts had arrived by then.
-        let arrivals: Int
-    }
-
-    /// A part that the remote refused as damaged.
-    private struct Damaged: Error { let error: UploadError }
-
-    /// Parts that went out under a name that the upload has no more, side by side with the one whose answer changed it: nobody
-    /// knows whether they came before that.
-    private struct Misplaced: Error { let parts: [Int] }
-
-    private func judge(_ sent: Sent) async throws {
+    private func judge(_ sent: SentPart) async throws {
         let (part, sending) = (sent.part, sent.sending)
         if sent.renamings < renamings {
             switch sending.answer {
             case .taken, .gone, .startOver:
                 flight.end(part.index)
-                throw Misplaced(parts: [part.index])
+                throw MisplacedParts(parts: [part.index])
             case .damaged, .failed: break
             }
         }
@@ -216,7 +182,7 @@ extension PartsRun {
             if sending.isProven { proven.insert(part.index) } else { proven.remove(part.index) }
             let doubtful = try await rename(changes, since: sent.arrivals)
             try await took(part, taken, finished)
-            if !doubtful.isEmpty { throw Misplaced(parts: doubtful) }
+            if !doubtful.isEmpty { throw MisplacedParts(parts: doubtful) }
         case .gone(let error):
             if checkpoint["done"] != nil { throw error.endedEarly(dialect) }
             throw try await afterGone(error)
@@ -224,7 +190,7 @@ extension PartsRun {
         case .damaged(let error):
             flight.end(part.index)
             try await noteRefused(part, sending)
-            throw Damaged(error: error)
+            throw DamagedPart(part: part.index, error: error)
         case .failed(let error):
             flight.end(part.index)
             if error is CancellationError {
@@ -233,7 +199,7 @@ extension PartsRun {
                 throw error
             }
             let refusal = try await noteEnd(error, part, sending)
-            if let plan, !dialect.completesByRequest, missing(of: plan) == [part.index],
+            if let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
                 let object = await there(behind: error, plan)
             {
                 throw Exit.finished(object)
@@ -264,6 +230,7 @@ extension PartsRun {
             checkpoint["done_by"] = finished.verifiedBy
         }
         checkpoint["damaged"] = nil
+        if part.isLast { checkpoint["end_unanswered"] = nil }
         checkpoint["gone_seen"] = nil
         FinalAnswer.clear(&checkpoint)
         // Before the part: what the answer said of the file is not said twice.
@@ -290,29 +257,38 @@ extension PartsRun {
     private func noteEnd(
         _ error: any Error, _ part: PartPlan.Part, _ sending: PartSending
     ) async throws -> UploadError? {
-        guard dialect.onlyCounts, !dialect.completesByRequest, let plan, missing(of: plan) == [part.index],
+        guard dialect.onlyCounts, let plan, !dialect.endsByRequest(plan), missing(of: plan) == [part.index],
             var error = error as? UploadError,
             FinalAnswer.note(error, isOfState: false, saysNo: sending.saysNo, order, in: &checkpoint)
         else { return nil }
         try await record()
-        guard error.remedy == .giveUp, let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else {
-            return nil
+        guard let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else { return nil }
+        // Nothing can be asked: the answer decides.
+        if dialect.inquiry == .none {
+            return FinalAnswer.isFinal(error, isKnownPlace: !taken.isEmpty || wasPerhapsWhole) ? refusal : nil
         }
+        guard error.remedy == .giveUp else { return nil }
         if engine.finalError == .fail { return refusal }
         // Accepted where the server says that it has every part.
-        if dialect.inquiry == .none { return nil }
         error.remedy = .again(after: nil)
         error.failure.retryable = true
         return error
     }
 
     /// Three times in a row, and the staged copy is looked at before the remote is believed.
-    private func count(_ damage: Damaged) async throws {
+    private func count(_ damage: DamagedPart, _ plan: PartPlan) async throws {
         let times = checkpoint.count("damaged")
+        let isEnd = dialect.onlyCounts && !dialect.endsByRequest(plan) && missing(of: plan) == [damage.part]
+        // What it refuses it may have kept all the same.
+        if isEnd { checkpoint["doubled"] = "1" }
         try await record()
         guard times >= 3 else { return }
         try await checkContent()
-        throw damage.error
+        guard isEnd,
+            FinalAnswer.note(damage.error, isOfState: false, order, in: &checkpoint)
+        else { throw damage.error }
+        try await record()
+        throw FinalAnswer.refusal(in: checkpoint, dialect.failure) ?? damage.error
     }
 
     // MARK: The end
@@ -324,22 +300,19 @@ extension PartsRun {
             if along.extend(to: plan.size) { await along.run() }
             if along.digest(of: plan.size) != order.file.sha256 { try await checkContent() }
         }
-        if dialect.completesByRequest, checkpoint["completing"] == nil {
-            checkpoint["completing"] = "1"
-            try await record()
-        }
+        let before = checkpoint
+        // It may have made a file when it was told to before, and a second one now.
+        let isRepeated = checkpoint["completing"] != nil && dialect.onlyCounts && dialect.endsByRequest(plan)
+        if isRepeated { checkpoint["doubled"] = "1" }
+        if dialect.completesByRequest { checkpoint["completing"] = "1" }
+        if checkpoint != before { try await record() }
         switch await dialect.complete(parts, piece(plan)) {
         case .done(var object):
             CrashPoint.reached("parts-completed")
             object.warnings += warnings
             return object
-        case .missing(let indices, let error):
-            let lost = indices.filter { taken[$0] != nil }
-            checkpoint["completing"] = nil
-            if lost.isEmpty || checkpoint.count("damaged") >= 3 { throw error }
-            try await record()
-            try await note([], lost: lost)
-            return nil
+        case .missing(let indices, let isListed, let error):
+            return try await sendAgain(indices.filter { taken[$0] != nil }, isListed: isListed, error)
         case .gone(let error): throw try await afterGone(error)
         case .startOver(let error): throw try await renewed(error.failure.message)
         case .unconfirmed(let error):
@@ -356,17 +329,39 @@ extension PartsRun {
             return nil
         case .failed(let error):
             if let object = await there(behind: error, plan) { return object }
-            throw try await noteRefusedEnd(error) ?? error
+            throw try await noteRefusedEnd(error, isRepeated: isRepeated) ?? error
         }
     }
 
-    /// A server that can only count its parts will not make a file of them: as of the last part of one that needs no such wish.
-    private func noteRefusedEnd(_ error: any Error) async throws -> UploadError? {
-        guard dialect.onlyCounts, engine.finalError == .fail, let error = error as? UploadError,
-            error.remedy == .giveUp, FinalAnswer.note(error, isOfState: false, order, in: &checkpoint)
-        else { return nil }
+    /// The remote does not make a file of its parts. How often that was so is durable before anything is done about it.
+    ///
+    /// - Returns: `nil` where parts go again now.
+    private func sendAgain(_ lost: [Int], isListed: Bool, _ error: UploadError) async throws -> RemoteObject? {
+        checkpoint["completing"] = nil
+        let patience = CompletionPatience(
+            times: checkpoint.count("completions_refused"), isListed: isListed, hasParts: !lost.isEmpty)
+        if patience.isAtEnd { checkpoint["ended_in"] = "\(order.generation)" }
         try await record()
-        return FinalAnswer.refusal(in: checkpoint, dialect.failure)
+        if patience.sendsAgain { try await note([], lost: lost) }
+        if let error = patience.error(error) { throw error }
+        return nil
+    }
+
+    /// A server that can only count its parts will not make a file of them: as of the last part of one that needs no such request.
+    private func noteRefusedEnd(_ error: any Error, isRepeated: Bool) async throws -> UploadError? {
+        guard dialect.onlyCounts, let error = error as? UploadError else { return nil }
+        if FinalAnswer.isFinal(error, isKnownPlace: isRepeated),
+            FinalAnswer.note(error, isOfState: false, order, in: &checkpoint)
+        {
+            try await record()
+            return FinalAnswer.refusal(in: checkpoint, dialect.failure)
+        }
+        // It has made no file.
+        if !isRepeated, error.leavesNothingBehind, checkpoint["completing"] != nil {
+            checkpoint["completing"] = nil
+            try await record()
+        }
+        return nil
     }
 
     /// Looks for the whole file after its end was answered with an error: where the remote can compare its content, that decides, whatever was

@@ -16,6 +16,11 @@ internal import Linux
 /// | `done`, `done_url`, `done_by` | the part whose answer said that the file is there, and what it said |
 /// | `reconfirmed` | the last part was sent again, since nothing said that the file is there |
 /// | `restarts` | times it was begun from the first part on |
+/// | `beginnings` | times it was begun again for whatever reason: each one has another name at the remote |
+/// | `last_left` | the last part may have left: what is told of it is told of this upload |
+/// | `end_unanswered` | the remote says that it has the last part, and no answer to that was seen |
+/// | `held_before` | the remote had the last part under this name before it left here |
+/// | `completions_refused` | times that the remote did not make a file of its parts: ``CompletionPatience`` |
 /// | `lost` | times that it was begun again because the remote did not know it any more, before its last byte can have left |
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
 /// | `ended_in` | the generation in which it was given up on |
@@ -26,7 +31,9 @@ internal import Linux
 final class PartsRun {
     static let begun = "begun"
     /// Fields that stay when the upload begins anew.
-    static let counted = ["orphans", "found_again", "reuploaded", "restarts", "lost", "remains", "doubled"]
+    static let counted = [
+        "orphans", "found_again", "reuploaded", "restarts", "beginnings", "lost", "remains", "doubled",
+    ]
 
     /// Why a run ends before its end.
     enum Exit: Error {
@@ -125,7 +132,7 @@ final class PartsRun {
         // Only the answer may have been lost.
         let isPerhapsThere =
             checkpoint["completing"] != nil
-            || plan.count == 1 && !dialect.completesByRequest && checkpoint["final_sent"] != nil
+            || plan.count == 1 && !dialect.endsByRequest(plan) && checkpoint["final_sent"] != nil
         switch try await dialect.resumption(piece(plan), isPerhapsThere: isPerhapsThere) {
         case .goesOn: break
         case .finished(let object): throw Exit.finished(object)
@@ -134,7 +141,7 @@ final class PartsRun {
         if !dialect.repeatsSafely, let sending = checkpoint["sending"].flatMap({ Int($0) }), taken[sending] == nil,
             checkpoint["done"] == nil
         {
-            if checkpoint["final_sent"] != nil, !dialect.completesByRequest { checkpoint["doubled"] = "1" }
+            if checkpoint["final_sent"] != nil, !dialect.endsByRequest(plan) { checkpoint["doubled"] = "1" }
             throw try await renewed(
                 "it is not known whether part \(sending + 1) has arrived, and this server takes no part twice")
         }
@@ -142,24 +149,12 @@ final class PartsRun {
     }
 
     /// As it was cut when it was begun.
-    var storedPlan: PartPlan? {
-        let rule = checkpoint["rule"].flatMap { PartPlan.Rule(rawValue: $0) }
-        guard checkpoint["size"] == "\(order.file.size)", let rule else { return nil }
-        return PartPlan(size: order.file.size, partSize: checkpoint.number("part_size"), rule: rule)
-    }
-
-    /// What is written down of how a file is cut.
-    static func cut(_ plan: PartPlan, _ order: UploadOrder) -> Checkpoint {
-        Checkpoint([
-            "part_size": "\(plan.partSize)", "rule": plan.rule.rawValue, "size": "\(plan.size)",
-            "sha256": hexadecimal(order.file.sha256),
-        ])
-    }
+    var storedPlan: PartPlan? { PartPlan(checkpoint, order) }
 
     private func create() async throws -> PartPlan {
         let plan = try dialect.plan(order)
-        for (field, value) in Self.cut(plan, order).fields { checkpoint[field] = value }
-        let restarts = checkpoint.number("restarts")
+        for (field, value) in plan.checkpoint(order).fields { checkpoint[field] = value }
+        let restarts = max(checkpoint.number("restarts"), checkpoint.number("beginnings"))
         if let object = try await dialect.settle(order, plan, &checkpoint, restarts: restarts) {
             throw Exit.finished(object)
         }
@@ -204,6 +199,12 @@ final class PartsRun {
     }
 
     private func reconcile(_ plan: PartPlan) async throws {
+        try await askWhatIsThere(plan)
+        // A remote that has made the file has no parts of it any more, or all of them.
+        if dialect.inquiry != .none, !taken.isEmpty, taken[plan.count - 1] == nil { wasPerhapsWhole = false }
+    }
+
+    private func askWhatIsThere(_ plan: PartPlan) async throws {
         switch dialect.inquiry {
         case .none: return
         // There is nothing to be asked for before the first part.
@@ -240,6 +241,12 @@ final class PartsRun {
         for part in held where part.index >= 0 && part.index < plan.count && plan[part.index].length == part.size {
             found[part.index] = part
         }
+        // What has this name may be another upload of the same file, which may have been refused: the last part has to leave here.
+        if dialect.sharesName(plan), !bounds.mayBeWhole, checkpoint["last_left"] == nil,
+            found.removeValue(forKey: plan.count - 1) != nil
+        {
+            checkpoint["held_before"] = "1"
+        }
         // A part with another tag than it was acknowledged with is another part.
         let lost = indices.filter { index in
             guard let mine = taken[index] else { return false }
@@ -252,6 +259,13 @@ final class PartsRun {
         if let alien = new.first(where: { !bounds.mayHaveLeft($0.index) }) {
             throw try await renewed(
                 "the server has part \(alien.index + 1), which never left here: there is a second writer", isGone: true)
+        }
+        // The end is there by what the remote says of its parts, and no answer to it was seen.
+        if dialect.onlyCounts, !dialect.endsByRequest(plan), new.contains(where: { $0.index == plan.count - 1 }),
+            checkpoint["unclear_end"] == nil, checkpoint["refused_status"] == nil
+        {
+            checkpoint["end_unanswered"] = "1"
+            try await record()
         }
         if !lost.isEmpty || !new.isEmpty { try await note(new, lost: lost) }
         if indices.contains(where: { taken[$0] == nil }) { bounds.lacks() }
@@ -312,7 +326,8 @@ final class PartsRun {
             try await record()
             return dialect.error(
                 .protocol, "outcome_unknown",
-                "the upload is gone after its last byte may have left: it may be finished or lost", .giveUp)
+                "the upload is gone after its last byte may have left: it may be finished or lost"
+                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
         checkpoint["reuploaded"] = "1"
         return try await renewed("it is gone after its last byte may have left", isGone: true)
@@ -325,7 +340,8 @@ final class PartsRun {
 
     /// It is looked for, whether a later attempt goes on or not.
     var isPerhapsWhole: Bool {
-        checkpoint["completing"] != nil || checkpoint["final_sent"] != nil && !dialect.completesByRequest
+        let endsByRequest = storedPlan.map { dialect.endsByRequest($0) } ?? dialect.completesByRequest
+        return checkpoint["completing"] != nil || checkpoint["final_sent"] != nil && !endsByRequest
     }
 
     /// The attempt was stopped, and the next one begins anew: gives the remote's room back now, if it can be done at once.
@@ -353,6 +369,7 @@ final class PartsRun {
         for field in Self.counted + dialect.lasting { checkpoint[field] = old[field] }
         if FinalAnswer.isOfBefore(old, order) { checkpoint["reuploaded"] = nil }
         let restarts = isWanted ? 0 : checkpoint.count("restarts")
+        checkpoint.count("beginnings")
         let lost = isGone && isWanted ? checkpoint.count("lost") : checkpoint.number("lost")
         let wasBegun = old[Self.begun] != nil
         // Also where the server said that it knows of none: it may have been mistaken, and "not there" is success.
@@ -376,17 +393,5 @@ final class PartsRun {
     }
 
     /// What a person should know of a file that is there.
-    var warnings: [String] {
-        var words = FinalAnswer.warnings(checkpoint) + FinalAnswer.doubts(checkpoint)
-        let found = checkpoint.number("found_again")
-        if found > 0 {
-            words.append("\(found) creation(s) got no answer: what the last one began was found, and gone on with")
-        }
-        let remains = checkpoint.number("remains")
-        if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }
-        if checkpoint["doubled"] != nil {
-            words.append("sent again after its answer was lost: the remote may hold the file twice")
-        }
-        return words
-    }
+    var warnings: [String] { PartsWarnings.of(checkpoint) }
 }

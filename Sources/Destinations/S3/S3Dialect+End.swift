@@ -36,8 +36,8 @@ extension S3Dialect {
         } catch { return .failed(error) }
     }
 
-    /// Which parts the service cannot make the object of: by its list those that it lacks or has otherwise, or the one that it names.
-    /// All of them where it gives no list, or one that agrees with ours.
+    /// Which parts the service cannot make the object of: by its list those that it lacks or has otherwise. Where that agrees with ours or
+    /// there is none, a guess: the one that its answer names, or all of them.
     private func lacking(
         _ parts: [TakenPart], _ body: XMLValue?, _ piece: PartsPiece, _ error: UploadError
     ) async throws -> PartsCompletion {
@@ -46,12 +46,12 @@ extension S3Dialect {
         do { held = try await self.held(among: all, piece) } catch let refusal as UploadError
             where refusal.failure.code == S3Presigner.refusal || refusal.remedy == .authenticate
         {
-            return .missing(all, error)
+            return .missing(all, isListed: false, error)
         }
         let list: [TakenPart]
         switch held {
         case .gone(let gone): return .gone(gone)
-        case .unknown: return .missing(all, error)
+        case .unknown: return .missing(all, isListed: false, error)
         case .parts(let parts): list = parts
         }
         let theirs = Dictionary(list.map { ($0.index, $0) }) { $1 }
@@ -59,9 +59,9 @@ extension S3Dialect {
             guard let there = theirs[mine.index] else { return true }
             return there.size != mine.size || !there.tag.isEmpty && !isSame(mine.tag, there.tag)
         }.map(\.index)
-        if !lost.isEmpty { return .missing(lost, error) }
+        if !lost.isEmpty { return .missing(lost, isListed: true, error) }
         let told = (body?["Error"] ?? body)?["PartNumber"]?.whole.map { Int($0) - 1 }
-        return .missing(told.map { all.contains($0) ? [$0] : all } ?? all, error)
+        return .missing(told.map { all.contains($0) ? [$0] : all } ?? all, isListed: false, error)
     }
 
     private func completion(_ parts: [TakenPart], _ piece: PartsPiece, _ whole: String?) -> S3Request {

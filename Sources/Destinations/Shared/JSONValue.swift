@@ -50,6 +50,41 @@ enum JSONValue: Sendable, Hashable {
     var items: [JSONValue] { if case .list(let items) = self { items } else { [] } }
 }
 
+extension JSONValue {
+    /// Whether an object in it names a field twice.
+    ///
+    /// - Parameter bytes: What ``read(_:)`` takes.
+    static func hasTwins(_ bytes: [UInt8]) -> Bool {
+        /// The names in each object around, `nil` for a list.
+        var around: [Set<String>?] = []
+        var place = bytes.startIndex
+        while place < bytes.endIndex {
+            switch bytes[place] {
+            case UInt8(ascii: "{"): around.append([])
+            case UInt8(ascii: "["): around.append(nil)
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): _ = around.popLast()
+            case UInt8(ascii: "\""):
+                let first = place
+                place += 1
+                while place < bytes.endIndex, bytes[place] != UInt8(ascii: "\"") {
+                    place += bytes[place] == UInt8(ascii: "\\") ? 2 : 1
+                }
+                let next = bytes[min(place + 1, bytes.endIndex)...].first { $0 > 0x20 }
+                guard next == UInt8(ascii: ":"), place < bytes.endIndex else { break }
+                guard case .text(let name)? = read(Array(bytes[first...place])), var names = around.popLast() ?? nil
+                else {
+                    return true
+                }
+                if !names.insert(name).inserted { return true }
+                around.append(names)
+            default: break
+            }
+            place += 1
+        }
+        return false
+    }
+}
+
 extension JSONValue: Codable {
     init(from decoder: any Decoder) throws {
         let value = try decoder.singleValueContainer()

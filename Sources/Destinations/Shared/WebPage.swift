@@ -30,12 +30,7 @@ extension Response {
         return ["!doctype", "html", "head", "body", "script", "title", "meta", "div", "center"].contains(name)
     }
 
-    /// Without the mark of UTF-8 and blanks, of which slow services send many before their answer.
-    private var textStart: ArraySlice<UInt8> {
-        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        let rest = Self.withoutBlanks(body[...])
-        return rest.starts(with: mark) ? Self.withoutBlanks(rest.dropFirst(mark.count)) : rest
-    }
+    private var textStart: ArraySlice<UInt8> { Destinations.textStart(of: body) }
 
     private static func withoutBlanks(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> { bytes.drop { $0 <= 0x20 } }
 }

@@ -1,0 +1,16 @@
+internal import Core
+
+/// What a person should know of a file that went in parts and is there.
+enum PartsWarnings {
+    /// - Parameter checkpoint: With the fields of ``PartsRun`` and ``FinalAnswer``.
+    static func of(_ checkpoint: Checkpoint) -> [String] {
+        var words = FinalAnswer.warnings(checkpoint) + FinalAnswer.doubts(checkpoint)
+        let found = checkpoint.number("found_again")
+        if found > 0 {
+            words.append("\(found) creation(s) got no answer: what the last one began was found, and gone on with")
+        }
+        let remains = checkpoint.number("remains")
+        if remains > 0 { words.append("begun \(remains) time(s) before: the remote may still hold parts of that") }
+        return words
+    }
+}

@@ -1,0 +1,323 @@
+import Core
+import Credentials
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// The end of an upload at a server that only counts blocks, and makes a file again whenever its last block or `finish` comes.
+@Suite("a chunked form, the end at a server that only counts", .timeLimit(.minutes(Patience.minutes(3))))
+struct FormCountedEndTests {
+    /// How one request is answered, behind the work that it asks for.
+    enum Answer: Sendable {
+        case status(Int)
+        /// The connection is cut.
+        case lost
+    }
+
+    /// Keeps blocks by id and number, and joins them.
+    private final class Joiner: Sendable {
+        struct State {
+            var held: [String: Set<Int>] = [:]
+            /// Ids of files that were made, in their order.
+            var made: [String] = []
+            /// Method, id and number of each request; a number of 0 is `finish`.
+            var asked: [(method: String, id: String, number: Int)] = []
+            var ends: [Answer] = []
+            var tokens = 0
+        }
+        let state: Mutex<State>
+        let count: Int
+        let joinsOnDemand: Bool
+        /// A server that has joined has no blocks any more.
+        let forgets: Bool
+
+        /// - Parameter ends: Answers to the requests that end a file; 200 behind them.
+        init(_ count: Int, joinsOnDemand: Bool = false, forgets: Bool = false, ends: [Answer]) {
+            var state = State()
+            state.ends = ends
+            self.state = Mutex(state)
+            (self.count, self.joinsOnDemand, self.forgets) = (count, joinsOnDemand, forgets)
+        }
+
+        private static func value(_ name: String, in target: String) -> String? {
+            let query = target.split(separator: "?").last ?? ""
+            return query.split(separator: "&").first { $0.hasPrefix("\(name)=") }.map {
+                String($0.dropFirst(name.count + 1))
+            }
+        }
+
+        func server() throws -> FakeServer {
+            try FakeServer { exchange in
+                _ = exchange.body()
+                let isFinish = exchange.target.hasPrefix("/done")
+                guard let id = Self.value("zid", in: exchange.target),
+                    let number = Self.value("zn", in: exchange.target).flatMap({ Int($0) }) ?? (isFinish ? 0 : nil)
+                else {
+                    let token = self.state.withLock { state in
+                        state.tokens += 1
+                        return state.tokens
+                    }
+                    return exchange.reply(200, [], #"{"data":{"upToken":"t\#(token)"}}"#)
+                }
+                self.state.withLock { $0.asked.append((exchange.method, id, number)) }
+                if exchange.method == "GET" {
+                    let isThere = self.state.withLock { $0.held[id]?.contains(number) == true }
+                    return exchange.reply(isThere ? 200 : 204)
+                }
+                let answer = self.state.withLock { state -> Answer in
+                    if !isFinish { state.held[id, default: []].insert(number) }
+                    guard isFinish || !self.joinsOnDemand && number == self.count else { return .status(200) }
+                    if state.held[id]?.count == self.count {
+                        state.made.append(id)
+                        if self.forgets { state.held[id] = nil }
+                    }
+                    return state.ends.isEmpty ? .status(200) : state.ends.removeFirst()
+                }
+                switch answer {
+                case .lost: exchange.cut()
+                case .status(200):
+                    exchange.reply(200, [], #"{"success":true,"data":{"fileUrl":"http://h/x"}}"#)
+                case .status(let status): exchange.reply(status, [], "virus found")
+                }
+            }
+        }
+
+        var asked: [(method: String, id: String, number: Int)] { state.withLock { $0.asked } }
+        var made: [String] { state.withLock { $0.made } }
+        var ids: Set<String> { Set(asked.map(\.id).filter { !$0.hasPrefix("sluice-") }) }
+        func posts(_ number: Int) -> Int { asked.count { $0.method == "POST" && $0.number == number } }
+    }
+
+    static let counting = ["dropzone", "fineuploader", "webuploader", "plupload", "blueimp", "breakpoint", "custom"]
+    static let asked = ["resumable", "flow", "simple-uploader"]
+
+    private func destination(
+        _ server: FakeServer, _ preset: String, finish: Bool = false, _ more: [String: SettingValue] = [:]
+    ) throws -> any Destination {
+        let query: SettingValue = .map(["zid": .literal("{id}"), "zn": .literal("{index1}")])
+        var values: [String: SettingValue] = [
+            "url": .text(server.url + "/up"), "preset": .text(preset), "block.size": .bytes(1000), "send.query": query,
+            "finish": .text("none"),
+        ]
+        if Self.asked.contains(preset) { values["probe.query"] = query }
+        if preset == "breakpoint" { values["done"] = .text("none") }
+        if finish {
+            values["finish"] = nil
+            values["finish.url"] = .text("/done")
+            values["finish.query"] = .map(["zid": .literal("{id}")])
+        }
+        return try ChunkedForm.kind.make(
+            values.merging(more) { $1 },
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
+        )
+    }
+
+    private func attempts(
+        _ destination: any Destination, _ parcel: Parcel, _ logbook: Logbook, generation: Int = 1, most: Int = 5
+    ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
+        var errors: [UploadError] = []
+        for _ in 0..<most {
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            order.generation = generation
+            logbook.beginAttempt()
+            do { return (try await destination.upload(order, notes: logbook), errors) } catch let error as UploadError {
+                errors.append(error)
+                if error.remedy == .giveUp { break }
+            }
+        }
+        return (nil, errors)
+    }
+
+    // MARK: Tried again
+
+    @Test(
+        "tried again after its end was refused, every block goes under another name, and nothing is asked of the old one",
+        arguments: asked + counting, [400, 422, 500])
+    func triedAgain(_ preset: String, _ status: Int) async throws {
+        let blocks = Joiner(3, ends: Array(repeating: .status(status), count: 9))
+        let server = try blocks.server()
+        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let destination = try destination(server, preset)
+        let first = try await attempts(destination, parcel, logbook)
+        #expect(first.object == nil && first.errors.last?.failure.code == "refused_at_end", "\(first.errors)")
+        let (old, before) = (blocks.ids, blocks.asked.count)
+        blocks.state.withLock { $0.ends = [] }
+        let second = try await attempts(destination, parcel, logbook, generation: 2)
+        #expect(second.object != nil, "\(second.errors)")
+        let later = blocks.asked[before...]
+        #expect(!later.contains { old.contains($0.id) }, "\(Array(later))")
+        #expect(later.filter { $0.method == "POST" }.map(\.number) == [1, 2, 3])
+    }
+
+    @Test("tried again after `finish` was refused, every block goes under another name", arguments: [422, 500])
+    func triedAgainAfterFinish(_ status: Int) async throws {
+        let blocks = Joiner(3, joinsOnDemand: true, ends: [.status(status)])
+        let server = try blocks.server()
+        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let destination = try destination(server, "webuploader", finish: true)
+        let first = try await attempts(destination, parcel, logbook)
+        #expect(first.errors.map(\.failure.code) == ["refused_at_end"] && first.errors.last?.failure.http == status)
+        let (old, before) = (blocks.ids, blocks.asked.count)
+        let second = try await attempts(destination, parcel, logbook, generation: 2)
+        #expect(second.object != nil)
+        #expect(blocks.asked[before...].map(\.number) == [1, 2, 3, 0])
+        #expect(!blocks.asked[before...].contains { old.contains($0.id) })
+    }
+
+    @Test("a last block that never fits its digest has refused the file: tried again, it begins under another token")
+    func damaged() async throws {
+        let blocks = Joiner(3, ends: Array(repeating: .status(422), count: 3))
+        let server = try blocks.server()
+        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let destination = try destination(server, "breakpoint")
+        let first = try await attempts(destination, parcel, logbook)
+        #expect(first.errors.map(\.failure.code) == ["refused_at_end"] && blocks.posts(3) == 3)
+        let second = try await attempts(destination, parcel, logbook, generation: 2)
+        #expect(second.object != nil && blocks.posts(1) == 2 && blocks.state.withLock { $0.tokens } == 2)
+        #expect(warns(second.object), "it may have kept what it refused")
+    }
+
+    @Test(
+        "an upload of a file whose blocks are all there by another upload sends its last block: that answer decides",
+        arguments: asked)
+    func anotherUpload(_ preset: String) async throws {
+        let blocks = Joiner(3, ends: [.status(422), .status(422)])
+        let server = try blocks.server()
+        let parcel = try Parcel(3000)
+        let destination = try destination(server, preset)
+        for _ in 0..<2 {
+            let end = try await attempts(destination, parcel, Logbook())
+            #expect(end.errors.last?.failure.code == "refused_at_end" && end.object == nil)
+        }
+        // What is known of their content is not sent again.
+        #expect(blocks.posts(1) == 1 && blocks.posts(2) == 1 && blocks.posts(3) == 2)
+        let end = try await attempts(destination, parcel, Logbook())
+        #expect(end.object?.warnings.contains { $0.contains("may hold the file twice") } == true)
+    }
+
+    // MARK: Refusals
+
+    @Test(
+        "a refused last block ends the upload at once where nothing can be asked", arguments: counting,
+        [400, 413, 500, 505])
+    func refused(_ preset: String, _ status: Int) async throws {
+        for (size, policy) in [(3000, "fail"), (800, "fail"), (3000, "accept"), (800, "accept")] {
+            let count = size == 800 ? 1 : 3
+            let blocks = Joiner(count, ends: Array(repeating: .status(status), count: 9))
+            let server = try blocks.server()
+            let logbook = Logbook()
+            let (object, errors) = try await attempts(
+                try destination(server, preset, ["final_error": .text(policy)]), try Parcel(size), logbook)
+            #expect(object == nil && errors.map(\.failure.code) == ["refused_at_end"], "\(size) \(policy): \(errors)")
+            #expect(errors.last?.failure.http == status && errors.last?.failure.message.contains("virus") == true)
+            #expect(blocks.posts(count) == 1 && logbook.last?["refused_status"] == "\(status)")
+            server.stop()
+        }
+    }
+
+    @Test(
+        "what is no word on the file ends nothing: the last block goes again",
+        arguments: [401, 403, 407, 408, 429, 507])
+    func noVerdict(_ status: Int) async throws {
+        for size in [800, 3000] {
+            let blocks = Joiner(size == 800 ? 1 : 3, ends: [.status(status)])
+            let server = try blocks.server()
+            let (object, errors) = try await attempts(try destination(server, "dropzone"), try Parcel(size), Logbook())
+            #expect(object != nil && errors.count == 1 && errors.last?.failure.retryable == true, "\(errors)")
+            server.stop()
+        }
+    }
+
+    @Test("a wrong address refuses no file, and one that has taken blocks is none", arguments: [404, 405, 410])
+    func address(_ status: Int) async throws {
+        let ends = Array(repeating: Answer.status(status), count: 9)
+        let single = Joiner(1, ends: ends)
+        let first = try single.server()
+        let one = try await attempts(try destination(first, "dropzone"), try Parcel(800), Logbook())
+        #expect(one.errors.map(\.remedy) == Array(repeating: .misconfigured, count: 5))
+        let many = Joiner(3, ends: ends)
+        let second = try many.server()
+        let three = try await attempts(try destination(second, "dropzone"), try Parcel(3000), Logbook())
+        #expect(three.errors.map(\.failure.code) == ["refused_at_end"] && many.posts(3) == 1)
+        // One that went there before, and may have arrived.
+        let lost = Joiner(1, ends: [.lost] + ends)
+        let third = try lost.server()
+        let again = try await attempts(try destination(third, "dropzone"), try Parcel(800), Logbook())
+        #expect(again.errors.last?.failure.code == "refused_at_end" && lost.posts(1) == 2)
+        #expect(again.errors.last?.failure.message.contains("may hold the file twice") == true)
+        let joined = Joiner(3, joinsOnDemand: true, ends: [.lost] + ends)
+        let fourth = try joined.server()
+        let finish = try await attempts(
+            try destination(fourth, "webuploader", finish: true), try Parcel(3000), Logbook())
+        #expect(finish.errors.count == 2 && finish.errors.last?.failure.code == "refused_at_end")
+        #expect(joined.posts(3) == 1)
+        let wrong = Joiner(3, joinsOnDemand: true, ends: ends)
+        let fifth = try wrong.server()
+        let unheard = try await attempts(
+            try destination(fifth, "webuploader", finish: true), try Parcel(3000), Logbook())
+        #expect(unheard.errors.map(\.remedy) == Array(repeating: .misconfigured, count: 5))
+        #expect(wrong.posts(3) == 1)
+    }
+
+    // MARK: Twice
+
+    private func warns(_ object: RemoteObject?) -> Bool {
+        object?.warnings.contains { $0.contains("may hold the file twice") } == true
+    }
+
+    @Test(
+        "a last block that goes again after it may have arrived is warned of", arguments: counting, [0, 502, 503, 504])
+    func doubled(_ preset: String, _ status: Int) async throws {
+        for size in [3000, 800] {
+            let count = size == 800 ? 1 : 3
+            let blocks = Joiner(count, ends: [status == 0 ? .lost : .status(status)])
+            let server = try blocks.server()
+            let (object, errors) = try await attempts(try destination(server, preset), try Parcel(size), Logbook())
+            #expect(errors.count == 1 && blocks.made.count == 2 && warns(object), "\(size): \(errors) \(blocks.made)")
+            server.stop()
+        }
+    }
+
+    @Test("a `finish` that goes again after it may have been heard is warned of", arguments: [0, 502, 503, 504])
+    func finishedTwice(_ status: Int) async throws {
+        for preset in ["webuploader", "dropzone", "custom"] {
+            let blocks = Joiner(3, joinsOnDemand: true, ends: [status == 0 ? .lost : .status(status)])
+            let server = try blocks.server()
+            let (object, errors) = try await attempts(
+                try destination(server, preset, finish: true), try Parcel(3000), Logbook())
+            #expect(errors.count == 1 && blocks.made.count == 2 && warns(object), "\(errors)")
+            #expect(blocks.posts(3) == 1)
+            server.stop()
+        }
+    }
+
+    @Test("nothing is warned of after an answer that says that nothing was done", arguments: [401, 429])
+    func notDoubled(_ status: Int) async throws {
+        for finish in [false, true] {
+            let blocks = Joiner(3, joinsOnDemand: finish, ends: [.status(status)])
+            let server = try blocks.server()
+            let (object, errors) = try await attempts(
+                try destination(server, "webuploader", finish: finish), try Parcel(3000), Logbook())
+            #expect(errors.count <= 1 && object?.warnings == [], "\(errors) \(object?.warnings ?? [])")
+            server.stop()
+        }
+    }
+
+    @Test("where the server can be asked, a lost last answer is warned of only where it has forgotten all blocks")
+    func lookedFor() async throws {
+        for (preset, forgets) in [("flow", false), ("flow", true), ("resumable", false), ("resumable", true)] {
+            let blocks = Joiner(3, forgets: forgets, ends: [.lost])
+            let server = try blocks.server()
+            let (object, errors) = try await attempts(try destination(server, preset), try Parcel(3000), Logbook())
+            #expect(errors.count == 1 && blocks.made.count == (forgets ? 2 : 1) && warns(object) == forgets)
+            #expect(object?.verifiedBy == (forgets ? "acknowledgement" : "blocks_unanswered"))
+            server.stop()
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// What a bucket says of parts that it cannot make the object of.
+@Suite("s3, parts that are not good at the end", .timeLimit(.minutes(Patience.minutes(2))))
+struct S3InvalidPartTests {
+    private typealias Scene = S3Scene
+
+    private static let size = S3Scene.size
+
+    @Test("of parts that are not good at the end those are sent again that the list lacks, or has otherwise")
+    func invalidPart() async throws {
+        for isOther in [false, true] {
+            let scene = try Scene()
+            defer { scene.emulator.stop() }
+            let (parcel, logbook) = (try Parcel(Self.size), Logbook())
+            let notes = Intrusion(logbook) {
+                scene.emulator.change { state in
+                    for id in state.uploads.keys {
+                        if isOther {
+                            state.uploads[id]?.parts[1]?.etag = "\"other\""
+                        } else {
+                            state.uploads[id]?.parts[1] = nil
+                        }
+                    }
+                }
+            }
+            let object = try await scene.destination.upload(parcel.order, notes: notes)
+            #expect(notes.hasHappened && object.warnings.isEmpty)
+            #expect(scene.holds(parcel), "\(scene.emulator.requests)")
+            let sent = scene.emulator.requests.filter { $0.hasPrefix("part ") }
+            #expect(sent.count == 4, "\(scene.emulator.requests)")
+        }
+    }
+
+    @Test(
+        "parts that are never good at the end go once more, and then the upload has failed with the service's words",
+        arguments: ["listed", "agreed", "unlisted"])
+    func neverGood(_ list: String) async throws {
+        let scene = try Scene(["taken": .text("replace")])
+        defer { scene.emulator.stop() }
+        let (parcel, logbook) = (try Parcel(Self.size), Logbook())
+        let forever = Array(repeating: S3Emulator.Fault.error(400, "InvalidPart"), count: 20)
+        scene.emulator.change { state in
+            state.faults[.complete] = forever
+            if list == "unlisted" {
+                state.faults[.parts] = Array(repeating: .error(403, "AccessDenied"), count: 20)
+            }
+        }
+        // The list lacks the second part each time.
+        let notes = Intrusion(logbook, isOnce: false) {
+            guard list == "listed" else { return }
+            scene.emulator.change { state in for id in state.uploads.keys { state.uploads[id]?.parts[1] = nil } }
+        }
+        func next() async -> UploadError? {
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            let again = order
+            return await #expect(throws: UploadError.self) {
+                _ = try await scene.destination.upload(again, notes: notes)
+            }
+        }
+        var errors: [UploadError] = []
+        while errors.last?.remedy != .giveUp, errors.count < 9, let error = await next() {
+            // What cannot be listed when an upload is taken up again waits for a right of it.
+            if list == "unlisted" { scene.emulator.change { $0.faults[.parts] = nil } }
+            errors.append(error)
+        }
+        #expect(errors.last?.remedy == .giveUp && errors.last?.failure.message.contains("InvalidPart") == true)
+        #expect(errors.dropLast().map(\.remedy) == [.pending(after: CompletionPatience.wait)], "\(errors)")
+        let requests = scene.emulator.requests
+        let parts = requests.filter { $0.hasPrefix("part ") }.count
+        #expect(requests.filter { $0.hasPrefix("complete") }.count == 3, "\(requests)")
+        #expect(parts == (list == "listed" ? 5 : 6), "\(requests)")
+        // A person tries it again: another upload.
+        scene.emulator.change { $0.faults[.complete] = nil }
+        var order = parcel.order
+        order.checkpoint = logbook.last
+        order.generation = 2
+        _ = try await scene.destination.upload(order, notes: logbook)
+        #expect(scene.emulator.requests.filter { $0 == "create" }.count == 2)
+        #expect(scene.emulator.objects["front/clip.mp4"]?.bytes == parcel.content)
+    }
+
+    @Test("a list that is late is waited for before a part goes again")
+    func lateList() async throws {
+        let scene = try Scene()
+        defer { scene.emulator.stop() }
+        let (parcel, logbook) = (try Parcel(Self.size), Logbook())
+        scene.emulator.change { $0.faults[.complete] = [.error(400, "InvalidPart")] }
+        let error = try await parcel.failure(to: scene, logbook)
+        #expect(error.remedy == .pending(after: CompletionPatience.wait))
+        _ = try await parcel.send(to: scene, logbook)
+        #expect(scene.holds(parcel))
+        #expect(scene.emulator.requests.filter { $0.hasPrefix("part ") }.count == 3, "\(scene.emulator.requests)")
+    }
+}
