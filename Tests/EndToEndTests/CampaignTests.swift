@@ -185,7 +185,8 @@ private struct Campaign {
     private func wasUnseen(_ end: ScriptedRelay.Line, _ uploads: [CampaignList.Upload]) -> Bool {
         let isNear = kills.contains { (-200...1000).contains($0 - end.at) }
         let ways =
-            scene.kind == .form ? ["acknowledgement"] : scene.kind == .vimeo ? ["playable"] : ["offset_unanswered"]
+            scene.kind == .form
+            ? ["blocks_unanswered", "acknowledgement"] : scene.kind == .vimeo ? ["playable"] : ["offset_unanswered"]
         return isNear && uploads.contains { ways.contains($0.remote?.verifiedBy ?? "") }
     }
 
