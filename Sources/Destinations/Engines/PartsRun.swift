@@ -189,10 +189,8 @@ final class PartsRun {
     /// Every part is there, and the last of them was refused.
     private func judgeRefusal(_ plan: PartPlan) async throws {
         guard dialect.onlyCounts, checkpoint["refused_status"] != nil else { return }
-        guard missing(of: plan).isEmpty else {
-            FinalAnswer.clear(&checkpoint)
-            return try await record()
-        }
+        // It stands until a part is taken again: a word that one is missing may be an old one.
+        guard missing(of: plan).isEmpty else { return }
         if engine.finalError == .fail, let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) {
             throw refusal
         }
