@@ -48,12 +48,17 @@ final class OffsetRun {
     }
 
     private func create() async throws -> Int64 {
+        let before = checkpoint
         if checkpoint["creating"] != nil { checkpoint.count("orphans") }
         checkpoint["creating"] = "1"
         try await notes.record(checkpoint)
         let isKnown: Bool
         do { isKnown = try await dialect.create(order, &progress.checkpoint) } catch let error as UploadError {
-            if dialect.remains(of: checkpoint) != nil {
+            if error.failure.code == Asking.creationsUnknown {
+                // It was not asked for: what is not known is as it was.
+                checkpoint = before
+                try await notes.record(checkpoint)
+            } else if dialect.remains(of: checkpoint) != nil {
                 // It has made something that is of no use.
                 try await forget()
             } else if error.leavesNothingBehind {

@@ -163,13 +163,18 @@ final class PartsRun {
         if let object = try await dialect.settle(order, plan, &checkpoint, restarts: restarts) {
             throw Exit.finished(object)
         }
+        let before = checkpoint
         if dialect.opensByRequest {
             if checkpoint["creating"] != nil { checkpoint.count("orphans") }
             checkpoint["creating"] = "1"
             try await notes.record(checkpoint)
         }
         do { try await dialect.begin(order, plan, &checkpoint) } catch let error as UploadError {
-            if error.leavesNothingBehind, dialect.opensByRequest {
+            if error.failure.code == Asking.creationsUnknown {
+                // It was not asked for: what is not known is as it was.
+                checkpoint = before
+                try await notes.record(checkpoint)
+            } else if error.leavesNothingBehind, dialect.opensByRequest {
                 checkpoint["creating"] = nil
                 try await notes.record(checkpoint)
             }
