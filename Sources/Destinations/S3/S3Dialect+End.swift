@@ -86,7 +86,7 @@ extension S3Dialect {
         return S3Request(
             method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint["upload"] ?? "")],
             headers: headers, body: .bytes(bytes), payload: hexadecimal(Hasher.digest(.sha256, of: bytes)),
-            limits: Limits(replyWait: settings.limits.sending.replyWait), what: "the wish for the whole object")
+            limits: settings.limits.ending, what: "the wish for the whole object")
     }
 
     /// It says that it has the object: looked at, unless what it says of the whole is what we know.
