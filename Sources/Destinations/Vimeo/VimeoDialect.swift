@@ -15,6 +15,7 @@ internal import Transport
 /// | `complete`, `ticket_at` | of a four-step upload: the address that ends it, and when it began |
 /// | `ending_at`, `ending_size` | of one whose end was asked for: when, and the bytes of the file |
 /// | `settled`, `settings_tries` | what is said of the video is there, or was tried so often |
+/// | `missing` | so many times in a row the video was not found |
 /// | `polls`, `waits_since` | how often it was asked whether it is ready, and when that began |
 struct VimeoDialect: OffsetDialect {
     let api: VimeoAPI
