@@ -207,9 +207,11 @@ struct Apsara: Destination {
         if checkpoint[Checkpoint.isFinished] != nil || Self.transferred(checkpoint) != nil { return false }
         // An empty medium may have been made by a request whose answer was lost.
         guard let medium = ApsaraMedium(checkpoint) else { return checkpoint["asking"] == nil }
-        guard checkpoint["upload"] != nil else { return true }
+        let mayBeWhole =
+            checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
+        guard checkpoint["upload"] != nil || mayBeWhole else { return true }
         do {
-            let (authority, asking) = (authority, asking)
+            let (authority, asking, size) = (authority, asking, checkpoint.number("size"))
             let wish = ApsaraWish(
                 sort: medium.sort, name: checkpoint[Self.file] ?? medium.key.name.display,
                 size: checkpoint.number("size"), sha256: checkpoint["sha256"].flatMap { bytes(hexadecimal: $0) } ?? [],
@@ -227,12 +229,17 @@ struct Apsara: Destination {
                 grant = kept
             } else {
                 // Of what may be whole no new right is asked for: that would be the wish to write over it.
-                guard checkpoint["completing"] == nil else { return false }
+                if mayBeWhole {
+                    guard try await authority.isWhole(medium, size: size) == false else { return false }
+                    if checkpoint["upload"] == nil { return true }
+                }
                 grant = try await renewed(.ending)
             }
             let keys = ApsaraKeys(
                 grant, left: ApsaraKeys.longestLife, clocks: asking.clocks, clock: clock, renewal: renewed)
-            return try await dialect(of: medium, keys, isSingle: false, nil) { nil }.abort(checkpoint)
+            return try await dialect(of: medium, keys, isSingle: false, nil) {
+                try await authority.isWhole(medium, size: size)
+            }.abort(checkpoint)
         } catch let error as UploadError {
             if ApsaraVerdict.isGone(error) { return true }
             if ["AccessDenied", ApsaraKeys.moved].contains(error.failure.code) { return false }

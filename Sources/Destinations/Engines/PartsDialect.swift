@@ -88,6 +88,11 @@ protocol PartsDialect: Sendable {
     /// - Returns: `nil` when it is not there, or nobody can tell.
     func found(_ piece: PartsPiece) async throws -> RemoteObject?
 
+    /// Whether the remote, asked under the file's own name, says that nothing is there.
+    ///
+    /// - Returns: `false` where nobody can tell, too.
+    func isAbsent(_ piece: PartsPiece) async throws -> Bool
+
     /// Whether what was begun can be removed at the remote.
     var canAbort: Bool { get }
 
@@ -116,6 +121,7 @@ extension PartsDialect {
     var hasOwnName: Bool { false }
 
     func mayDouble(_ plan: PartPlan) -> Bool { false }
+    func isAbsent(_ piece: PartsPiece) async throws -> Bool { false }
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
 
     func settle(

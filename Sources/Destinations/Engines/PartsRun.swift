@@ -302,7 +302,9 @@ final class PartsRun {
         }
         // Whoever is told to make a file of the parts has them all.
         let isCompleting = checkpoint["completing"] != nil
-        if !bounds.mayBeWhole && !isCompleting {
+        let isAbsent = isPerhapsWhole ? try await dialect.isAbsent(piece(plan)) : false
+        if isAbsent, renewals == 0, order.checkpoint?["completing"] != nil { checkpoint["reuploaded"] = "1" }
+        if isAbsent || !bounds.mayBeWhole && !isCompleting {
             return try await renewed("the server does not know it any more", isGone: true, isWanted: true)
         }
         if engine.gone == .assumeComplete, bounds.isDelivered || isCompleting {
