@@ -62,6 +62,7 @@ extension VimeoServer {
         guard offset + length <= upload.size else { return exchange.reply(413) }
         guard store(exchange, upload.number, at: Int(offset), length, fault) else { return exchange.cut() }
         if case .loseReply? = fault { return exchange.cut() }
+        if case .refused(let status)? = fault { return exchange.reply(status) }
         tusAnswer(exchange, 204, upload.number, fewer(fault), [])
     }
 
@@ -92,6 +93,7 @@ extension VimeoServer {
         }
         guard store(exchange, upload.number, at: Int(start), length, fault) else { return exchange.cut() }
         if case .loseReply? = fault { return exchange.cut() }
+        if case .refused(let status)? = fault { return exchange.reply(status) }
         if case .claims? = fault { return rangeAnswer(exchange, upload.number, fewer(fault)) }
         exchange.reply(200)
     }

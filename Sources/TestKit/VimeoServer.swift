@@ -23,6 +23,8 @@ package final class VimeoServer: Sendable {
         case claims(fewer: Int)
         /// Takes its time with each piece, in ms.
         case slow(Int)
+        /// The bytes are kept, and the answer to them is this status.
+        case refused(Int)
         /// It is done, and the answer cannot be read.
         case garbled(Garbling)
     }

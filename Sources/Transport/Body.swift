@@ -138,6 +138,8 @@ struct Answer {
     private(set) var body: [UInt8] = []
     /// The lines are those of a 1xx.
     private(set) var isInterim = false
+    /// The empty line behind the header came. libcurl takes a connection that ends before it for the end of the answer.
+    private(set) var isHeaderWhole = false
     private let limit: Int
     private var headerBytes = 0
 
@@ -169,10 +171,12 @@ struct Answer {
         if Self.beginsAnswer(line) {
             // Each interim answer (100, 104) has a header of its own; only the last one's counts.
             headers = Headers()
+            isHeaderWhole = false
             let status = text.drop { $0 != " " }.dropFirst()
             isInterim = status.hasPrefix("1")
             return true
         }
+        if let first = line.first, first == UInt8(ascii: "\r") || first == UInt8(ascii: "\n") { isHeaderWhole = true }
         if let first = text.unicodeScalars.first, first == " " || first == "\t" {
             // Belongs to the line before (RFC 9112, section 5.2) and is no header, whatever it looks like.
             headers.continueLast(trimmed(text[...]))

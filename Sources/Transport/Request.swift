@@ -105,16 +105,19 @@ package struct Limits: Hashable, Sendable {
     package var sendingStall: Duration
     /// The body is sent, and nothing comes back; later, between two pieces of the answer.
     package var replyWait: Duration
+    /// From the last byte of the request to the end of the answer, however the pieces of it come.
+    package var answer: Duration?
     /// The whole request; for small ones.
     package var whole: Duration?
 
     package init(
         connect: Duration = .seconds(30), sendingStall: Duration = .seconds(60), replyWait: Duration = .seconds(600),
-        whole: Duration? = nil
+        answer: Duration? = nil, whole: Duration? = nil
     ) {
         self.connect = connect
         self.sendingStall = sendingStall
         self.replyWait = replyWait
+        self.answer = answer
         self.whole = whole
     }
 }

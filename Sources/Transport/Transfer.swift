@@ -31,10 +31,7 @@ final class Transfer: @unchecked Sendable {
     /// Something of the answer came while it waits.
     private(set) var isAnsweredInLine = false
 
-    /// Moves on by the time that it waits for its throttles.
-    private var began = ContinuousClock.now
-    /// When something last moved: connected, a byte sent, a byte received.
-    private var moved = ContinuousClock.now
+    private var times = TransferTimes()
     private var isConnected = false
     private var sent: Int64 = 0
     /// `sent` falls back to 0 when libcurl begins again; what has left has left.
@@ -111,7 +108,7 @@ final class Transfer: @unchecked Sendable {
         }
         isConnected = true
         hasAnswered = false
-        moved = .now
+        times.sent()
         return true
     }
 
@@ -121,12 +118,12 @@ final class Transfer: @unchecked Sendable {
         guard now != sent else { return }
         sent = now
         mostSent = max(mostSent, now)
-        moved = .now
+        times.sent()
         request.onSent?(request.body.content(of: now))
         guard request.onWire != nil else { return }
         // Often enough for a limit to be kept to a send buffer, seldom enough to cost nothing.
-        if mostSent - charged.sent >= 128 << 10 || charged.at.duration(to: moved) > .milliseconds(250) {
-            charged = (mostSent, moved)
+        if mostSent - charged.sent >= 128 << 10 || charged.at.duration(to: times.moved) > .milliseconds(250) {
+            charged = (mostSent, times.moved)
             loop?.connections.charge(self)
         }
     }
@@ -180,7 +177,7 @@ final class Transfer: @unchecked Sendable {
     func received() {
         hasAnswered = true
         isAnsweredInLine = waitsSince != nil
-        moved = .now
+        times.moved = .now
     }
 
     // Throttles.
@@ -198,11 +195,9 @@ final class Transfer: @unchecked Sendable {
 
     /// Goes on sending, `count` bytes at first, which its throttles have let through.
     func resume(with count: Int) {
-        let now = ContinuousClock.now
-        if let waitsSince { began = began.advanced(by: waitsSince.duration(to: now)) }
+        times.wentOn(waitingSince: waitsSince)
         waitsSince = nil
         isAnsweredInLine = false
-        moved = now
         granted += count
         if let easy { curl_easy_pause(easy, CURLPAUSE_CONT) }
     }
@@ -231,22 +226,10 @@ final class Transfer: @unchecked Sendable {
     func timeLeft(at now: ContinuousClock.Instant) -> (Duration, () -> TransportError) {
         // Nobody is late who is made to wait. The peer may end it, and whoever asked for it.
         if waitsSince != nil { return (.seconds(60), { self.error(.stalled, 0, "held back") }) }
-        if let whole = request.limits.whole, began.advanced(by: whole) <= now {
-            return (.zero, { self.error(.timedOut, 0, "no whole answer within \(whole)") })
-        }
-        let wholeLeft = request.limits.whole.map { now.duration(to: self.began.advanced(by: $0)) }
-        let limit: Duration
-        let kind: TransportError.Kind
-        let words: String
-        if !isConnected {
-            (limit, kind, words) = (request.limits.connect, .connect, "no connection within")
-        } else if isSending && !hasAnswered {
-            (limit, kind, words) = (request.limits.sendingStall, .stalled, "the peer took no byte for")
-        } else {
-            (limit, kind, words) = (request.limits.replyWait, .timedOut, "no answer for")
-        }
-        let left = now.duration(to: (isConnected ? moved : began).advanced(by: limit))
-        return (min(left, wholeLeft ?? left), { self.error(kind, 0, "\(words) \(limit)") })
+        let phase: TransferTimes.Phase =
+            !isConnected ? .connecting : isSending && !hasAnswered ? .sending : .answering
+        let (left, kind, words) = times.left(request.limits, phase, at: now)
+        return (left, { self.error(kind, 0, words) })
     }
 
     /// Hears of the last bytes before its handle lets go of the connection.
@@ -265,7 +248,10 @@ final class Transfer: @unchecked Sendable {
             return outcome(of: error(TransportError.Kind(code, isConnected: isConnected), Int32(code.rawValue), words))
         }
         // A server that dies between an interim and its real answer leaves the interim one behind.
-        guard status >= 200 else { return .failure(error(.reset, 0, "the connection ended without an answer")) }
+        guard status >= 200, answer.isHeaderWhole else {
+            let words = status >= 200 ? "in the header of the answer" : "without an answer"
+            return outcome(of: error(.reset, 0, "the connection ended \(words)"))
+        }
         return .success(response)
     }
 

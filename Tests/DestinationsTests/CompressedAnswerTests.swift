@@ -28,7 +28,11 @@ final class CompressingRelay: Sendable {
     /// What requests asked for in `Accept-Encoding`, by their methods.
     var seen: [String: Set<String>] { count.seen.withLock { $0 } }
 
-    init(to upstream: String, _ way: Way) throws {
+    /// - Parameter isUnreadable: Whether the answer to a request (`POST /me/videos`) comes in an encoding that nobody knows.
+    init(
+        to upstream: String, _ way: Way = .gzip,
+        unreadable isUnreadable: @escaping @Sendable (String) -> Bool = { _ in false }
+    ) throws {
         let transport = Transport()
         let shared = count
         let own: Set<String> = ["content-length", "transfer-encoding", "connection", "expect", "accept-encoding"]
@@ -61,8 +65,9 @@ final class CompressingRelay: Sendable {
                     case .deflate: (.zlib, "deflate")
                     case .rawDeflate: (.raw, "deflate")
                     }
-                bytes = coding(bytes)
-                lines += "Content-Encoding: \(name)\r\nVary: Accept-Encoding\r\n"
+                let isStrange = isUnreadable("\(exchange.method) \(exchange.target)")
+                bytes = isStrange ? bytes : coding(bytes)
+                lines += "Content-Encoding: \(isStrange ? "br" : name)\r\nVary: Accept-Encoding\r\n"
             }
             if answer.status != 204 { lines += "Content-Length: \(bytes.count)\r\n" }
             exchange.answer(Array("HTTP/1.1 \(answer.status) Yes\r\n\(lines)\r\n".utf8) + bytes)

@@ -157,8 +157,9 @@ struct VimeoEndingsTests {
         try await end.sweep(logbook)
         #expect(end.contents.isEmpty)
         let other = try VimeoEnd()
-        other.server.script(.video, .answer(404))
-        #expect(try await Parcel(1500).failure(to: other).failure.code == "video_deleted")
+        other.server.change { $0.always[.video] = .answer(404) }
+        let gone = await #expect(throws: UploadError.self) { try await other.bring(try Parcel(1500)) }
+        #expect(gone?.failure.code == "video_deleted")
         let third = try VimeoEnd()
         third.server.change { $0.behaviour.states = ["uploading_error"] }
         let parcel = try Parcel(1500)

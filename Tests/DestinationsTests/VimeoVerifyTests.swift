@@ -94,4 +94,123 @@ struct VimeoVerifyTests {
             }
         }
     }
+
+    /// What the API answers to a look, in place of the emulator.
+    private static func state(_ words: String, uri: String = "/videos/1") -> VimeoServer.Fault {
+        .answer(
+            200, [("Content-Type", "application/json")], "{\"uri\": \"\(uri)\"\(words.isEmpty ? "" : ", " + words)}")
+    }
+
+    @Test(
+        "only an answer in which everything says so says that a video can be watched",
+        arguments: [
+            (#""status": "available", "is_playable": false"#, false),
+            (#""transcode": {"status": "complete"}, "is_playable": false"#, false),
+            (#""status": "available", "transcode": {"status": "in_progress"}, "is_playable": false"#, false),
+            (#""status": "available", "transcode": {"status": "in_progress"}"#, false),
+            (#""status": "uploading", "is_playable": true"#, false),
+            (#""status": "available", "upload": {"status": "in_progress"}, "is_playable": true"#, false),
+            (#""status": "transcoding", "is_playable": true"#, true),
+            (#""status": "available", "transcode": {"status": "complete"}, "is_playable": true"#, true),
+            (#""transcode": {"status": "complete"}"#, true), (#""status": "available""#, true), ("", false),
+        ])
+    func consistent(_ words: String, _ isPlayable: Bool) async throws {
+        let end = try VimeoEnd()
+        end.server.script(.video, Self.state(words))
+        let (parcel, logbook) = (try Parcel(1500, removesSource: true), Logbook())
+        if isPlayable {
+            #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+        } else {
+            let error = try await parcel.failure(to: end, logbook)
+            guard case .pending = error.remedy else { throw error }
+        }
+    }
+
+    @Test("an answer about another video says nothing, and one with a word for its link is about the same")
+    func otherVideo() async throws {
+        let end = try VimeoEnd()
+        end.server.script(
+            .video, Self.state(#""status": "available""#, uri: "/videos/2"),
+            Self.state(#""status": "available""#, uri: "/videos/1:a1b2"))
+        let (parcel, logbook) = (try Parcel(1500, removesSource: true), Logbook())
+        #expect(try await parcel.failure(to: end, logbook).failure.code == "remote_works")
+        #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+    }
+
+    @Test("a look that gets no word holds nobody and is no attempt, and `verify_timeout` counts over it")
+    func noWord() async throws {
+        let clocks = ManualClocks()
+        let end = try VimeoEnd(.tus, ["verify_timeout": .duration(.seconds(7200))], clocks: clocks)
+        let faults: [VimeoServer.Fault] = [
+            .answer(200, [("Content-Encoding", "br")], "x"), .answer(500), .answer(503), .answer(502),
+            .answer(200, [], "<html>"),
+        ]
+        let (parcel, logbook) = (try Parcel(1500, removesSource: true), Logbook())
+        for fault in faults {
+            end.server.script(.video, fault)
+            let error = try await parcel.failure(to: end, logbook)
+            #expect(error.failure.code == "remote_works", "\(error)")
+            guard case .pending = error.remedy else { throw error }
+        }
+        clocks.advance(by: .seconds(30 * 86_400))
+        end.server.change { $0.behaviour.ahead = 30 * 86_400_000 }
+        end.server.script(.video, .answer(500))
+        #expect(try await parcel.failure(to: end, logbook).failure.code == Asking.verifyTimeout)
+        #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+    }
+
+    @Test("a video that is not found once is asked for again, and none is removed because it was not found")
+    func notFound() async throws {
+        let end = try VimeoEnd()
+        end.server.script(.video, .answer(404))
+        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
+            throw Parcel.Unexpected(what: "no wait")
+        }
+        _ = try await parcel.send(to: end, logbook)
+        #expect(end.contents == [parcel.content])
+        let other = try VimeoEnd()
+        other.server.script(.video, .answer(404), .answer(404), .answer(404))
+        let journal = Logbook()
+        for _ in 0..<2 {
+            guard case .pending = try await parcel.failure(to: other, journal).remedy else {
+                throw Parcel.Unexpected(what: "no wait")
+            }
+        }
+        #expect(try await parcel.failure(to: other, journal).failure.code == "video_deleted")
+        try await other.sweep(journal)
+        #expect(other.contents == [parcel.content])
+    }
+
+    @Test("that no answer to the last bytes was seen is kept as a warning beside `playable`")
+    func unanswered() async throws {
+        let end = try VimeoEnd()
+        end.server.script(.patch, .loseReply)
+        let (parcel, logbook) = (try Parcel(900, removesSource: true), Logbook())
+        _ = try await parcel.failure(to: end, logbook)
+        let object = try await parcel.send(to: end, logbook)
+        #expect(object.verifiedBy == "playable")
+        #expect(object.warnings.contains { $0.contains("no answer to its last bytes") }, "\(object.warnings)")
+    }
+
+    @Test(
+        "a refusal of the last bytes that is accepted is a warning, whatever its status", arguments: VimeoFlow.allCases,
+        [400, 403, 422, 500])
+    func accepted(_ flow: VimeoFlow, _ status: Int) async throws {
+        for accepts in [true, false] {
+            let end = try VimeoEnd(flow, ["final_error": .text(accepts ? "accept" : "fail")])
+            let (parcel, logbook) = (try Parcel(900), Logbook())
+            let kind: VimeoServer.Kind = flow == .tus ? .patch : .put
+            end.server.script(kind, .refused(status))
+            guard accepts else {
+                var error = try await parcel.failure(to: end, logbook)
+                if error.remedy != .giveUp { error = try await parcel.failure(to: end, logbook) }
+                #expect(error.failure.code == "refused_at_end")
+                continue
+            }
+            let object = try await end.bring(parcel, logbook)
+            #expect(object.warnings.contains { $0.contains("final_error: accept") }, "\(object.warnings)")
+            #expect(end.contents == [parcel.content])
+        }
+    }
 }

@@ -29,8 +29,6 @@ extension Apsara {
     /// | `file` | the name that VOD was told |
     static let counted = ["reference", "media_count", "lost_media", "left_media"]
     static let file = "file"
-    /// The code of an answer of the person's own service that is of no use.
-    static let unusable = "authorisation_unusable"
 
     /// By what the file is, so that one that was asked for before a crash, or before the database was lost, is found again: no second
     /// medium is made of the same file, also by another box.
@@ -65,8 +63,12 @@ extension Apsara {
             return .place(Place(medium: gift.medium, grant: gift.grant, left: left))
         }
         guard authority.renews(medium) else {
-            checkpoint.count("left_media")
+            let left = checkpoint.count("left_media")
             if isPerhapsWhole { checkpoint["reuploaded"] = "1" }
+            if CreationPatience.wait(after: left) > .zero {
+                try await leave(&checkpoint, notes)
+                throw creations.failed(asking.moved(), asking, atLeast: left)
+            }
             return try await begin(order, &checkpoint, &wish, notes)
         }
         let gift: ApsaraGift
@@ -92,6 +94,7 @@ extension Apsara {
         _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ wish: inout ApsaraWish, _ notes: any UploadNotes
     ) async throws -> Standing {
         for _ in 0..<Self.mostReferences {
+            try creations.check(asking)
             let wasAsked = checkpoint["asking"] != nil
             if !wasAsked {
                 wish.reference = reference(order, checkpoint.number("media_count"))
@@ -102,19 +105,18 @@ extension Apsara {
                 try await notes.record(checkpoint)
             } else {
                 try reserve(wish.reference, order)
-                if wish.sort == .image { checkpoint.count("lost_media") }
+                if wish.sort == .image {
+                    checkpoint.count("lost_media")
+                    try await notes.record(checkpoint)
+                }
             }
             let (authority, wish) = (authority, wish)
-            try creations.check(asking)
-            let answer: ApsaraBeginning
-            do {
-                answer = try await outlasting(.milliseconds(800)) { try await authority.begin(wish, again: wasAsked) }
-            } catch let error as UploadError where [Asking.unusableAnswer, Self.unusable].contains(error.failure.code) {
-                // Each question may have made a medium, whatever came of its answer.
-                throw creations.failed(
-                    error, asking, atLeast: checkpoint.number("lost_media") + (wasAsked ? 2 : 1))
+            // Each question may have made a medium, whatever came of its answer.
+            let answer = try await creations.make(
+                asking, after: checkpoint.number("lost_media") + (wasAsked ? 1 : 0)
+            ) {
+                try await outlasting(.milliseconds(800)) { try await authority.begin(wish, again: wasAsked) }
             }
-            creations.succeeded()
             checkpoint["asking"] = nil
             // The next one has another name.
             checkpoint.count("media_count")
@@ -169,6 +171,14 @@ extension Apsara {
         } else {
             try await notes.renewed(checkpoint, leaving: old["upload"] == nil ? nil : old)
         }
+    }
+
+    /// Gives up a medium for which no right is given any more; the next attempt asks for another.
+    private func leave(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes) async throws {
+        let old = checkpoint
+        checkpoint = Checkpoint()
+        for field in Self.counted + PartsRun.counted { checkpoint[field] = old[field] }
+        try await notes.renewed(checkpoint, leaving: old["upload"] == nil ? nil : old)
     }
 
     private func life(of gift: ApsaraGift) -> Duration {

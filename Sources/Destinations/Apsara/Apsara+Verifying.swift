@@ -42,7 +42,11 @@ extension Apsara {
         notes.entered(.finishing)
         var checkpoint = old
         if let id = medium.id { try await notes.named(id) }
-        let state = try await authority.state(of: medium)
+        let state: ApsaraState?
+        var noWord: String?
+        do { state = try await authority.state(of: medium) } catch let error as UploadError where error.isNoWord {
+            (state, noWord) = (nil, error.failure.message)
+        }
         let now = asking.clocks.wall().milliseconds
         let since = checkpoint["waits_since"].flatMap { Int64($0) } ?? now
         let waited = max(Duration.zero, .milliseconds(now.subtractingReportingOverflow(since).partialValue))
@@ -66,7 +70,7 @@ extension Apsara {
                 switch state {
                 case .working(let word)?: word
                 case .untold(let right)?: "the key lacks the right `\(right)`, so that it cannot be asked"
-                default: "it does not say how the medium stands"
+                default: noWord ?? "it does not say how the medium stands"
                 }
             let polls = checkpoint.count("polls")
             checkpoint["waits_since"] = "\(since)"

@@ -27,7 +27,7 @@ struct Apsara: Destination {
         if let way = OwnService.way(values, in: "authorisation") {
             authority = ApsaraService(
                 service: OwnService(
-                    way, role: "the authorisation service", code: Self.unusable, asking: asking,
+                    way, role: "the authorisation service", code: OwnService.unusable, asking: asking,
                     reader: tools.secrets, reply: settings.bucket.limits.reply))
             site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
             return
@@ -106,6 +106,7 @@ struct Apsara: Destination {
         order.checkpoint = checkpoint
         let remote = try await send(order, place, wish, notes)
         grants.forget(order.id)
+        creations.succeeded()
         let made = object(place.medium, remote.verifiedBy, remote.warnings + said.warnings + lostMedia(checkpoint))
         return try await ended(place.medium, order, checkpoint, made, notes)
     }
@@ -114,6 +115,7 @@ struct Apsara: Destination {
         _ order: UploadOrder, _ place: Place, _ wish: ApsaraWish, _ notes: any UploadNotes
     ) async throws -> RemoteObject {
         let (authority, grants, asking, medium) = (authority, grants, asking, place.medium)
+        let creations = creations
         let keys = ApsaraKeys(
             place.grant, left: place.left, clocks: asking.clocks, clock: clock, renewsForLooks: !authority.tellsWhole,
             renewsEarly: medium.sort != .image
@@ -122,6 +124,8 @@ struct Apsara: Destination {
                 grants.spoil(order.id)
                 throw asking.moved()
             }
+            // VOD gives no new right to a picture, so that each may come with another one.
+            if medium.sort == .image { try creations.check(asking) }
             let gift: ApsaraGift
             do { gift = try await authority.renew(medium, wish) } catch let error as UploadError {
                 if ApsaraVerdict.isGone(error) { grants.spoil(order.id) }
@@ -133,7 +137,7 @@ struct Apsara: Destination {
             guard gift.medium.isAt(medium) else {
                 // The next attempt takes it: to ask once more might make one more.
                 grants.move(to: gift, until: until, for: order.id)
-                throw asking.moved()
+                throw creations.failed(asking.moved(), asking)
             }
             grants.keep(gift.grant, until: until, for: order.id)
             try await notes.credential(CredentialNews(reason: reason, until: until))
@@ -203,9 +207,11 @@ struct Apsara: Destination {
         if checkpoint[Checkpoint.isFinished] != nil || Self.transferred(checkpoint) != nil { return false }
         // An empty medium may have been made by a request whose answer was lost.
         guard let medium = ApsaraMedium(checkpoint) else { return checkpoint["asking"] == nil }
-        guard checkpoint["upload"] != nil else { return true }
+        let mayBeWhole =
+            checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
+        guard checkpoint["upload"] != nil || mayBeWhole else { return true }
         do {
-            let (authority, asking) = (authority, asking)
+            let (authority, asking, size) = (authority, asking, checkpoint.number("size"))
             let wish = ApsaraWish(
                 sort: medium.sort, name: checkpoint[Self.file] ?? medium.key.name.display,
                 size: checkpoint.number("size"), sha256: checkpoint["sha256"].flatMap { bytes(hexadecimal: $0) } ?? [],
@@ -223,12 +229,17 @@ struct Apsara: Destination {
                 grant = kept
             } else {
                 // Of what may be whole no new right is asked for: that would be the wish to write over it.
-                guard checkpoint["completing"] == nil else { return false }
+                if mayBeWhole {
+                    guard try await authority.isWhole(medium, size: size) == false else { return false }
+                    if checkpoint["upload"] == nil { return true }
+                }
                 grant = try await renewed(.ending)
             }
             let keys = ApsaraKeys(
                 grant, left: ApsaraKeys.longestLife, clocks: asking.clocks, clock: clock, renewal: renewed)
-            return try await dialect(of: medium, keys, isSingle: false, nil) { nil }.abort(checkpoint)
+            return try await dialect(of: medium, keys, isSingle: false, nil) {
+                try await authority.isWhole(medium, size: size)
+            }.abort(checkpoint)
         } catch let error as UploadError {
             if ApsaraVerdict.isGone(error) { return true }
             if ["AccessDenied", ApsaraKeys.moved].contains(error.failure.code) { return false }
@@ -279,7 +290,7 @@ extension ApsaraKeys {
 }
 
 extension Asking {
-    fileprivate func moved() -> UploadError {
+    func moved() -> UploadError {
         UploadError(
             failure(
                 .transient, ApsaraKeys.moved, "VOD has given the file another address; it begins anew there",

@@ -16,6 +16,7 @@ struct FormDialect: PartsDialect {
     let settings: FormSettings
     let limits: RequestLimits
     let blockDigests = BlockDigests()
+    let creations = CreationPatience()
 
     var opensByRequest: Bool { settings.open != nil }
     var completesByRequest: Bool { settings.finish != nil }
@@ -74,19 +75,28 @@ struct FormDialect: PartsDialect {
     func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
         guard let open = settings.open else { return }
         let piece = PartsPiece(order: order, plan: plan, checkpoint: checkpoint)
-        let (request, reading) = try await request(open.message, piece, nil, open.part)
-        let answer = try await answer(request, .open, wantsJSON: true)
-        if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
-        guard case .success = answer.verdict else { throw refused("the opening", answer) }
-        guard let token = answer.document?[open.token]?.text, !token.isEmpty, token.utf8.count <= 4096 else {
-            throw UploadError(
-                failure(
-                    .protocol, "no_token",
-                    "\(host) answered \(answer.response.status) to the opening, and nothing stands at "
-                        + "\(open.token.source): \(FilePath(excerpt(answer.response)).display)", retryable: true),
-                remedy: .again(after: nil))
+        checkpoint["token"] = try await creations.make(asking, after: checkpoint.number("orphans")) {
+            let (request, reading) = try await request(open.message, piece, nil, open.part)
+            let answer = try await answer(request, .open, wantsJSON: true)
+            if answer.verdict == .stop(.authenticate) { await secrets.refused(reading) }
+            guard case .success = answer.verdict else {
+                var error = refused("the opening", answer)
+                // It said yes, and its body did not: whether an upload was begun is not known.
+                if (200..<300).contains(answer.response.status), case .again = error.remedy {
+                    error.failure.code = Asking.unusableAnswer
+                }
+                throw error
+            }
+            guard let token = answer.document?[open.token]?.text, !token.isEmpty, token.utf8.count <= 4096 else {
+                throw UploadError(
+                    failure(
+                        .protocol, "no_token",
+                        "\(host) answered \(answer.response.status) to the opening, and nothing stands at "
+                            + "\(open.token.source): \(FilePath(excerpt(answer.response)).display)", retryable: true),
+                    remedy: .again(after: nil))
+            }
+            return token
         }
-        checkpoint["token"] = token
     }
 
     /// Made once for an upload, and another one each time it begins anew: nothing of before can be mixed in.

@@ -46,12 +46,17 @@ final class OffsetRun {
     }
 
     private func create() async throws -> Int64 {
+        let before = checkpoint
         if checkpoint["creating"] != nil { checkpoint.count("orphans") }
         checkpoint["creating"] = "1"
         try await notes.record(checkpoint)
         let isKnown: Bool
         do { isKnown = try await dialect.create(order, &progress.checkpoint) } catch let error as UploadError {
-            if dialect.remains(of: checkpoint) != nil {
+            if error.failure.code == Asking.creationsUnknown {
+                // It was not asked for: what is not known is as it was.
+                checkpoint = before
+                try await notes.record(checkpoint)
+            } else if dialect.remains(of: checkpoint) != nil {
                 // It has made something that is of no use.
                 try await forget()
             } else if error.leavesNothingBehind {
@@ -196,7 +201,8 @@ final class OffsetRun {
         guard checkpoint["refused_status"] != nil else { throw error }
         let earlier = renewals
         let now = try await locate()
-        if renewals == earlier { throw error }
+        // Every byte is there, and the refusal of the file is accepted: what is left is told as a warning.
+        if renewals == earlier, now < size || engine.finalError == .fail { throw error }
         return now
     }
 

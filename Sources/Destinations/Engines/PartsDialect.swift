@@ -87,6 +87,11 @@ protocol PartsDialect: Sendable {
     /// - Returns: `nil` when it is not there, or nobody can tell.
     func found(_ piece: PartsPiece) async throws -> RemoteObject?
 
+    /// Whether the remote, asked under the file's own name, says that nothing is there.
+    ///
+    /// - Returns: `false` where nobody can tell, too.
+    func isAbsent(_ piece: PartsPiece) async throws -> Bool
+
     /// Whether what was begun can be removed at the remote.
     var canAbort: Bool { get }
 
@@ -120,7 +125,7 @@ extension PartsDialect {
     func sharesName(_ plan: PartPlan) -> Bool {
         onlyCounts && !hasOwnName && inquiry != .none && !endsByRequest(plan)
     }
-
+    func isAbsent(_ piece: PartsPiece) async throws -> Bool { false }
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
 
     func settle(

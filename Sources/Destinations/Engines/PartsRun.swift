@@ -158,13 +158,18 @@ final class PartsRun {
         if let object = try await dialect.settle(order, plan, &checkpoint, restarts: restarts) {
             throw Exit.finished(object)
         }
+        let before = checkpoint
         if dialect.opensByRequest {
             if checkpoint["creating"] != nil { checkpoint.count("orphans") }
             checkpoint["creating"] = "1"
             try await notes.record(checkpoint)
         }
         do { try await dialect.begin(order, plan, &checkpoint) } catch let error as UploadError {
-            if error.leavesNothingBehind, dialect.opensByRequest {
+            if error.failure.code == Asking.creationsUnknown {
+                // It was not asked for: what is not known is as it was.
+                checkpoint = before
+                try await notes.record(checkpoint)
+            } else if error.leavesNothingBehind, dialect.opensByRequest {
                 checkpoint["creating"] = nil
                 try await notes.record(checkpoint)
             }
@@ -309,7 +314,9 @@ final class PartsRun {
         }
         // Whoever is told to make a file of the parts has them all.
         let isCompleting = checkpoint["completing"] != nil
-        if !bounds.mayBeWhole && !isCompleting {
+        let isAbsent = isPerhapsWhole ? try await dialect.isAbsent(piece(plan)) : false
+        if isAbsent, renewals == 0, order.checkpoint?["completing"] != nil { checkpoint["reuploaded"] = "1" }
+        if isAbsent || !bounds.mayBeWhole && !isCompleting {
             return try await renewed("the server does not know it any more", isGone: true, isWanted: true)
         }
         if engine.gone == .assumeComplete, bounds.isDelivered || isCompleting {

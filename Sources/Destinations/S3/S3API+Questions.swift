@@ -70,6 +70,17 @@ extension S3API {
             throw unusable(
                 "an object in an encoding that nobody asked for, by a proxy or server that compresses answers")
         }
+        // Every service says one of these of each object. What stands in between and answers everything does not.
+        let tells = ["ETag", wire.digestHeader, wire.checksum?.answered].compactMap { $0 }
+        guard tells.contains(where: { response.headers[$0] != nil }) else {
+            if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true {
+                throw asking.answeredByPage(request.what, response)
+            }
+            var error = unusable(
+                "an object without an ETag: a login portal or a proxy answers, or the address is wrong")
+            error.remedy = .misconfigured
+            throw error
+        }
         guard let size = response.headers["Content-Length"].flatMap({ plainInteger($0) }) else {
             throw unusable("an object without a length")
         }

@@ -45,6 +45,8 @@ struct S3API: Sendable {
         let tagsAreJoined = Atomic(false)
         /// Keys that uploads of this program are on their way to, with the upload's id.
         let names = Mutex<[FilePath: String]>([:])
+        /// By the ids of uploads: names before these are other files'.
+        let searches = Mutex<[String: Int]>([:])
         /// Keys that are known to be there, with the content's digest.
         let there = Mutex<[FilePath: [UInt8]]>([:])
     }
@@ -90,6 +92,16 @@ struct S3API: Sendable {
     }
 
     private static let mostThere = 4096
+
+    /// Where an upload's search for a free name goes on.
+    func nextName(for id: String) -> Int { learned.searches.withLock { $0[id] ?? 1 } }
+
+    func setNextName(_ number: Int?, for id: String) {
+        learned.searches.withLock { searches in
+            if searches.count >= Self.mostThere { searches = [:] }
+            searches[id] = number
+        }
+    }
 
     func isThere(_ key: FilePath, with sha256: [UInt8]) {
         learned.there.withLock { there in

@@ -86,7 +86,7 @@ extension S3Dialect {
         return S3Request(
             method: "POST", key: key(piece.checkpoint), query: [("uploadId", piece.checkpoint["upload"] ?? "")],
             headers: headers, body: .bytes(bytes), payload: hexadecimal(Hasher.digest(.sha256, of: bytes)),
-            limits: Limits(replyWait: settings.limits.sending.replyWait), what: "the wish for the whole object")
+            limits: settings.limits.ending, what: "the wish for the whole object")
     }
 
     /// It says that it has the object: looked at, unless what it says of the whole is what we know.
@@ -159,6 +159,14 @@ extension S3Dialect {
         }
     }
 
+    func isAbsent(_ piece: PartsPiece) async throws -> Bool {
+        switch try await sight(of: key(piece.checkpoint)) {
+        case .there: false
+        case .nothing: true
+        case .hidden, .ended: try await settings.appointed?.isWhole() == false
+        }
+    }
+
     func object(_ piece: PartsPiece, _ verifiedBy: String) -> RemoteObject {
         let key = key(piece.checkpoint)
         api.isThere(key, with: piece.order.file.sha256)
@@ -166,7 +174,31 @@ extension S3Dialect {
     }
 
     func abort(_ checkpoint: Checkpoint) async throws -> Bool {
-        guard let upload = checkpoint["upload"] else { return true }
-        return try await api.abort(upload, key(checkpoint))
+        if let upload = checkpoint["upload"], try await !api.abort(upload, key(checkpoint)) { return false }
+        let isPerhapsWhole =
+            checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
+        return isPerhapsWhole ? try await !isWhole(checkpoint) : true
+    }
+
+    /// Whether the object of an upload is there, whose end may have been reached. It stays, whatever becomes of the upload.
+    ///
+    /// - Throws: ``UploadError``, with ``Failure/removalUnknown`` when it cannot be found out; `CancellationError`.
+    private func isWhole(_ checkpoint: Checkpoint) async throws -> Bool {
+        let key = key(checkpoint)
+        var words = "the right that was given is not one to look at it"
+        do {
+            switch try await sight(of: key) {
+            case .nothing: return false
+            case .there(let object):
+                guard object.size == checkpoint.number("size") else { return false }
+                return object.sha256.map { $0 == checkpoint["sha256"] } ?? true
+            case .hidden, .ended: if let isWhole = try await settings.appointed?.isWhole() { return isWhole }
+            }
+        } catch let error as UploadError where error.remedy == .authenticate { words = error.failure.message }
+        throw UploadError(
+            failure(
+                .protocol, Failure.removalUnknown,
+                "it was cancelled at its end, and whether the object is there could not be found out: \(words); look at \(api.address(of: key))",
+                retryable: false), remedy: .giveUp)
     }
 }

@@ -1,4 +1,5 @@
 internal import Core
+internal import Linux
 
 // Under which key a file goes, and that nothing there is written over.
 
@@ -55,12 +56,20 @@ extension S3Dialect {
 
     /// - Parameter isTaking: Whoever asks goes there.
     func name(for order: UploadOrder, _ plan: PartPlan, isTaking: Bool = true) async throws -> Name {
-        for number in 1..<Self.mostNames {
+        let first = isTaking ? api.nextName(for: order.id) : 1
+        for number in first..<Self.mostNames {
+            if number == first + Self.mostLooks, isTaking { throw manyTaken(order, number) }
+            if number == first + Self.looksUnasked { try await checkHonesty(order) }
             let key = try key(order, number)
             if isTaking { try reserve(key, order) }
-            guard let there = try await api.look(at: key) else { return .free(key) }
+            guard let there = try await api.look(at: key) else {
+                api.setNextName(nil, for: order.id)
+                return .free(key)
+            }
             switch try await likeness(of: there, at: key, to: order.file, plan, isOurs: false) {
-            case .same: return .held(RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: "held"))
+            case .same:
+                api.setNextName(nil, for: order.id)
+                return .held(RemoteObject(id: key.display, url: api.address(of: key), verifiedBy: "held"))
             case .damaged(let error): throw error
             case .other: break
             }
@@ -77,6 +86,31 @@ extension S3Dialect {
             }
         }
         throw refusal("name_taken", "\(order.name.display) and 10,000 numbers after it are taken")
+    }
+
+    /// So many names are looked at in one attempt; the next one goes on behind them.
+    private static let mostLooks = 30
+    /// So many names in a row may be taken before it is asked whether the service says so of any name.
+    private static let looksUnasked = 8
+
+    private func manyTaken(_ order: UploadOrder, _ next: Int) -> UploadError {
+        api.setNextName(next, for: order.id)
+        return UploadError(
+            failure(
+                .transient, "names_taken",
+                "\(order.name.display) and \(next - 1) names after it are other files'; further ones are looked at in a moment",
+                retryable: true), remedy: .pending(after: .seconds(30)))
+    }
+
+    /// - Throws: ``UploadError`` where an object is said to be there that nobody can have made.
+    private func checkHonesty(_ order: UploadOrder) async throws {
+        let nobodys = try key(order, 1).parent.appending(FilePath("sluice-" + hexadecimal(Chance.bytes(16))))
+        guard try await api.look(at: nobodys) != nil else { return }
+        throw UploadError(
+            failure(
+                .config, "all_names_taken",
+                "\(api.asking.host(settings.endpoint)) says that an object is there, whatever name it is asked for: a login portal or a proxy "
+                    + "answers, or the address is wrong", retryable: true), remedy: .misconfigured)
     }
 
     func reserve(_ key: FilePath, _ order: UploadOrder) throws(UploadError) {

@@ -70,20 +70,22 @@ struct S3Dialect: PartsDialect {
     func begin(_ order: UploadOrder, _ plan: PartPlan, _ checkpoint: inout Checkpoint) async throws {
         if isSingle { return }
         let key = key(checkpoint)
-        if checkpoint.number("orphans") > 0, let left = try await unanswered(key, since: checkpoint.number("asked_at"))
-        {
-            checkpoint["upload"] = left
-            checkpoint["found_again"] = "\(checkpoint.number("found_again") + checkpoint.number("orphans"))"
-            checkpoint["orphans"] = nil
-            return
+        let orphans = checkpoint.number("orphans")
+        var isListed = true
+        if orphans > 0 {
+            switch try await unanswered(key, since: checkpoint.number("asked_at")) {
+            case .one(let left):
+                checkpoint["upload"] = left
+                checkpoint["found_again"] = "\(checkpoint.number("found_again") + orphans)"
+                checkpoint["orphans"] = nil
+                return
+            case .unclear: break
+            case .untold: isListed = false
+            }
         }
-        try api.creations.check(api.asking)
-        do {
-            checkpoint["upload"] = try await outlasting(Self.lastWords) { try await create(key, order) }
-        } catch let error as UploadError where error.failure.code == Asking.unusableAnswer {
-            throw api.creations.failed(error, api.asking, atLeast: checkpoint.number("orphans") + 1)
+        checkpoint["upload"] = try await api.creations.make(api.asking, after: orphans, countsLost: !isListed) {
+            try await outlasting(Self.lastWords) { try await create(key, order) }
         }
-        api.creations.succeeded()
     }
 
     /// Of an object in a bucket that is the person's own: its key is no secret.
@@ -110,23 +112,32 @@ struct S3Dialect: PartsDialect {
         return id
     }
 
+    /// What became of beginnings that got no answer.
+    private enum Unanswered {
+        /// The name of the upload that was begun.
+        case one(String)
+        /// There is none, or several, of which others may have begun one.
+        case unclear
+        /// The key may not ask for it.
+        case untold
+    }
+
     /// An upload of this key that was begun since we asked for one, and has no part: its beginning got no answer.
     ///
     /// - Parameter asked: ms since 1970. The service's clock may differ a little, and its times may be whole seconds.
-    /// - Returns: `nil` when there is none, or several, of which others may have begun one.
-    private func unanswered(_ key: FilePath, since asked: Int64) async throws -> String? {
-        let uploads: [S3API.Upload]
-        do { uploads = try await api.uploads(beginningWith: key).filter { $0.key == key } } catch let error
-            as UploadError
-        {
-            // Who signs for us may keep the list to himself.
-            if error.failure.code == S3Presigner.refusal || isHidden(error) { return nil }
+    private func unanswered(_ key: FilePath, since asked: Int64) async throws -> Unanswered {
+        do {
+            let uploads = try await api.uploads(beginningWith: key).filter { $0.key == key }
+            let since = uploads.filter { $0.begunAt.map { $0.milliseconds >= asked - 60_000 } ?? false }
+            guard since.count == 1, let only = since.first else { return .unclear }
+            guard case .list(let parts) = try await api.parts(of: only.id, key), parts.isEmpty else { return .unclear }
+            return .one(only.id)
+        } catch let error as UploadError {
+            // A key that is good for uploads alone may not list, and who signs for us may keep the list to himself.
+            let isRefused = [S3Presigner.refusal, "AccessDenied", "http_403"].contains(error.failure.code)
+            if isRefused { return .untold }
             throw error
         }
-        let since = uploads.filter { $0.begunAt.map { $0.milliseconds >= asked - 60_000 } ?? false }
-        guard since.count == 1, let only = since.first else { return nil }
-        guard case .list(let parts) = try await api.parts(of: only.id, key), parts.isEmpty else { return nil }
-        return only.id
     }
 
     /// What is said of the object when it is made.

@@ -146,7 +146,7 @@ struct Asking: Sendable {
             // Without its status, which refuses nothing: what was asked for may be there.
             let error = UploadError(
                 failure(
-                    .protocol, "unreadable_answer",
+                    .protocol, Self.unreadableAnswer,
                     "\(host(request.url)) answered \(response.status) to \(request.method), and its body \(words); "
                         + "gzip and deflate can be read: look at the proxy or server that compresses its answers",
                     retryable: true), remedy: .again(after: nil))

@@ -43,17 +43,54 @@ final class CreationPatience: Sendable {
     }
 
     func succeeded() { state.withLock { $0 = State() } }
+
+    /// Has something made at the remote, unless that has to wait. An answer by which something may have been made, and that is of no use,
+    /// makes the next one wait.
+    ///
+    /// - Parameters:
+    ///   - earlier: So many creations of this upload have come to nothing before.
+    ///   - countsLost: So does an answer that did not come: it cannot be looked for what was made.
+    /// - Throws: What `creation` throws; ``UploadError`` while no other may be made.
+    func make<Made>(
+        _ asking: Asking, after earlier: Int64, countsLost: Bool = false, _ creation: () async throws -> Made
+    ) async throws -> Made {
+        try check(asking)
+        do {
+            let made = try await creation()
+            succeeded()
+            return made
+        } catch let error as UploadError
+            where error.isUnusableCreation || countsLost && earlier > 0 && !error.leavesNothingBehind
+        {
+            throw failed(error, asking, atLeast: earlier + 1)
+        }
+    }
+}
+
+extension UploadError {
+    private static let ofUnusableCreations: Set = [
+        Asking.unusableAnswer, Asking.unreadableAnswer, OwnService.unusable, "no_location", "bad_location", "no_token",
+    ]
+
+    /// A creation was answered, by which something may have been made, and the answer is of no use. One that is lost on the way is an
+    /// accident; this one comes again.
+    var isUnusableCreation: Bool { Self.ofUnusableCreations.contains(failure.code) }
 }
 
 extension Asking {
     /// The code of an answer of success that does not say what it has to.
     static let unusableAnswer = "unusable_answer"
+    /// The code of an answer of success whose body cannot be decoded.
+    static let unreadableAnswer = "unreadable_answer"
+
+    /// The code of a creation that has to wait, and was not asked for.
+    static let creationsUnknown = "creations_unknown"
 
     /// What an upload is told whose creation has to wait.
     func tooManyCreations(_ left: Duration) -> UploadError {
         UploadError(
             failure(
-                .protocol, "creations_unknown",
+                .protocol, Self.creationsUnknown,
                 "what earlier creations made there is not known, since no answer to them could be used; the next one waits "
                     + "\(Int(left.inSeconds.rounded(.up))) s more, so that no heap of empty uploads is made",
                 retryable: true), remedy: .holdDestination(after: left))

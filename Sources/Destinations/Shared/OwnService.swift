@@ -16,6 +16,8 @@ struct OwnService: Sendable {
     let role: String
     /// The code of a failure that it cannot be used.
     let code: String
+    /// That of one that is asked for the place of a file.
+    static let unusable = "authorisation_unusable"
     /// For questions to a service; else the destination's own.
     let asking: Asking
     /// For how long it may think.

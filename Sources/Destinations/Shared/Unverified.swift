@@ -35,6 +35,18 @@ extension Asking {
     }
 }
 
+extension UploadError {
+    /// A look at what a remote has made of the bytes, which have all arrived, got an answer that says nothing of it, or none: it is looked at
+    /// again, and nobody else waits for that.
+    var isNoWord: Bool {
+        switch remedy {
+        // Where nobody can be reached nothing else can be sent either.
+        case .holdDestination, .again: failure.code != "unreachable"
+        case .noRoom, .rateLimit, .pending, .authenticate, .misconfigured, .giveUp, .restage: false
+        }
+    }
+}
+
 extension Duration {
     /// For a person: `26 h`, `5 min`, `40 s`.
     var inWords: String {

@@ -33,24 +33,20 @@ struct TusDialect: OffsetDialect {
                     "the file has \(order.file.size) bytes, and \(host(endpoint)) takes at most \(most)",
                     retryable: false), remedy: .giveUp)
         }
-        try creations.check(asking)
-        var answer = try await post(order, checkpoint, isMinimal: false)
-        if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true) }
-        switch answer.verdict {
-        case .success:
-            do { checkpoint["url"] = try uploadAddress(answer.answer) } catch {
-                // It has made an upload that nobody can name.
-                throw creations.failed(error, asking, atLeast: checkpoint.number("orphans") + 1)
+        let (url, response) = try await creations.make(asking, after: checkpoint.number("orphans")) {
+            var answer = try await post(order, checkpoint, isMinimal: false)
+            if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true) }
+            switch answer.verdict {
+            case .success: return (try uploadAddress(answer.answer), answer.answer.response)
+            case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
+            default: throw refused("creation", answer.answer.response, .giveUp)
             }
-            creations.succeeded()
-            checkpoint["server"] = WebAddress(endpoint).origin
-            // tus 1.0 has it in the answer to a creation that brought bytes, and ours brings none: this server
-            // knows the upload, or holds its content already.
-            let known = answer.answer.response.headers["Upload-Offset"].flatMap { plainInteger($0) }
-            return known ?? 0 > 0
-        case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
-        default: throw refused("creation", answer.answer.response, .giveUp)
         }
+        checkpoint["url"] = url
+        checkpoint["server"] = WebAddress(endpoint).origin
+        // tus 1.0 has it in the answer to a creation that brought bytes, and ours brings none: this server
+        // knows the upload, or holds its content already.
+        return response.headers["Upload-Offset"].flatMap { plainInteger($0) } ?? 0 > 0
     }
 
     /// The server is the origin of the configured address; an upload's own may be another, as the server likes.

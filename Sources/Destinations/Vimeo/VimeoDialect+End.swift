@@ -118,6 +118,8 @@ extension VimeoDialect {
     ]
     /// And those that a video has only when its bytes were taken.
     private static let later = ["transcode_starting", "transcoding", "available"]
+    /// So many looks in a row do not find a video before it counts as deleted.
+    private static let mostMissing: Int64 = 3
     private static let day: Duration = .seconds(86_400)
     private static let longestPoll: Duration = .seconds(300)
 
@@ -130,19 +132,39 @@ extension VimeoDialect {
         _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes, _ outcome: Outcome
     ) async throws -> Conclusion {
         guard let video = checkpoint["video"] else { return .done(outcome) }
-        let (response, json) = try await asked(
-            "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,transcode.status", nil,
-            "the question what became of the video", allowing: [404, 410])
-        // Known words alone: a page in between, or a language of next year, has not said that all is well.
-        if (200..<300).contains(response.status), json?["uri"]?.string == nil {
-            throw try await later(&checkpoint, notes, "an answer that is none")
+        let (response, json): (Response, JSONValue?)
+        do {
+            (response, json) = try await asked(
+                "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,transcode.status", nil,
+                "the question what became of the video", allowing: [404, 410])
+        } catch let error as UploadError where error.isNoWord {
+            throw try await later(&checkpoint, notes, error.failure.message)
         }
         guard (200..<300).contains(response.status) else {
+            // A proxy may have lost its backend, and a video may not be everywhere yet.
+            if checkpoint.count("missing") < Self.mostMissing {
+                throw try await later(&checkpoint, notes, "it is not found; asking again")
+            }
+            // Nothing is removed because of that.
+            checkpoint["video"] = nil
             return .rejected(
                 refusal(
-                    "video_deleted", "the video \(FilePath(video).display) was deleted there after its bytes had come"))
+                    "video_deleted",
+                    "the video \(FilePath(video).display) was not found there \(Self.mostMissing) times after its bytes had come: it was deleted"
+                ))
+        }
+        checkpoint["missing"] = nil
+        // Known words alone: a page in between, or a language of next year, has not said that all is well.
+        guard let uri = json?["uri"]?.string else {
+            throw try await later(&checkpoint, notes, "an answer that is none")
+        }
+        guard Self.isSame(uri, video) else {
+            throw try await later(&checkpoint, notes, "an answer about another video")
         }
         var outcome = outcome
+        if checkpoint["concluding"] == "offset_unanswered" {
+            outcome.warnings.append("no answer to its last bytes was seen; the service says that it has all of them")
+        }
         outcome.id = video
         if let link = json?["link"]?.text.flatMap({ Self.page($0) }), checkpoint["link"] != link {
             checkpoint["link"] = link
@@ -170,7 +192,7 @@ extension VimeoDialect {
                     "transcoding_failed",
                     "the service has taken every byte, and can make no video of them: it says \(words.display)"))
         }
-        let isPlayable = status == "available" || transcode == "complete" || json?["is_playable"]?.flag == true
+        let isPlayable = Self.isPlayable(json?["is_playable"]?.flag, status, upload, transcode)
         switch verification(of: order) {
         case .transfer where upload == "complete" || isPlayable || status.map(Self.later.contains) == true:
             return .done(outcome)
@@ -187,6 +209,21 @@ extension VimeoDialect {
         let lacksBytes = upload == "in_progress" || upload == nil && status == "uploading"
         if lacksBytes { return .incomplete(error) }
         throw error
+    }
+
+    /// Whether everything that is said of a video says that it can be watched, and something does.
+    private static func isPlayable(_ flag: Bool?, _ status: String?, _ upload: String?, _ transcode: String?) -> Bool {
+        guard flag != false, upload ?? "complete" == "complete" else { return false }
+        // One that can be watched may still be made in more sizes.
+        if flag == true { return status.map(later.contains) ?? true }
+        let words = [status.map { $0 == "available" }, transcode.map { $0 == "complete" }].compactMap { $0 }
+        return !words.isEmpty && words.allSatisfy { $0 }
+    }
+
+    /// Whether an answer is about this video: behind a colon stands a word for whoever has the link.
+    private static func isSame(_ uri: String, _ video: String) -> Bool {
+        func name(_ text: String) -> Substring? { path(of: text)?.split(separator: ":").first }
+        return name(uri) == name(video)
     }
 
     /// It is asked again, more and more seldom.

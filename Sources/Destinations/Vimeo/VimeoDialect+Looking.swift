@@ -68,6 +68,8 @@ extension VimeoDialect {
                 return order
             }
         }
+        // What has to wait asks for nothing, and leaves the time of the last question as it is.
+        try api.creations.check(api.asking)
         checkpoint["asked_at"] = "\(api.now)"
         order.checkpoint = checkpoint
         return order

@@ -15,6 +15,7 @@ internal import Transport
 /// | `complete`, `ticket_at` | of a four-step upload: the address that ends it, and when it began |
 /// | `ending_at`, `ending_size` | of one whose end was asked for: when, and the bytes of the file |
 /// | `settled`, `settings_tries` | what is said of the video is there, or was tried so often |
+/// | `missing` | so many times in a row the video was not found |
 /// | `polls`, `waits_since` | how often it was asked whether it is ready, and when that began |
 struct VimeoDialect: OffsetDialect {
     let api: VimeoAPI
@@ -41,24 +42,23 @@ struct VimeoDialect: OffsetDialect {
             }
             throw refusal("not_a_video", words)
         }
-        try api.creations.check(api.asking)
-        if checkpoint.number("orphans") > 0 {
-            log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
-        }
+        let earlier = checkpoint.number("orphans")
         do {
-            switch settings.flow {
-            case .tus: try await createVideo("tus", order, &checkpoint)
-            case .twoStep: try await createVideo("streaming", order, &checkpoint)
-            case .fourStep: try await createTicket(order, &checkpoint)
+            try await api.creations.make(api.asking, after: earlier) {
+                if earlier > 0 {
+                    log("a creation got no answer: the account may hold an empty video more; `sluice remote` shows it")
+                }
+                switch settings.flow {
+                case .tus: try await createVideo("tus", order, &checkpoint)
+                case .twoStep: try await createVideo("streaming", order, &checkpoint)
+                case .fourStep: try await createTicket(order, &checkpoint)
+                }
             }
         } catch let error as UploadError {
             // Nothing was begun: no time of it is to be remembered.
             if error.leavesNothingBehind { checkpoint["asked_at"] = nil }
-            // An answer that is lost on the way is an accident; one that is no answer comes again.
-            guard error.failure.code == Asking.unusableAnswer else { throw error }
-            throw api.creations.failed(error, api.asking, atLeast: checkpoint.number("orphans") + 1)
+            throw error
         }
-        api.creations.succeeded()
         checkpoint["asked_at"] = nil
         if let video = checkpoint["video"] { api.known.note(video) }
         checkpoint["flow"] = settings.flow.rawValue

@@ -89,19 +89,19 @@ struct VimeoPicture: Sendable {
 
     private func create(_ checkpoint: inout Checkpoint, _ notes: any UploadNotes) async throws {
         let video = try await video(notes)
-        let (creations, asking) = (dialect.api.creations, dialect.api.asking)
-        try creations.check(asking)
-        let (response, json) = try await outlasting(VimeoDialect.lastWords) {
-            try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
-        }
-        guard response.status != 404 else { throw gone("the video that it travels with") }
-        guard let picture = json?["uri"]?.string, Self.isPicture(picture, of: video) else {
-            throw creations.failed(
-                dialect.strange("an answer to the creation of a thumbnail that does not name it"), asking)
+        let (picture, url) = try await dialect.api.creations.make(dialect.api.asking, after: 0) {
+            let (response, json) = try await outlasting(VimeoDialect.lastWords) {
+                try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
+            }
+            guard response.status != 404 else { throw gone("the video that it travels with") }
+            guard let picture = json?["uri"]?.string, Self.isPicture(picture, of: video) else {
+                throw dialect.strange("an answer to the creation of a thumbnail that does not name it")
+            }
+            return (picture, try dialect.uploadAddress(json?["link"]?.string))
         }
         checkpoint["picture"] = picture
         checkpoint["server"] = dialect.server
-        checkpoint["url"] = try dialect.uploadAddress(json?["link"]?.string)
+        checkpoint["url"] = url
         try await notes.record(checkpoint)
     }
 

@@ -1,0 +1,50 @@
+/// When something of a transfer last moved, and how long it may go on without more.
+struct TransferTimes {
+    enum Phase { case connecting, sending, answering }
+
+    /// Moves on by the time that the transfer waits for its throttles.
+    private var began = ContinuousClock.now
+    /// When something last moved: connected, a byte sent, a byte received.
+    var moved = ContinuousClock.now
+    /// When something of the request last moved, from which on its answer is awaited: connected, or a byte sent.
+    private var asked = ContinuousClock.now
+
+    /// Connected, or a byte was sent.
+    mutating func sent() {
+        moved = .now
+        asked = moved
+    }
+
+    /// What was made to wait goes on: no limit ran meanwhile.
+    mutating func wentOn(waitingSince start: ContinuousClock.Instant?) {
+        sent()
+        if let start { began = began.advanced(by: start.duration(to: moved)) }
+    }
+
+    /// What is left of the limit that ends first, and what the transfer has met when that is over.
+    func left(
+        _ limits: Limits, _ phase: Phase, at now: ContinuousClock.Instant
+    ) -> (left: Duration, kind: TransportError.Kind, words: String) {
+        func left(_ limit: Duration, since start: ContinuousClock.Instant) -> Duration {
+            now.duration(to: start.advanced(by: limit))
+        }
+        var all: [(left: Duration, kind: TransportError.Kind, words: String)] = []
+        if let whole = limits.whole {
+            all.append((left(whole, since: began), .timedOut, "no whole answer within \(whole)"))
+        }
+        switch phase {
+        case .connecting:
+            all.append((left(limits.connect, since: began), .connect, "no connection within \(limits.connect)"))
+        case .sending:
+            let stall = limits.sendingStall
+            all.append((left(stall, since: moved), .stalled, "the peer took no byte for \(stall)"))
+        case .answering:
+            if let answer = limits.answer {
+                let words = "no whole answer within \(answer) of the last byte sent"
+                all.append((left(answer, since: asked), .timedOut, words))
+            }
+            all.append((left(limits.replyWait, since: moved), .timedOut, "no answer for \(limits.replyWait)"))
+        }
+        return all.min { $0.left < $1.left } ?? (.seconds(60), .timedOut, "")
+    }
+}

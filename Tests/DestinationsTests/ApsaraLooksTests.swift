@@ -1,0 +1,49 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// Looks at media whose bytes have all arrived.
+@Suite("apsara-vod: looks at what has arrived", .timeLimit(.minutes(Patience.minutes(5))))
+struct ApsaraLooksTests {
+    @Test("a look that gets no word holds nobody, and `verify_timeout` counts over it")
+    func noWord() async throws {
+        let clocks = ManualClocks(wall: SystemClocks().wall())
+        try await ApsaraEnd.open(.key, ["verify_timeout": .duration(.seconds(600))], clocks: clocks) { end in
+            try await end.server.control(
+                "faults",
+                #"[{"do": "error", "status": 500, "code": "InternalError", "times": 2, "match": {"operation": "GetVideoInfo"}}]"#
+            )
+            let (parcel, logbook) = (try Parcel(3000, removesSource: true), Logbook())
+            let early = try await parcel.failure(to: end, logbook)
+            #expect(early.failure.code == "remote_works", "\(early)")
+            guard case .pending = early.remedy else { throw early }
+            clocks.advance(by: .seconds(700))
+            let late = try await parcel.failure(to: end, logbook)
+            #expect(late.failure.code == Asking.verifyTimeout, "\(late)")
+            guard case .pending = late.remedy else { throw late }
+        }
+    }
+
+    @Test(
+        "a cancel at the end says that nothing was removed where the object is whole",
+        arguments: [ApsaraEnd.Way.key, .service], [100, 3 * ApsaraTests.part])
+    func cancelled(_ way: ApsaraEnd.Way, _ size: Int) async throws {
+        try await ApsaraEnd.open(way) { end in
+            let operation = size == 100 ? "PutObject" : "CompleteMultipartUpload"
+            try await end.server.control(
+                "faults", #"[{"do": "lose_answer", "match": {"operation": "\#(operation)"}}]"#)
+            let (parcel, logbook) = (try Parcel(size), Logbook())
+            _ = try await parcel.failure(to: end, logbook)
+            var checkpoint = try #require(logbook.last)
+            #expect(try await end.destination.discard(checkpoint) == false)
+            let isThere = try await end.objects.values.contains(parcel.content)
+            #expect(isThere)
+            // Long after, when the right has ended.
+            checkpoint["grant_until"] = "1"
+            #expect(try await end.again().discard(checkpoint) == false)
+        }
+    }
+}

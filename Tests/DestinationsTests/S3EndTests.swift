@@ -1,0 +1,127 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// What a bucket says at the end of an upload, and what a portal in its place says.
+@Suite("s3, at the end and before the beginning", .timeLimit(.minutes(Patience.minutes(3))))
+struct S3EndTests {
+    private static let sizes = [500, S3Scene.size]
+
+    /// Answers every HEAD like this, and everything else with a page.
+    private func portal(_ headers: String) throws -> FakeServer {
+        try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.answer(
+                Array("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 12\r\n\(headers)\r\n".utf8))
+            if exchange.method != "HEAD" { exchange.raw("<html></html>".prefix(12).description) }
+        }
+    }
+
+    @Test("a portal that answers 200 to every HEAD holds the destination at the first of them")
+    func portalWithoutTags() async throws {
+        let server = try portal("")
+        defer { server.stop() }
+        let scene = try S3Scene(["endpoint": .text(server.url)])
+        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        for _ in 0..<3 {
+            let error = try await parcel.failure(to: scene, logbook)
+            #expect(error.remedy == .misconfigured && error.failure.code == "web_page", "\(error)")
+        }
+        #expect(server.seen.count == 3)
+    }
+
+    @Test("so does one that gives each page an ETag, after a few names")
+    func portalWithTags() async throws {
+        let server = try portal("ETag: \"5f3a\"\r\n")
+        defer { server.stop() }
+        let scene = try S3Scene(["endpoint": .text(server.url)])
+        let error = try await Parcel(S3Scene.size).failure(to: scene)
+        #expect(error.remedy == .misconfigured && error.failure.code == "all_names_taken", "\(error)")
+        #expect(error.failure.message.contains("whatever name it is asked for"))
+        #expect(server.seen.count < 15, "\(server.seen.count) requests")
+    }
+
+    @Test("a free name behind many is looked for some at a time, and found")
+    func manyNames() async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        scene.emulator.change { state in
+            for number in 1...70 {
+                let name = FilePath("clip.mp4").numbered(number)
+                state.objects["front/\(name.display)"] = S3Emulator.Object(bytes: [1], headers: [:], etag: "\"x\"")
+            }
+        }
+        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        for _ in 0..<2 {
+            let before = scene.emulator.requests.count
+            let error = try await parcel.failure(to: scene, logbook)
+            guard case .pending = error.remedy else { throw error }
+            #expect(error.failure.code == "names_taken" && error.failure.retryable)
+            #expect(scene.emulator.requests.count - before <= 32)
+        }
+        #expect(try await parcel.send(to: scene, logbook).id == "front/clip (71).mp4")
+    }
+
+    @Test("a cancel at the end says that nothing was removed where the object is whole", arguments: sizes)
+    func cancelled(_ size: Int) async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        let (parcel, logbook) = (try Parcel(size), Logbook())
+        scene.emulator.script(size == 500 ? .put : .complete, .loseReply)
+        _ = try await parcel.failure(to: scene, logbook)
+        let checkpoint = try #require(logbook.last)
+        #expect(try await scene.destination.discard(checkpoint) == false)
+        #expect(scene.holds(parcel))
+        // Where that may not be asked, nothing is said.
+        scene.emulator.change { $0.judge = { $0.method == "HEAD" ? (403, "AccessDenied", "no") : nil } }
+        let error = await #expect(throws: UploadError.self) { try await scene.destination.discard(checkpoint) }
+        #expect(error?.failure.code == Failure.removalUnknown)
+        // Another file has the name, or nothing is there.
+        scene.emulator.change { ($0.objects, $0.judge) = ([:], nil) }
+        #expect(try await scene.destination.discard(checkpoint) == true)
+        try await Parcel(size, seed: 7).bring(to: scene)
+        #expect(try await scene.destination.discard(checkpoint) == true)
+    }
+
+    @Test("an upload that is unknown at its end begins again without a doubt where no object is there")
+    func unknownUpload() async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        scene.emulator.change {
+            $0.faults[.complete] = Array(repeating: .error(404, "NoSuchUpload"), count: 5)
+        }
+        var waits = 0
+        for _ in 0..<2 {
+            let error = try await parcel.failure(to: scene, logbook)
+            #expect(error.remedy != .giveUp, "\(error)")
+            if case .pending = error.remedy { waits += 1 }
+        }
+        #expect(waits == 2)
+        let object = try await scene.bring(parcel, logbook)
+        #expect(!object.warnings.contains { $0.contains("sent twice") }, "\(object.warnings)")
+        #expect(scene.holds(parcel))
+    }
+
+    @Test("where an answer to its end was lost before that, it is said that it may have been there")
+    func lostBefore() async throws {
+        let scene = try S3Scene()
+        defer { scene.emulator.stop() }
+        let (parcel, logbook) = (try Parcel(S3Scene.size), Logbook())
+        scene.emulator.script(.complete, .loseReply)
+        _ = try await parcel.failure(to: scene, logbook)
+        // Somebody takes it away at once.
+        scene.emulator.change { $0.objects = [:] }
+        let object = try await scene.bring(parcel, logbook)
+        #expect(object.warnings.contains { $0.contains("sent twice") }, "\(object.warnings)")
+    }
+}
+
+extension Parcel {
+    fileprivate func bring(to end: any OtherEnd) async throws { _ = try await send(to: end, Logbook()) }
+}
