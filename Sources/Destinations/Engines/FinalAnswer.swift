@@ -86,13 +86,16 @@ enum FinalAnswer {
     /// The remote counts every byte, and was not heard to take the last of them.
     static let unanswered = "offset_unanswered"
 
+    /// What is said of a file that was taken for complete without a word of the remote.
+    static let assumption = "taken for complete: the upload was gone after its last byte was acknowledged"
+
     /// For a file that is complete all the same.
     ///
     /// - Parameter way: As in ``RemoteObject/verifiedBy``, where the remote only counts.
     static func warnings(_ checkpoint: Checkpoint, verifiedBy way: String? = nil) -> [String] {
         var words: [String] = []
         if checkpoint["assumed"] != nil {
-            words.append("taken for complete: the upload was gone after its last byte was acknowledged")
+            words.append(assumption)
         }
         if way == unanswered, checkpoint["unclear_end"] == nil, checkpoint["refused_status"] == nil {
             words.append("no answer to the last bytes was seen; asked again, the server has every byte")

@@ -308,9 +308,8 @@ final class PartsRun {
         }
         if acked >= Self.muchProgress, checkpoint.count("gone_seen") < 3 {
             try await record()
-            return dialect.error(
-                .transient, "upload_missing", "the upload with \(acked) bytes is not found; asking again",
-                .pending(after: .seconds(15)))
+            let words = "the upload with \(acked) bytes is not found; asking again"
+            return dialect.error(.transient, "upload_missing", words, .pending(after: .seconds(15)))
         }
         // Whoever is told to make a file of the parts has them all.
         let isCompleting = checkpoint["completing"] != nil
@@ -319,12 +318,10 @@ final class PartsRun {
         if isAbsent || !bounds.mayBeWhole && !isCompleting {
             return try await renewed("the server does not know it any more", isGone: true, isWanted: true)
         }
-        if engine.gone == .assumeComplete, bounds.isDelivered || isCompleting {
+        if engine.gone == .assumeComplete, bounds.isDelivered || isCompleting, checkpoint["refused_status"] == nil {
             return Exit.finished(
                 RemoteObject(
-                    id: nil, url: nil, verifiedBy: "assumption",
-                    warnings: ["taken for complete: the upload was gone after its last byte was acknowledged"]
-                        + warnings))
+                    id: nil, url: nil, verifiedBy: "assumption", warnings: [FinalAnswer.assumption] + warnings))
         }
         if engine.gone == .hold || checkpoint["reuploaded"] != nil {
             checkpoint["ended_in"] = "\(order.generation)"
@@ -372,7 +369,8 @@ final class PartsRun {
         let old = checkpoint
         checkpoint = Checkpoint()
         for field in Self.counted + dialect.lasting { checkpoint[field] = old[field] }
-        if FinalAnswer.isOfBefore(old, order) { checkpoint["reuploaded"] = nil }
+        // What was given up on may be there all the same.
+        if FinalAnswer.isOfBefore(old, order) { checkpoint["reuploaded"] = old["ended_in"].map { _ in "1" } }
         let restarts = isWanted ? 0 : checkpoint.count("restarts")
         checkpoint.count("beginnings")
         let lost = isGone && isWanted ? checkpoint.count("lost") : checkpoint.number("lost")
