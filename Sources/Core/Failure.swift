@@ -31,6 +31,8 @@ package struct Failure: Error, Hashable, Sendable, Codable, CustomStringConverti
 
     /// The code of a wait for a quota that leaves less than the next request takes.
     package static let shortOfQuota = "short_of_quota"
+    /// The code of the failure that ends an upload whose source, read in place, is another version now.
+    package static let sourceChanged = "source_changed"
     /// The code of a removal that ends without an answer to the question whether the remote still has something of the upload.
     package static let removalUnknown = "removal_unknown"
 

@@ -110,6 +110,7 @@ extension Agent {
         if arrivals.isEmpty { return [] }
         let outcomes = try await house.store.record(arrivals)
         defer { house.stagerBell.ring() }
+        intake.tookNewVersions()
         var results: [Result<[String], Refusal>] = []
         for (arrival, outcome) in zip(arrivals, outcomes) {
             intake.count(outcome, of: arrival.file.folder)

@@ -99,13 +99,17 @@ extension Agent {
         view.unreleased = try await house.store.releasable(limit: OnceView.most).map { asset, _ in
             OnceView.Unreleased(path: asset.path.display, reason: asset.sourceNote ?? "its turn did not come")
         }
+        let kept = house.unsureReleases.byName
+        view.kept = kept.values.map(\.text).sorted()
+        // Written down, it is what somebody wants: as in `check`.
+        let isLeft = kept.keys.contains { house.folder($0)?.releaseUnsure == nil }
         view.absent = watcher.states().map(FolderView.init).filter {
             $0.state.hasPrefix("absent") || $0.state.hasPrefix("failed")
         }
         view.troubles = house.troubles.all.map(\.text).sorted()
         view.done =
-            view.waiting == 0 && view.failed == 0 && view.unreleased.isEmpty && view.absent.isEmpty
-            && view.troubles.isEmpty
+            view.waiting == 0 && view.failed == 0 && view.unreleased.isEmpty && !isLeft
+            && view.absent.isEmpty && view.troubles.isEmpty
         return view
     }
 }

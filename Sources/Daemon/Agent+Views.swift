@@ -78,7 +78,7 @@ extension Agent {
         // A failure that was overcome is history, shown by the attempts.
         let showsFailure =
             upload.ending == .failed || (!upload.state.isTerminal && upload.state != .uploading)
-            || upload.ending == .cancelled && row.failure?.code == UploadRun.sourceChanged || row.isExpired
+            || upload.ending == .cancelled && row.failure?.code == Failure.sourceChanged || row.isExpired
             || row.isSkipped
         return UploadView(
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,

@@ -59,6 +59,19 @@ extension Dispatcher {
         house.dispatchBell.ring()
     }
 
+    /// Stops the transfers of sources that are read in place and of which a newer version was taken up: the record of that has
+    /// ended their uploads.
+    func stopSuperseded() async throws {
+        guard house.live.takeReview() else { return }
+        for id in transfers.values.flatMap(\.inPlace) {
+            guard let upload = try await house.store.upload(id), upload.ending == .cancelled else { continue }
+            if house.live[id] != nil, try await house.store.row(id)?.failure?.code == Failure.sourceChanged {
+                house.log.info("given up, since a newer version of its source was taken up", ["id": id])
+            }
+            cancel([id])
+        }
+    }
+
     /// Reads the pauses again: a person changed them.
     func reloadPauses() async throws {
         pauses = try await house.store.pauses()

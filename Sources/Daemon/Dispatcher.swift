@@ -109,6 +109,8 @@ actor Dispatcher {
         let passage: Admission.Passage
         /// The folder of each upload, by its id.
         let folders: [String: String]
+        /// Uploads that read their sources in place.
+        let inPlace: Set<String>
         let task: Task<Void, Never>
     }
 
@@ -167,6 +169,7 @@ actor Dispatcher {
         await lookAtPower()
         try await lookAtBusy()
         try await expire()
+        try await stopSuperseded()
         try await house.ledger.look()
         try await wakeWhatWasShort()
         setLimits()
@@ -354,7 +357,7 @@ actor Dispatcher {
             destination: name, passage: passage,
             folders: Dictionary(
                 claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
-            task: task)
+            inPlace: Set(claims.filter { $0.asset.keeping == .inPlace }.map(\.upload.id)), task: task)
     }
 
     // MARK: For the verbs

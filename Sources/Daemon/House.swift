@@ -157,6 +157,7 @@ final class Troubles: Sendable {
 
     subscript(about: String) -> Hold? { standing.withLock { $0[about]?.hold } }
     var all: [Hold] { standing.withLock { $0.values.map(\.hold) } }
+    var byName: [String: Hold] { standing.withLock { $0.mapValues(\.hold) } }
 
     /// - Parameter news: The part of the text whose change is worth telling; all of it by default.
     /// - Returns: Whether this is news: worth a line in the log.

@@ -32,9 +32,16 @@ struct Intake: Sendable {
         let outcomes = try await insist { try await house.store.record(arrivals) }
         CrashPoint.reached("arrived")
         for (arrival, outcome) in zip(arrivals, outcomes) { tell(arrival, outcome) }
+        tookNewVersions()
         house.stagerBell.ring()
         house.upkeepBell.ring()
         house.roomBell.ring()
+    }
+
+    /// Has uploads stopped that read earlier versions in place. A crash before that needs nothing: they are over by the same record.
+    func tookNewVersions() {
+        house.live.reviewSuperseded()
+        for bell in [house.dispatchBell, house.removalBell, house.releaseBell] { bell.ring() }
     }
 
     /// Files that were in a folder before it was watched for the first time, and are not wanted (`existing: skip`).

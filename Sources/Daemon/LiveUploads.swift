@@ -25,6 +25,8 @@ final class LiveUploads: Sendable {
     private let speeds = Mutex<[String: Speed]>([:])
     /// Uploads that are to end behind the parts that are on their way.
     private let ending = Mutex<Set<String>>([])
+    /// Files came in: uploads that read an earlier version in place may be over by the state.
+    private let mayBeSuperseded = Atomic(false)
     private let clocks: any Clocks
     private let stops = Atomic(false)
     /// The daemon stops: what ran was allowed until now, and ends for no other reason.
@@ -55,6 +57,11 @@ final class LiveUploads: Sendable {
     func isToPause(_ id: String) -> Bool { ending.withLock { $0.contains(id) } }
     /// Those of which ``isToPause(_:)`` is true.
     var pausing: Set<String> { ending.withLock { $0 } }
+
+    /// To be followed by a ring of the dispatcher's bell.
+    func reviewSuperseded() { mayBeSuperseded.store(true, ordering: .releasing) }
+    /// Whether uploads that run may be over by the state; to be asked once.
+    func takeReview() -> Bool { mayBeSuperseded.exchange(false, ordering: .acquiringAndReleasing) }
 
     /// How far the attempt had sent that has just ended; to be asked once. 0: nobody knows.
     func takeLeft(_ id: String) -> Int64 { left.withLock { $0.removeValue(forKey: id) ?? 0 } }

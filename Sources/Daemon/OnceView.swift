@@ -26,6 +26,9 @@ package struct OnceView: Codable, Sendable, Hashable {
     package var uploads: [UploadView]
     package var settling: [Unsettled]
     package var unreleased: [Unreleased]
+    /// Folders with verified sources that stay, since it cannot be known whether they are open for writing, each with what would
+    /// change that.
+    package var kept: [String]
     /// Folders that could not be scanned.
     package var absent: [FolderView]
     /// What stands in the way of everybody.
@@ -38,6 +41,6 @@ package struct OnceView: Codable, Sendable, Hashable {
         self.completed = completed
         done = true
         (waiting, failed) = (0, 0)
-        (uploads, settling, unreleased, absent, troubles) = ([], [], [], [], [])
+        (uploads, settling, unreleased, kept, absent, troubles) = ([], [], [], [], [], [])
     }
 }

@@ -9,7 +9,7 @@ internal import Store
 /// Every step can be repeated: what a crash left half done is found by its state and finished.
 actor Releaser {
     let house: House
-    private let writers: any WriterAsking
+    let writers: any WriterAsking
     /// Tells `Watch` that a file has to settle again.
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     /// Assets whose source cannot be taken now, and when they are tried again.
@@ -17,6 +17,8 @@ actor Releaser {
 
     /// What the last pass failed with, which is said once.
     private var complaint: String?
+    /// What earlier runs kept was looked at.
+    private var hasReviewed = false
 
     /// Assets whose copies go in one transaction.
     private static let together = 64
@@ -37,6 +39,10 @@ actor Releaser {
     func run() async throws {
         while !Task.isCancelled {
             do {
+                if !hasReviewed {
+                    try await reviewKept()
+                    hasReviewed = true
+                }
                 try await pass()
                 await house.releaseBell.wait(atMost: nextDeadline())
                 complaint = nil
@@ -169,7 +175,7 @@ actor Releaser {
         let identity = (asset.keeping == .export ? asset.sourceSHA256 : asset.sha256).map { sha256 in
             SourceRelease.AssetIdentity(
                 id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
-                inode: asset.identity.inode, changed: asset.changed, sha256: sha256)
+                inode: asset.identity.inode, changed: asset.changed, sha256: sha256, takenAt: asset.arrivedAt)
         }
         let found: FilePath?
         let isChanged: Bool
@@ -177,7 +183,10 @@ actor Releaser {
             (found, isChanged) = try await blocking { () throws -> (FilePath?, Bool) in
                 // What cannot be read is not known to be there.
                 let isAsked = asset.keeping != .received
-                let standing = isAsked ? try? identity?.standing(trusting: asset.changed) : nil
+                let hidesWrite =
+                    isAsked ? try identity.map { try $0.mayHideWrite(FileLook(at: $0.path), at: $0.path) } : nil
+                let trusted = hidesWrite == true ? nil : asset.changed
+                let standing = isAsked ? try? identity?.standing(trusting: trusted) : nil
                 if case .same? = standing { return (nil, false) }
                 return (try staging.rescue(name, leaf: leaf), standing == .changed && identity?.isOther() == true)
             }
@@ -257,7 +266,7 @@ actor Releaser {
         CrashPoint.reached("release-begun")
         let identity = SourceRelease.AssetIdentity(
             id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
-            inode: asset.identity.inode, changed: asset.changed, sha256: sha256)
+            inode: asset.identity.inode, changed: asset.changed, sha256: sha256, takenAt: asset.arrivedAt)
         do {
             var result = try await run(identity, act, .stop, of: asset)
             var plan: UnsurePlan?
@@ -269,6 +278,8 @@ actor Releaser {
             switch result {
             case nil: return .away("\(asset.root.display) is not mounted as it was when the file was found")
             case .released(let note, _): return .over(.released, note: note)
+            case .gone where try await house.store.hasNewerVersion(asset):
+                return .over(.kept, note: "a newer version took its place, which is gone by now")
             case .gone: return .over(.released, note: "the source was gone already")
             case .kept(let reason): return .over(.kept, note: reason)
             case .changed(let reason): return .over(.kept, note: reason, isChanged: true)
@@ -314,11 +325,8 @@ actor Releaser {
         switch plan {
         case .go: break
         case .keep:
-            let text = UnsureWords.kept(asset.folder, doubt)
-            if house.unsureReleases.set(asset.folder, Hold(.disk, since: house.clocks.wall(), text: text)) {
-                house.log.warning("sources of a folder stay", ["folder": asset.folder, "reason": text])
-            }
-            return .over(.kept, note: "\(reason), so it stays (release_unsure: keep)")
+            sayKept(asset.folder, doubt)
+            return .over(.kept, note: UnsureWords.note(doubt))
         case .wait(let time):
             let until = house.clocks.monotonic().advanced(by: time)
             deferred[asset.id] = (until, deferred[asset.id]?.failures ?? 0, asset.folder)
@@ -363,6 +371,11 @@ actor Releaser {
         if case .move(let template) = asset.action {
             let place = target(asset, template).parent.display
             if error.subject.contains(place) { folder = place }
+        }
+        if error.isNotPermitted {
+            return
+                "\(error); \(folder) or the file forbids that to the daemon's user whatever the permissions are: look for a "
+                + "sticky bit (ls -ld) and for the attributes i and a (lsattr)"
         }
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder)" }
         if error.isReadOnly {

@@ -137,7 +137,9 @@ extension Agent {
             Dictionary(settings.folders.map { ($0.watch.name, $0.releaseUnsure) }, uniquingKeysWith: { $1 })
         }
         let (before, now) = (unsure(old.settings), unsure(setup.settings))
-        await releaser.judgeAnew(Set(before.filter { now[$0.key] != $0.value }.keys))
+        do { try await releaser.judgeAnew(Set(before.filter { now[$0.key] != $0.value }.keys)) } catch {
+            house.log.warning("sources that were kept stay until the next start", ["reason": "\(error)"])
+        }
         for bell in [
             house.stagerBell, house.releaseBell, house.removalBell, house.upkeepBell, house.roomBell, house.reportBell,
             house.listBell,

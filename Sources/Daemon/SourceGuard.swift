@@ -13,6 +13,9 @@ final class SourceGuard: Sendable {
     /// The ctime that was last found to belong to this content.
     private let trusted: Mutex<Int64>
 
+    /// Bytes of it.
+    var size: Int64 { identity.size }
+
     /// - Returns: `nil` for an asset that has a copy.
     init?(_ asset: AssetRecord) {
         guard asset.keeping == .inPlace, let sha256 = asset.sha256 else { return nil }
@@ -38,9 +41,6 @@ final class SourceGuard: Sendable {
 }
 
 extension UploadRun {
-    /// The code of the failure that ends an upload whose source is another version now.
-    static let sourceChanged = "source_changed"
-
     /// - Parameter error: What ended the attempt, if something did.
     /// - Returns: `nil` when the source stands, and whatever else there is counts.
     func verdict(on source: SourceGuard, _ notes: RunNotes, after error: UploadError? = nil) async -> Verdict? {
@@ -60,7 +60,7 @@ extension UploadRun {
                     return nil
                 }
             case .changed: return changed(notes, isFinished: false)
-            case .missing: return try await missing(notes)
+            case .missing: return try await missing(notes, isFinished: false)
             }
         } catch { return await unreadable(error, notes) }
     }
@@ -71,7 +71,9 @@ extension UploadRun {
             switch try await source.standing() {
             case .same: return nil
             case .changed: return changed(notes, isFinished: true)
-            case .missing where try await whereabouts() != .gone: return try await missing(notes)
+            case .missing where try await whereabouts() != .gone: return try await missing(notes, isFinished: true)
+            case .missing where try await house.store.hasNewerVersion(claim.asset):
+                return changed(notes, isFinished: true)
             case .missing:
                 // What the destination has is all there is now: to give it up could lose the file.
                 remote.warnings.append("the source was removed before it could be compared with what was sent")
@@ -87,7 +89,7 @@ extension UploadRun {
 
     private func changed(_ notes: RunNotes, isFinished: Bool) -> Verdict {
         let failure = Failure(
-            .local, code: Self.sourceChanged,
+            .local, code: Failure.sourceChanged,
             message:
                 "\(claim.asset.path.display) changed while it was uploaded in place: what was sent is given up, and the "
                 + "file is taken up anew when it has settled",
@@ -96,8 +98,11 @@ extension UploadRun {
             outcome: .sourceChanged(failure, isFinished: isFinished), failure: failure, wasAnswered: notes.wasAnswered)
     }
 
-    private func missing(_ notes: RunNotes) async throws -> Verdict {
+    private func missing(_ notes: RunNotes, isFinished: Bool) async throws -> Verdict {
         switch try await whereabouts() {
+        // A newer version had its name, which may have been released by now.
+        case .gone where try await house.store.hasNewerVersion(claim.asset):
+            return changed(notes, isFinished: isFinished)
         case .gone:
             // To be staged again, which says so.
             return copyLost()

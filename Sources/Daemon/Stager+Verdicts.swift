@@ -101,7 +101,7 @@ extension Stager {
             switch place {
             case .there: putOff(asset, .absent, "it was not there for a moment", isSaid: true)
             case .away: waitForDisk(asset, "\(asset.root.display) is not mounted as it was when the file was found")
-            case .gone: try await refuse(asset, missing(asset), isGone: true)
+            case .gone: try await refuse(asset, missing(asset, await sent(of: asset)), isGone: true)
             }
         case .full(let error):
             let folder = house.staging.folder
@@ -217,14 +217,24 @@ extension Stager {
         }
     }
 
-    private func missing(_ asset: AssetRecord) -> Failure {
-        Failure(
+    /// Bytes that went of it to any destination, at most.
+    private func sent(of asset: AssetRecord) async throws -> Int64 {
+        try await house.store.uploads(of: asset.id).map { max($0.sent, $0.acked) }.max() ?? 0
+    }
+
+    private func missing(_ asset: AssetRecord, _ sent: Int64) -> Failure {
+        let inPlace =
+            sent > 0
+            ? "uploaded to its end, in place: \(shownBytes(min(sent, asset.size))) of \(shownBytes(asset.size)) had been sent, and "
+                + "nothing says that the destination has all of it"
+            : "uploaded"
+        return Failure(
             .local, code: "source_missing",
             message: asset.keeping == .received
                 ? "the bytes that were handed over are not there any more, and there is no file to take them from again: "
                     + "hand them over once more"
                 : "\(asset.path.display) was removed before it could be "
-                    + (asset.keeping == .inPlace ? "uploaded" : "copied into staging"),
+                    + (asset.keeping == .inPlace ? inPlace : "copied into staging"),
             at: house.clocks.wall(), retryable: false)
     }
 
@@ -254,7 +264,7 @@ extension Stager {
                             throw error
                         }
                     }
-                    if isGone { try await refuse(asset, missing(asset), isGone: true) }
+                    if isGone { try await refuse(asset, missing(asset, await sent(of: asset)), isGone: true) }
                 }
             } catch let error as StoreError {
                 house.stateFailed(error)

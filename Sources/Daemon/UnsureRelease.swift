@@ -45,10 +45,53 @@ extension FolderSettings {
 }
 
 extension Releaser {
-    /// `release_unsure` of these folders is another one by now: what waits for it is judged by that.
-    func judgeAnew(_ folders: Set<String>) {
+    /// `release_unsure` of these folders is another one by now: what waits for it is judged by that, and what was kept for it.
+    func judgeAnew(_ folders: Set<String>) async throws {
+        if folders.isEmpty { return }
         for folder in folders { _ = house.unsureReleases.clear(folder) }
         for (asset, wait) in deferred where folders.contains(wait.folder) { deferred[asset] = nil }
+        try await reviewKept(of: folders)
+    }
+
+    /// Looks at the sources that were kept since it could not be known whether they are open for writing. Where that is known by now,
+    /// or the folder's setting is another one, they are judged again; of the other folders it is said again.
+    ///
+    /// - Parameter folders: `nil` for all.
+    func reviewKept(of folders: Set<String>? = nil) async throws {
+        for doubt in [WriterSearch.Doubt.elsewhere, .notTold] {
+            let kept = try await house.store.kept(because: UnsureWords.note(doubt))
+            for (name, assets) in Dictionary(grouping: kept, by: \.folder) where folders?.contains(name) ?? true {
+                guard let folder = house.folder(name), folder.takesSources else { continue }
+                let writers = writers
+                // One that still stands speaks for the others. What a person has removed or replaced says nothing.
+                let answer = try await blocking { () -> WriterSearch.Answer? in
+                    for asset in assets {
+                        guard let look = try? FileLook.ifPresent(at: asset.path), look.isRegular,
+                            look.size == asset.size,
+                            look.modified == asset.identity.modified
+                        else { continue }
+                        if let answer = try? writers.ask(asset.path).answer, answer != .somebody { return answer }
+                    }
+                    return nil
+                }
+                switch answer {
+                case nil, .somebody: continue
+                case .unknown(let doubt) where (folder.releaseUnsure ?? .standard(doubt)) == .keep: sayKept(name, doubt)
+                case .unknown, .nobody:
+                    try await house.store.judgeAgain(assets.map(\.id))
+                    house.log.notice(
+                        "sources that were kept are looked at again", ["folder": name, "files": "\(assets.count)"])
+                    house.releaseBell.ring()
+                }
+            }
+        }
+    }
+
+    func sayKept(_ folder: String, _ doubt: WriterSearch.Doubt) {
+        let text = UnsureWords.kept(folder, doubt)
+        if house.unsureReleases.set(folder, Hold(.disk, since: house.clocks.wall(), text: text)) {
+            house.log.warning("sources of a folder stay", ["folder": folder, "reason": text])
+        }
     }
 
     func unsurePlan(for asset: AssetRecord, _ doubt: WriterSearch.Doubt) async throws -> UnsurePlan {
@@ -100,6 +143,11 @@ enum UnsureWords {
         case .elsewhere: "its file system does not tell whether it is open for writing elsewhere"
         case .notTold: "the kernel does not say whether it is open for writing"
         }
+    }
+
+    /// Kept with the source that stays. Stored, and looked for by that text.
+    static func note(_ doubt: WriterSearch.Doubt) -> String {
+        "\(reason(doubt)), so it stays (release_unsure: keep)"
     }
 
     /// The same of any file of a folder.

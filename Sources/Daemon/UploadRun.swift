@@ -190,9 +190,16 @@ final class RunNotes: UploadNotes {
 
     func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
         note(acked: offset)
-        try await source?.insist()
+        try await insist(acked: offset)
         try await house.store.record(checkpoint, for: id, acked: offset)
         CrashPoint.reached("accepted")
+    }
+
+    /// When the remote has all of it, the verdict on the source follows the verification: one that was removed is not given up then,
+    /// since what the remote has may be all there is.
+    private func insist(acked: Int64) async throws {
+        guard let source, acked < source.size else { return }
+        try await source.insist()
     }
 
     func parts() async throws -> [TakenPart] { try await house.store.parts(of: id) }
@@ -204,7 +211,7 @@ final class RunNotes: UploadNotes {
 
     func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
         note(acked: acked)
-        try await source?.insist()
+        try await insist(acked: acked)
         try await house.store.took(parts, lost: lost, of: id, acked: acked)
         CrashPoint.reached("accepted")
     }

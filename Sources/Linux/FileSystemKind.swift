@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Core
+package import Core
 internal import Glibc
 
 /// What kind of file system something lies on, as far as it matters to whoever watches it.
@@ -40,6 +40,30 @@ package enum FileSystemKind {
         guard sluice_file_system_type(folder.number, &type) == 0 else { return true }
         return !telling.contains(type)
     }
+
+    /// Types that keep no change time of their own, or take it from whoever serves them: what sets a file's modification time may set
+    /// the other with it (FAT, exFAT, NTFS, FUSE, HFS).
+    private static let withoutChangeTime: Set<Int64> = [
+        0x4D44, 0x2011_BAB0, 0x7366_746E, 0x5346_544E, 0x6573_5546, 0x4244,
+    ]
+
+    /// Whether the change time of a file moves with every write and cannot be set. Where the file cannot be opened, `true`: there is
+    /// nothing else to ask it either.
+    package static func keepsChangeTime(_ path: FilePath) -> Bool {
+        guard let file = try? Descriptor.open(path, for: .reading) else { return true }
+        var type: Int64 = 0
+        return file.withNumber { sluice_file_system_type($0, &type) } != 0 || !withoutChangeTime.contains(type)
+    }
+
+    /// Whether a lease, and a search through all processes, may miss who writes to a file there: on a file system that others write
+    /// to as well, and on overlay, whose files have a second inode below, by which they can be mapped and opened too.
+    static func hidesWriters(_ folder: FolderStream) -> Bool {
+        var type: Int64 = 0
+        guard sluice_file_system_type(folder.number, &type) == 0 else { return true }
+        return type == overlay || !telling.contains(type)
+    }
+
+    private static let overlay: Int64 = 0x794C_7630
 
     /// Whether a call may wait for a server or a program that is gone.
     static func isSlow(_ type: String) -> Bool { !own.contains(type) }

@@ -73,21 +73,45 @@ package enum Files {
     /// Renames, and never replaces: `EEXIST` when `to` is there (renameat2(2), `RENAME_NOREPLACE`).
     ///
     /// File systems that do not know the flag (`EINVAL`: some FUSE and network mounts) get a hard link and an unlink,
-    /// which does not replace either.
+    /// which does not replace either. Where a link is refused too (a file system without links, or a file of another user
+    /// under `fs.protected_hardlinks`), the name is looked for and a plain rename follows.
     package static func renameNoReplace(_ from: FilePath, to: FilePath) throws(SystemError) {
-        do {
-            try systemCall("renameat2", on: "\(from.display) to \(to.display)") {
+        try renameNoReplace(from, to: to, by: .kernel)
+    }
+
+    /// The two calls that rename without replacing; for tests others, since few file systems refuse them.
+    struct ExclusiveRename: Sendable {
+        /// `RENAME_NOREPLACE` of renameat2(2).
+        var rename: @Sendable (_ from: FilePath, _ to: FilePath) throws(SystemError) -> Void
+        var link: @Sendable (_ from: FilePath, _ to: FilePath) throws(SystemError) -> Void
+
+        static let kernel = ExclusiveRename { from, to throws(SystemError) in
+            _ = try systemCall("renameat2", on: "\(from.display) to \(to.display)") {
                 from.withCString { from in
                     to.withCString { sluice_rename_no_replace(AT_FDCWD, from, AT_FDCWD, $0) }
                 }
             }
-        } catch {
-            guard error.code == EINVAL || error.code == ENOSYS else { throw error }
-            try systemCall("link", on: "\(from.display) to \(to.display)") {
+        } link: { from, to throws(SystemError) in
+            _ = try systemCall("link", on: "\(from.display) to \(to.display)") {
                 from.withCString { from in to.withCString { Glibc.link(from, $0) } }
             }
-            try remove(from)
         }
+    }
+
+    static func renameNoReplace(_ from: FilePath, to: FilePath, by calls: ExclusiveRename) throws(SystemError) {
+        do { return try calls.rename(from, to) } catch {
+            guard error.code == EINVAL || error.code == ENOSYS else { throw error }
+        }
+        do { try calls.link(from, to) } catch {
+            guard [EPERM, EIO, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.code) else { throw error }
+            // Nothing else is left there. A source that is caught gets a name that only this program uses, so nobody else makes
+            // that between the look and the rename. For a name that others use too, that moment remains.
+            if try FileLook.ifPresent(at: to) != nil {
+                throw SystemError(call: "rename", subject: "\(from.display) to \(to.display)", code: EEXIST)
+            }
+            return try rename(from, to: to)
+        }
+        try remove(from)
     }
 
     /// Removes a file's name.

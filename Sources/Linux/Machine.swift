@@ -30,6 +30,8 @@ package enum Machine {
 
     /// A right that root has and others may be given (capabilities(7)), by its bit.
     package enum Capability: UInt64, Sendable {
+        /// To list and read what permissions keep from this user: among it the descriptors of other users' processes.
+        case readEverything = 2  // CAP_DAC_READ_SEARCH
         case ptrace = 19
         case lease = 28
     }

@@ -1,10 +1,12 @@
+internal import CLinux
 package import Core
 internal import Glibc
 
-/// Looks through the descriptors of all processes for one that a file is open for writing by (proc_pid_fd(5)).
+/// Looks through the descriptors of all processes for one that a file is open for writing by (proc_pid_fd(5)), and through their
+/// memory for a shared mapping that writes to it (proc_pid_maps(5)), which outlives its descriptor.
 ///
-/// Sees no descriptor of another user's process without `CAP_SYS_PTRACE`, none on another machine, and no memory that a
-/// file was mapped into before it was closed. Where not every process is listed (``ProcessSight``), that nobody was seen
+/// Sees nothing of another user's process without `CAP_SYS_PTRACE` and `CAP_DAC_READ_SEARCH`, nothing on another machine, and no
+/// descriptor that is on its way through a Unix socket. Where not every process is listed (``ProcessSight``), that nobody was seen
 /// says nothing. Used by one thread at a time.
 package final class OpenFiles {
     package struct Answer {
@@ -24,6 +26,8 @@ package final class OpenFiles {
     private let clocks: any Clocks
     private var taken: MonotonicTime?
     private var written: Set<File> = []
+    /// Inodes that are mapped for writing on a file system whose mappings name another device than its files do (Btrfs).
+    private var mapped: Set<UInt64> = []
     private var closed = 0
     private var isWhole = false
     private var listsAll = false
@@ -43,7 +47,7 @@ package final class OpenFiles {
     package func writer(of look: FileLook, seen: MonotonicTime) -> Answer {
         // A walk that began before the look says nothing about a writer that came between.
         if taken.map({ $0 < seen || clocks.monotonic().since($0) > Self.freshness }) ?? true { walk() }
-        if written.contains(File(device: look.device, inode: look.inode)) {
+        if written.contains(File(device: look.device, inode: look.inode)) || mapped.contains(look.inode) {
             return Answer(writer: .somebody, closed: closed)
         }
         return Answer(
@@ -52,7 +56,7 @@ package final class OpenFiles {
 
     private func walk() {
         taken = clocks.monotonic()
-        written = []
+        (written, mapped) = ([], [])
         closed = 0
         (isWhole, listsAll) = (false, false)
         var left = Self.most
@@ -78,9 +82,32 @@ package final class OpenFiles {
                 else { continue }
                 written.insert(File(device: look.device, inode: look.inode))
             }
+            noteMappings(try Files.read(process.appending("maps"), limit: Self.longestMaps))
         } catch {
             // One that has ended has nothing open.
             if !error.isMissing && error.code != ESRCH { closed += 1 }
+        }
+    }
+
+    /// The largest text of a process's mappings that is read. One that has more counts as not looked into.
+    private static let longestMaps = 64 << 20
+
+    /// `7f3c9a600000-7f3c9a601000 rw-s 00000000 08:01 1835023    /srv/drop/a.bin`
+    private func noteMappings(_ text: [UInt8]) {
+        for line in text.split(separator: UInt8(ascii: "\n")) {
+            let words = line.split(separator: UInt8(ascii: " "), maxSplits: 5)
+            guard words.count >= 5 else { continue }
+            let rights = Array(words[1])
+            guard rights.count == 4, rights[1] == UInt8(ascii: "w"), rights[3] == UInt8(ascii: "s") else { continue }
+            let device = words[3].split(separator: UInt8(ascii: ":")).map {
+                UInt32(String(decoding: $0, as: UTF8.self), radix: 16)
+            }
+            guard device.count == 2, let major = device[0], let minor = device[1],
+                let inode = UInt64(String(decoding: words[4], as: UTF8.self))
+            else { continue }
+            // Without a disk of its own, a file system may say one thing here and another to who looks at the file.
+            if major == 0 { mapped.insert(inode) }
+            written.insert(File(device: sluice_device_number(major, minor), inode: inode))
         }
     }
 

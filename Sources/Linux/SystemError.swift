@@ -22,6 +22,8 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isFull: Bool { code == ENOSPC || code == EDQUOT }
     /// EACCES or EPERM.
     package var isDenied: Bool { code == EACCES || code == EPERM }
+    /// Refused whatever the permissions are: a sticky folder, or a file or folder that is immutable or append-only.
+    package var isNotPermitted: Bool { code == EPERM }
     package var isReadOnly: Bool { code == EROFS }
     package var exists: Bool { code == EEXIST }
     /// The path or a name in it is longer than the kernel takes.

@@ -39,7 +39,7 @@ package final class WriterSearch: WriterAsking {
     }
 
     /// A lease that is granted, and a walk through all processes that finds nobody, count on file systems of this machine alone
-    /// (``FileSystemKind/isSilent(_:)``); a writer that is found counts everywhere.
+    /// (``FileSystemKind/hidesWriters(_:)``); a writer that is found counts everywhere.
     package func ask(_ path: FilePath) throws(SystemError) -> (look: FileLook, answer: Answer) {
         let (look, writer) = try Lease.look(at: path)
         if writer == .somebody { return (look, .somebody) }
@@ -53,11 +53,11 @@ package final class WriterSearch: WriterAsking {
         }
     }
 
-    /// Whether a folder lies on a file system of which this kernel does not hear everything.
+    /// Whether a folder lies on a file system of which this kernel does not hear everything, or does not tell it: overlay is one.
     package static func isElsewhere(_ folder: FilePath) -> Bool {
         // A folder that cannot be opened (it may be entered and not be listed) says nothing of its disk: the file's own answer counts.
         guard let stream = try? FolderStream(folder, followsLink: true) else { return false }
-        return FileSystemKind.isSilent(stream)
+        return FileSystemKind.hidesWriters(stream)
     }
 }
 
@@ -118,7 +118,11 @@ package struct ProcessRights: Sendable {
     package func has(_ capability: Machine.Capability) -> Bool { capabilities & (1 << capability.rawValue) != 0 }
 
     /// Whether it can find out who has files of other users open.
-    package var seesOthers: Bool { has(.lease) || has(.ptrace) && ProcessSight.listsAll(for: process) }
+    package var seesOthers: Bool { has(.lease) || looksIntoOthers && ProcessSight.listsAll(for: process) }
+
+    /// Whether it may look into the processes of other users. `CAP_SYS_PTRACE` follows what a descriptor points to;
+    /// listing them takes `CAP_DAC_READ_SEARCH` besides, since the folder is its owner's alone.
+    package var looksIntoOthers: Bool { has(.ptrace) && has(.readEverything) }
 
     /// Whether a folder belongs to its user, and no other may make files in it: their files are its own, for which the kernel
     /// answers.

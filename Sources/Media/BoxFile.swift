@@ -55,11 +55,12 @@ enum BoxFile {
         return .whole(.mp4)
     }
 
-    /// Whether it is written in fragments, or may be: another one may follow at any time.
-    static func isFragmented(_ pieces: Pieces) throws(Pieces.Stop) -> Bool {
+    /// Whether it has no end of its own: its last box reaches to the end of the file, wherever that is, or it is written in
+    /// fragments, or may be, and another one may follow at any time.
+    static func mayGrow(_ pieces: Pieces) throws(Pieces.Stop) -> Bool {
         var boxes = Boxes(pieces, from: 0, to: pieces.size)
         while case .box(let box) = try boxes.step() {
-            if ["moof", "styp"].contains(box.type) { return true }
+            if box.isOpenEnded || ["moof", "styp"].contains(box.type) { return true }
             var inside = box.inside(of: pieces)
             if box.type == "moov", try inside.find(["mvex"]) != nil { return true }
         }

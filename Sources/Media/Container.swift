@@ -47,7 +47,7 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
     }
 
     /// Whether a file is whole, and its container has an end of its own that was written: nothing is to be added to it. A transport
-    /// stream has none, and neither has a recording in fragments: each may be as whole in the middle of its writing.
+    /// stream has none, and neither has a recording in fragments, or an `mdat` that reaches to the end of the file: each may be as whole in the middle of its writing.
     ///
     /// - Throws: What the reader threw.
     package static func isClosed(_ pieces: Pieces, named name: FilePath) throws(SystemError) -> Bool {
@@ -56,7 +56,7 @@ package enum Container: String, Hashable, Sendable, CaseIterable {
         case .matroska, .avi, .jpeg: return true
         case .transportStream: return false
         case .mp4:
-            do throws(Pieces.Stop) { return try !BoxFile.isFragmented(pieces) } catch {
+            do throws(Pieces.Stop) { return try !BoxFile.mayGrow(pieces) } catch {
                 if case .unreadable(let error) = error { throw error }
                 return false
             }

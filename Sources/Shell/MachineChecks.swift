@@ -110,15 +110,15 @@ enum MachineChecks {
             CheckFinding(about: "rights", name: "writers", CheckResult(verdict, text))
         }
         if asks == [.skip] { return finding(.ok, "\(user); nobody asks who writes (settle.writers: skip)") }
-        guard let lease = Machine.has(.lease), let ptrace = Machine.has(.ptrace) else {
+        guard let lease = Machine.has(.lease), let looks = ProcessRights()?.looksIntoOthers else {
             return finding(.warning, "\(user); /proc does not say what this process may: mount it")
         }
-        if asks.contains(.proc), !ptrace {
+        if asks.contains(.proc), !looks {
             return finding(
                 .warning,
-                "\(user), without CAP_SYS_PTRACE: settle.writers: proc does not see writers of other users, and their files "
-                    + "wait for the longer quiet time; set writers: lease, or give it by AmbientCapabilities=CAP_SYS_PTRACE "
-                    + "in the unit")
+                "\(user), without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: settle.writers: proc does not see writers of other users, and their files "
+                    + "wait for the longer quiet time; set writers: lease, or give both by AmbientCapabilities= and "
+                    + "CapabilityBoundingSet= in the unit")
         }
         if asks.contains(.lease), !lease {
             return finding(

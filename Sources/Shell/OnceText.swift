@@ -18,6 +18,7 @@ func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] 
     let unnamed = view.waiting + view.failed - view.uploads.count - view.settling.count
     lines += view.settling.map { line("settling", .yellow, $0.path, printable($0.reason)) }
     lines += view.unreleased.map { line("source", .yellow, $0.path, "not released yet: \(printable($0.reason))") }
+    lines += view.kept.map { console.styled(filled("source", to: 9), .yellow) + " " + printable($0) }
     if unnamed > 0 { lines.append("and \(unnamed) more: `sluice list` shows them while a daemon runs") }
     lines.append("\(view.completed) uploaded, \(view.waiting) waiting, \(view.failed) failed")
     return lines

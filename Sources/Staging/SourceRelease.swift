@@ -58,10 +58,14 @@ package struct SourceRelease: Sendable {
         /// ctime when it was staged, ns since 1970.
         package var changed: Int64
         package var sha256: [UInt8]
+        /// When it was taken up, which is before its bytes were read for the first time; `nil` where that is not known.
+        package var takenAt: WallTime?
 
         package init(
-            id: Int64, path: FilePath, size: Int64, modified: Int64, inode: UInt64?, changed: Int64, sha256: [UInt8]
+            id: Int64, path: FilePath, size: Int64, modified: Int64, inode: UInt64?, changed: Int64, sha256: [UInt8],
+            takenAt: WallTime? = nil
         ) {
+            self.takenAt = takenAt
             self.id = id
             self.path = path
             self.size = size
@@ -93,8 +97,8 @@ package struct SourceRelease: Sendable {
         guard isSameVersion(look) else { return try leave(look, at: asset.path) }
         let (again, answer) = try writers.ask(asset.path)
         if let obstacle = obstacle(answer) { return obstacle }
-        // chmod, a link, a rename there and back: only the bytes can tell.
-        if again.changed != asset.changed || isCompared(answer) {
+        // chmod, a link, a rename there and back: only the bytes can tell. The same where a write may have moved no time.
+        if again.changed != asset.changed || isCompared(answer) || asset.mayHideWrite(again, at: asset.path) {
             guard try contentDigest(of: asset.path) == asset.sha256 else { return .changed(Self.otherContent) }
             // Reading takes a while: what was written meanwhile moves the change time.
             guard try FileLook.ifPresent(at: asset.path)?.changed == again.changed else {

@@ -29,11 +29,11 @@ extension SourceRelease.AssetIdentity {
 
     /// Looks at the source: size, mtime and inode, and its content when only its ctime is another one.
     ///
-    /// - Parameter trusted: The ctime of the last look that found it the same.
-    package func standing(trusting trusted: Int64) throws(SystemError) -> Standing {
+    /// - Parameter trusted: The ctime of the last look that found it the same; `nil` where its content is compared in any case.
+    package func standing(trusting trusted: Int64?) throws(SystemError) -> Standing {
         guard let look = try FileLook.ifPresent(at: path) else { return .missing }
         guard fits(look) else { return .changed }
-        if look.changed == trusted { return .same(changed: trusted) }
+        if look.changed == trusted { return .same(changed: look.changed) }
         // chmod, a link, a rename there and back: only the bytes can tell.
         do throws(SystemError) {
             guard try contentDigest(of: path) == sha256 else { return .changed }
@@ -43,6 +43,19 @@ extension SourceRelease.AssetIdentity {
             if error.isMissing { return .missing }
             throw error
         }
+    }
+
+    /// Whether the file may have been written to since it was staged although its times are those of then.
+    ///
+    /// The rule of Git's index for entries that are "racily clean": where times are kept in whole seconds, a write in the second of the
+    /// last one moves none, so they prove something only when the bytes were read later than that. Where a file system has no change
+    /// time of its own, they never do.
+    package func mayHideWrite(_ look: FileLook, at place: FilePath) -> Bool {
+        if look.changed % 1_000_000_000 == 0 {
+            // FAT counts in twos.
+            guard let takenAt, takenAt.milliseconds >= look.changed / 1_000_000 + 2_000 else { return true }
+        }
+        return !FileSystemKind.keepsChangeTime(place)
     }
 
     /// Whether a file has another content than was staged. Size and mtime tell; where they are the same, its bytes.

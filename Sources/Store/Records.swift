@@ -114,6 +114,8 @@ package struct AssetRecord: Sendable, Hashable {
     package var stagedSize: Int64
     /// SHA-256 of the source, where `sha256` is of something else.
     package var sourceSHA256: [UInt8]?
+    /// When it was recorded.
+    package var arrivedAt: WallTime
 
     package var path: FilePath { root.appending(identity.relative) }
     package var size: Int64 { identity.size }

@@ -110,6 +110,8 @@ extension Store {
         // What was only left alone, for standing there before or for being empty, a person may hand in: nothing of it was sent.
         let isOnlySkipped = stone?.wasRecorded == false && arrival.file.settledBy == .added
         if isSameVersion && !arrival.again && !isOnlySkipped { return .known }
+        // Before the keys are looked at: the version before may hold the key of this one.
+        try endSuperseded(by: identity)
         if let holder = try keyHolder(arrival.orders) { return .keyTaken(holder) }
         let asset = try insert(arrival, connection)
         let uploads = try arrival.orders.map { try insert($0, of: asset, arrival, connection) }

@@ -15,6 +15,43 @@ extension Store {
         try digUp(upload.asset)
     }
 
+    /// A version of a file is recorded. Uploads that read an earlier version of it in place end: the bytes that they would go on
+    /// with are not the file's any more, and their source may be released under the new version's record before they look at it
+    /// again. One that runs finds out by its state.
+    ///
+    /// - Parameter identity: Of the new version.
+    func endSuperseded(by identity: StoredIdentity) throws {
+        let earlier = try connection.all(
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_relative
+            WHERE relative = ?1 AND folder = ?2 AND keeping = 'in-place' AND state = 'staged'
+            """, [.blob(identity.relative.bytes), .text(identity.folder)]
+        ) { AssetRecord($0, 0) }
+        for asset in earlier where !asset.identity.isSameVersion(as: identity) {
+            let failure = Failure(
+                .local, code: Failure.sourceChanged,
+                message:
+                    "a newer version of \(asset.path.display) was taken up while this one was uploaded in place: what was "
+                    + "sent of this one is given up",
+                at: clocks.wall(), retryable: false)
+            for upload in try uploads(of: asset.id) where !upload.state.isTerminal {
+                try note(failure, upload)
+                try abandon(upload, code: failure.code)
+            }
+        }
+    }
+
+    /// Whether a later version of the asset's file was recorded.
+    package func hasNewerVersion(_ asset: AssetRecord) throws -> Bool {
+        let later = try connection.all(
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_relative
+            WHERE relative = ?1 AND folder = ?2 AND id > ?3
+            """, [.blob(asset.identity.relative.bytes), .text(asset.folder), .integer(asset.id)]
+        ) { AssetRecord($0, 0) }
+        return later.contains { !$0.identity.isSameVersion(as: asset.identity) }
+    }
+
     /// The source of an asset that is uploaded in place has another ctime, and was found to have the same content.
     package func proven(_ asset: Int64, changed: Int64) async throws {
         try await change { connection in

@@ -182,7 +182,7 @@ extension AssetRecord {
     private static let names = [
         "id", "folder", "root", "relative", "size", "modified", "changed", "inode", "born", "file_system",
         "settled_by", "state", "sha256", "action", "target", "source_state", "source_note", "priority",
-        "keeping", "staged_size", "source_sha256",
+        "keeping", "staged_size", "source_sha256", "arrived_at",
     ]
     static let columns = names.joined(separator: ", ")
     static let qualified = names.map { "asset." + $0 }.joined(separator: ", ")
@@ -209,7 +209,8 @@ extension AssetRecord {
             sourceNote: row.optionalText(at + 16), priority: Int(row.integer(at + 17)),
             // One that nobody understands has a copy, or is found to have none.
             keeping: Keeping(rawValue: row.text(at + 18)) ?? .copy,
-            stagedSize: row.optionalInteger(at + 19) ?? row.integer(at + 4), sourceSHA256: row.optionalBlob(at + 20))
+            stagedSize: row.optionalInteger(at + 19) ?? row.integer(at + 4), sourceSHA256: row.optionalBlob(at + 20),
+            arrivedAt: WallTime(milliseconds: row.integer(at + 21)))
     }
 }
 

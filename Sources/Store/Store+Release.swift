@@ -165,6 +165,30 @@ extension Store {
         }
     }
 
+    /// Assets whose source was kept for this reason. Reads every asset: for a start, and a change of settings.
+    package func kept(because note: String) throws -> [AssetRecord] {
+        try connection.all(
+            "SELECT \(AssetRecord.columns) FROM asset WHERE source_state = 'kept' AND source_note = ?1 ORDER BY id",
+            [.text(note)]
+        ) { AssetRecord($0, 0) }
+    }
+
+    /// Puts sources that were kept back on the release's list.
+    package func judgeAgain(_ assets: [Int64]) async throws {
+        for start in stride(from: 0, to: assets.count, by: 200) {
+            try await change { connection in
+                for asset in assets[start..<min(start + 200, assets.count)] {
+                    try connection.run(
+                        """
+                        UPDATE asset SET source_state = 'untouched', source_note = NULL
+                        WHERE id = ?1 AND source_state = 'kept'
+                        """, [.integer(asset)])
+                    try self.noteDue(asset)
+                }
+            }
+        }
+    }
+
     /// The staged copy is gone, while the source is still to be released: its disk is away.
     package func copyDropped(_ asset: Int64) async throws { try await change { _ in try self.dropCopy(asset) } }
 

@@ -87,7 +87,7 @@ extension Lookout {
                 Remark(
                     .warning,
                     "settle.writers is proc, and \(obstacle): "
-                        + "files wait for the longer quiet time instead. CAP_SYS_PTRACE would let it, CAP_LEASE would do "
+                        + "files wait for the longer quiet time instead. CAP_SYS_PTRACE with CAP_DAC_READ_SEARCH would let it, CAP_LEASE would do "
                         + "without (AmbientCapabilities= of the unit)"))
         }
         return (look, answer.writer)

@@ -92,6 +92,41 @@ struct InPlaceTests {
         try await scene.stop()
     }
 
+    @Test(
+        "a version that replaces a source while it is sent or paused ends the old upload, also when it is released at once",
+        arguments: [true, false])
+    func superseded(_ isPaused: Bool) async throws {
+        let scene = try await AgentScene { settings in
+            settings.staging.copy = .inPlace
+            settings.folders[0].watch.exclude = []
+            settings.folders[0].watch.quietFor = .milliseconds(50)
+            settings.folders[0].afterUpload = .delete
+            settings.folders[0].releaseUnsure = .delete
+        }
+        scene.remote.set(.waitUploading, for: "a.mp4")
+        let path = try scene.folder.write("cam/a.mp4", noise(1000))
+        let id = try await taken(scene, path)
+        try await eventually("the old one is being sent") { scene.agent.house.live[id]?.phase == .uploading }
+        if isPaused {
+            _ = try await scene.agent.pause(Selection(ids: [id]))
+            try await eventually("it is paused") { try await scene.state(id) == .queued }
+        }
+        scene.remote.set(.take, for: "a.mp4")
+        let next = noise(700, seed: 77)
+        try Files.rename(try scene.folder.write("next", next), to: path)
+        // Nothing lets the old one go on: it is stopped.
+        try await scene.reach(.cancelled, [id])
+        #expect(try await row(scene, id).failure?.code == "source_changed")
+        try await eventually("the new version is there, and released") {
+            let last = try await uploads(scene, of: path).last
+            return last?.upload.state == .completed && last?.asset.sourceState == .released
+        }
+        try await eventually("what was sent of the old one is gone") { scene.remote.objects.count == 1 }
+        #expect(scene.remote.contents == [next])
+        #expect(try await uploads(scene, of: path).count == 2)
+        try await scene.stop()
+    }
+
     @Test("a change that keeps size and time is found by the content, a chmod is none", arguments: [true, false])
     func sameLook(_ isRewritten: Bool) async throws {
         let scene = try await scene(watches: true)
@@ -133,6 +168,16 @@ struct InPlaceTests {
     func removedAfter() async throws {
         let scene = try await scene()
         scene.remote.when("sent") { try? Files.remove($0.file.path) }
+        let id = try await scene.add("a.mp4", size: 1000)
+        try await scene.reach(.completed, [id])
+        #expect(try await row(scene, id).upload.remote?.warnings.contains { $0.contains("was removed") } == true)
+        try await scene.stop()
+    }
+
+    @Test("a source that goes behind its last byte, before the remote has said so, is not given up there")
+    func removedAtTheEnd() async throws {
+        let scene = try await scene()
+        scene.remote.when("opened") { try? Files.remove($0.file.path) }
         let id = try await scene.add("a.mp4", size: 1000)
         try await scene.reach(.completed, [id])
         #expect(try await row(scene, id).upload.remote?.warnings.contains { $0.contains("was removed") } == true)

@@ -124,6 +124,43 @@ struct UnsureReleaseTests {
         struct Unexpected: Error {}
     }
 
+    // MARK: What earlier runs kept
+
+    @Test("a folder whose sources were kept is told of again at the next start, as long as one of them stands")
+    func keptIsSaidAgain() async throws {
+        let scene = try await Scene(.unknown(.notTold))
+        try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
+        _ = scene.house.unsureReleases.clear("cam")
+        try await scene.release(until: "it is said again") { !scene.house.unsureReleases.all.isEmpty }
+        #expect(scene.house.unsureReleases.all.first?.text.contains("CAP_LEASE") == true)
+        _ = scene.house.unsureReleases.clear("cam")
+        try Files.remove(scene.path)
+        let running = Task { try await Releaser(house: scene.house, writers: scene.writers) { _, _ in }.run() }
+        try await eventually("the releaser rests") { scene.house.releaseBell.isWaiting }
+        running.cancel()
+        #expect(scene.house.unsureReleases.all.isEmpty)
+    }
+
+    @Test("a source that was kept goes when the kernel says by now that nobody has it open")
+    func keptGoesWhenKnown() async throws {
+        let scene = try await Scene(.unknown(.notTold))
+        try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
+        scene.writers.answer.withLock { $0 = .nobody }
+        try await scene.release(until: "it is released") { try await scene.source().state == .released }
+        #expect(try !scene.stands)
+    }
+
+    @Test("a source that was kept goes when release_unsure of its folder lets it")
+    func keptGoesWhenSet() async throws {
+        let scene = try await Scene(.unknown(.notTold))
+        try await scene.release(until: "it is kept") { try await scene.source().state == .kept }
+        var setup = scene.house.setup
+        setup.settings.folders[0].releaseUnsure = .delete
+        scene.house.replace(setup)
+        try await scene.release(until: "it is released") { try await scene.source().state == .released }
+        #expect(try !scene.stands)
+    }
+
     // MARK: Who has it open cannot be known
 
     @Test("on a disk of this machine it stays for good with the reason, is not sent again, and status names the remedy")
@@ -211,7 +248,7 @@ struct UnsureReleaseTests {
         var setup = scene.house.setup
         setup.settings.folders[0].releaseUnsure = .delete
         scene.house.replace(setup)
-        await releaser.judgeAnew(["cam"])
+        try await releaser.judgeAnew(["cam"])
         scene.house.releaseBell.ring()
         try await eventually("it is released") { try await scene.source().state == .released }
         #expect(scene.house.unsureReleases.all.isEmpty)

@@ -124,6 +124,28 @@ struct OpenFilesTests {
         try reader.close(named: path)
     }
 
+    @Test(
+        "one that is mapped for writing is seen when its descriptor is closed",
+        arguments: [PROT_READ | PROT_WRITE, PROT_READ])
+    func mapped(_ rights: CInt) throws {
+        let path = try folder.write("a", noise(10))
+        let number = open(path.display, O_RDWR)
+        let memory = mmap(nil, 10, rights, MAP_SHARED, number, 0)
+        close(number)
+        #expect((try answer(path).writer == .somebody) == (rights & PROT_WRITE != 0))
+        munmap(memory, 10)
+        #expect(try answer(path).writer != .somebody)
+    }
+
+    @Test(
+        "looking into the processes of others takes two capabilities",
+        arguments: [(1 << 19, false), (1 << 2, false), (1 << 19 | 1 << 2, true)])
+    func rights(_ bits: UInt64, _ looks: Bool) throws {
+        _ = try folder.write("12/status", Array("Uid:\t5\t5\t5\t5\nCapEff:\t\(String(bits, radix: 16))\n".utf8))
+        let rights = try #require(ProcessRights(folder.path.appending("12")))
+        #expect(rights.looksIntoOthers == looks)
+    }
+
     @Test("a process that may not be looked into leaves it open who writes")
     func closed() throws {
         let path = try folder.write("a", noise(10))

@@ -61,6 +61,19 @@ struct ContainerTests {
         #expect(try !Container.isClosed(FakeFile(cut).pieces, named: "clip"))
     }
 
+    @Test("a recording whose last box has no size of its own, and ends where the file does, is never closed")
+    func openEnded() throws {
+        let finished = try Recordings.read("whole/faststart.mp4")
+        #expect(try Container.isClosed(FakeFile(finished).pieces, named: "a.mp4"))
+        let mark = try #require(finished.indices.first { finished[$0...].starts(with: Array("mdat".utf8)) })
+        var open = finished
+        // What stands behind it belongs to it now.
+        for index in mark - 4..<mark { open[index] = 0 }
+        #expect(try FakeFile(open).verdict().isWhole)
+        #expect(try !Container.isClosed(FakeFile(open).pieces, named: "a.mp4"))
+        #expect(try !Container.isClosed(FakeFile(open + noise(500)).pieces, named: "a.mp4"))
+    }
+
     @Test("no beginning of a recording passes for the whole, wherever it is cut", arguments: Recordings.whole)
     func beginnings(_ name: String) throws {
         let bytes = try Recordings.read("whole/" + name)

@@ -1,0 +1,53 @@
+import Core
+import Glibc
+import TestKit
+import Testing
+
+@testable import Linux
+
+@Suite("Renames that replace nothing")
+struct ExclusiveRenameTests {
+    /// A file system without `RENAME_NOREPLACE`, on which links are refused with `code`.
+    private func calls(refusing code: CInt) -> Files.ExclusiveRename {
+        Files.ExclusiveRename { from, to throws(SystemError) in
+            throw SystemError(call: "renameat2", subject: from.display, code: EINVAL)
+        } link: { from, to throws(SystemError) in
+            throw SystemError(call: "link", subject: from.display, code: code)
+        }
+    }
+
+    @Test(
+        "where links are refused too, a free name is taken by a plain rename",
+        arguments: [EPERM, EIO, EOPNOTSUPP, EMLINK])
+    func free(_ code: CInt) throws {
+        let folder = TemporaryFolder()
+        let from = try folder.write("a", [1, 2])
+        let to = folder.path.appending("b")
+        try Files.renameNoReplace(from, to: to, by: calls(refusing: code))
+        #expect(try Files.read(to) == [1, 2])
+        #expect(try FileLook.ifPresent(at: from) == nil)
+    }
+
+    @Test("a name that is taken is not replaced there")
+    func taken() throws {
+        let folder = TemporaryFolder()
+        let from = try folder.write("a", [1])
+        let to = try folder.write("b", [2])
+        let error = #expect(throws: SystemError.self) {
+            try Files.renameNoReplace(from, to: to, by: calls(refusing: EPERM))
+        }
+        #expect(error?.exists == true)
+        #expect(try Files.read(to) == [2])
+        #expect(try Files.read(from) == [1])
+    }
+
+    @Test("another refusal of the link is reported")
+    func refused() throws {
+        let folder = TemporaryFolder()
+        let from = try folder.write("a", [1])
+        let error = #expect(throws: SystemError.self) {
+            try Files.renameNoReplace(from, to: folder.path.appending("b"), by: calls(refusing: EACCES))
+        }
+        #expect(error?.code == EACCES)
+    }
+}
