@@ -64,6 +64,8 @@ extension Agent {
             return "it was refused: \(view.error?.message ?? "nobody knows why"); `sluice retry \(view.id)` tries again"
         case "cancelled" where view.error?.code == BeforeUpload.skipped:
             return "\(view.error?.message ?? "it was skipped"); `sluice retry \(view.id)` asks again"
+        case "cancelled" where view.error?.code == Failure.sourceChanged:
+            return view.error?.message ?? "its source changed while it was uploaded in place"
         case "cancelled": return "somebody cancelled it; `sluice retry \(view.id)` takes it up again"
         case "expired":
             return "\(view.error?.message ?? "it waited for too long"); `sluice retry \(view.id)` sends it after all"

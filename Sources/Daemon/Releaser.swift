@@ -183,8 +183,9 @@ actor Releaser {
             (found, isChanged) = try await blocking { () throws -> (FilePath?, Bool) in
                 // What cannot be read is not known to be there.
                 let isAsked = asset.keeping != .received
-                let hidesWrite =
-                    isAsked ? try identity.map { try $0.mayHideWrite(FileLook(at: $0.path), at: $0.path) } : nil
+                let hidesWrite = identity.flatMap { identity in
+                    (try? FileLook(at: identity.path)).map { identity.mayHideWrite($0, at: identity.path) }
+                }
                 let trusted = hidesWrite == true ? nil : asset.changed
                 let standing = isAsked ? try? identity?.standing(trusting: trusted) : nil
                 if case .same? = standing { return (nil, false) }
