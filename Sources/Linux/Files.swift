@@ -74,9 +74,13 @@ package enum Files {
     ///
     /// File systems that do not know the flag (`EINVAL`: some FUSE and network mounts) get a hard link and an unlink,
     /// which does not replace either. Where a link is refused too (a file system without links, or a file of another user
-    /// under `fs.protected_hardlinks`), the name is looked for and a plain rename follows.
-    package static func renameNoReplace(_ from: FilePath, to: FilePath) throws(SystemError) {
-        try renameNoReplace(from, to: to, by: .kernel)
+    /// under `fs.protected_hardlinks`), an empty file takes the name, which fails where it is there, and a plain rename replaces that.
+    ///
+    /// - Parameter isOurs: Nobody else makes the name `to`: it is looked for, and no empty file of that name is left by a crash.
+    package static func renameNoReplace(
+        _ from: FilePath, to: FilePath, isOurs: Bool = false
+    ) throws(SystemError) {
+        try renameNoReplace(from, to: to, isOurs: isOurs, by: .kernel)
     }
 
     /// The two calls that rename without replacing; for tests others, since few file systems refuse them.
@@ -98,18 +102,26 @@ package enum Files {
         }
     }
 
-    static func renameNoReplace(_ from: FilePath, to: FilePath, by calls: ExclusiveRename) throws(SystemError) {
+    static func renameNoReplace(
+        _ from: FilePath, to: FilePath, isOurs: Bool, by calls: ExclusiveRename
+    ) throws(SystemError) {
         do { return try calls.rename(from, to) } catch {
             guard error.code == EINVAL || error.code == ENOSYS else { throw error }
         }
         do { try calls.link(from, to) } catch {
             guard [EPERM, EIO, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.code) else { throw error }
-            // Nothing else is left there. A source that is caught gets a name that only this program uses, so nobody else makes
-            // that between the look and the rename. For a name that others use too, that moment remains.
-            if try FileLook.ifPresent(at: to) != nil {
-                throw SystemError(call: "rename", subject: "\(from.display) to \(to.display)", code: EEXIST)
+            if isOurs {
+                guard try FileLook.ifPresent(at: to) == nil else {
+                    throw SystemError(call: "rename", subject: "\(from.display) to \(to.display)", code: EEXIST)
+                }
+                return try rename(from, to: to)
             }
-            return try rename(from, to: to)
+            _ = try Descriptor.open(to, for: .creating)
+            do { return try rename(from, to: to) } catch {
+                // Empty, and ours. Why the rename failed matters more than that it may stay.
+                try? removeIfPresent(to)
+                throw error
+            }
         }
         try remove(from)
     }

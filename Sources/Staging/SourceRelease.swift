@@ -105,7 +105,7 @@ package struct SourceRelease: Sendable {
                 return .later("it changed while it was compared")
             }
         }
-        do { try Files.renameNoReplace(asset.path, to: aside) } catch {
+        do { try Files.renameNoReplace(asset.path, to: aside, isOurs: true) } catch {
             guard error.isMissing else { throw error }
             return .gone(folders: [folder])
         }

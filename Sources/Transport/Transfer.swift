@@ -257,7 +257,7 @@ final class Transfer: @unchecked Sendable {
 
     /// A refusal is told by its status, though the text behind it broke off or had no end.
     func outcome(of error: TransportError) -> Outcome {
-        let isOfAnswer = [.reset, .timedOut, .stalled, .tooLarge].contains(error.kind)
+        let isOfAnswer = [.reset, .timedOut, .stalled, .tooLarge, .other].contains(error.kind)
         return isOfAnswer && status >= 400 ? .success(response) : .failure(error)
     }
 

@@ -18,23 +18,23 @@ struct ExclusiveRenameTests {
 
     @Test(
         "where links are refused too, a free name is taken by a plain rename",
-        arguments: [EPERM, EIO, EOPNOTSUPP, EMLINK])
-    func free(_ code: CInt) throws {
+        arguments: [EPERM, EIO, EOPNOTSUPP, EMLINK], [true, false])
+    func free(_ code: CInt, _ isOurs: Bool) throws {
         let folder = TemporaryFolder()
         let from = try folder.write("a", [1, 2])
         let to = folder.path.appending("b")
-        try Files.renameNoReplace(from, to: to, by: calls(refusing: code))
+        try Files.renameNoReplace(from, to: to, isOurs: isOurs, by: calls(refusing: code))
         #expect(try Files.read(to) == [1, 2])
         #expect(try FileLook.ifPresent(at: from) == nil)
     }
 
-    @Test("a name that is taken is not replaced there")
-    func taken() throws {
+    @Test("a name that is taken is not replaced there", arguments: [true, false])
+    func taken(_ isOurs: Bool) throws {
         let folder = TemporaryFolder()
         let from = try folder.write("a", [1])
         let to = try folder.write("b", [2])
         let error = #expect(throws: SystemError.self) {
-            try Files.renameNoReplace(from, to: to, by: calls(refusing: EPERM))
+            try Files.renameNoReplace(from, to: to, isOurs: isOurs, by: calls(refusing: EPERM))
         }
         #expect(error?.exists == true)
         #expect(try Files.read(to) == [2])
@@ -46,7 +46,8 @@ struct ExclusiveRenameTests {
         let folder = TemporaryFolder()
         let from = try folder.write("a", [1])
         let error = #expect(throws: SystemError.self) {
-            try Files.renameNoReplace(from, to: folder.path.appending("b"), by: calls(refusing: EACCES))
+            try Files.renameNoReplace(
+                from, to: folder.path.appending("b"), isOurs: false, by: calls(refusing: EACCES))
         }
         #expect(error?.code == EACCES)
     }
