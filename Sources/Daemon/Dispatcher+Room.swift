@@ -6,6 +6,12 @@ internal import Store
 // How much room destinations say they have, and what waits for it.
 
 extension Dispatcher {
+    /// The destination is to be asked how much room it has, or is being asked.
+    func isRoomOpen(_ name: String, _ destination: any Destination) -> Bool {
+        destination.tellsSpace
+            && (roomLooks[name] != nil || rooms[name, default: RemoteRoom()].isDue(at: house.clocks.monotonic()))
+    }
+
     /// Asks how much room there is, where that is due before anything more is sent there.
     ///
     /// - Returns: Whether to wait for the answer, which rings the bell.

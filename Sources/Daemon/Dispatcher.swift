@@ -201,8 +201,15 @@ actor Dispatcher {
             case .go(let free) = admission.room(at: remote(name), in: world)
         else { return false }
         let open = folders.all.subtracting(fullFolders())
-        if asksForRoom(name, destination) { return false }
-        let left = rooms[name]?.left
+        var left = rooms[name]?.left
+        if isRoomOpen(name, destination) {
+            // What is begun has its room, as what only waits for a word of the destination.
+            if try await house.store.first(waitingFor: name, lacking: 0, from: { open.contains($0) }) == nil {
+                left = 0
+            } else if asksForRoom(name, destination) {
+                return false
+            }
+        }
         let before = stops
         let isAsked =
             house.settings.policy.beforeUpload != nil || house.settings(ofDestination: name)?.policy.beforeUpload != nil

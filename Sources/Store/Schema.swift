@@ -7,7 +7,7 @@ internal import Core
 enum Schema {
     /// `PRAGMA application_id`: "slui" in ASCII.
     private static let mark: Int64 = 0x736C_7569
-    static let steps: [String] = [first, media, keeping, partDigests, named, trouble, namedAddress]
+    static let steps: [String] = [first, media, keeping, partDigests, named, trouble, namedAddress, leftThere]
     /// SQLITE_MISUSE: the code of the error for a database that a newer version wrote.
     static let tooNew: Int32 = 21
 
@@ -19,7 +19,9 @@ enum Schema {
         let objects = try connection.first("SELECT count(*) FROM sqlite_schema") { $0.integer(0) } ?? 0
         if objects > 0 || !mayBegin { try verify(connection) }
         for number in try version(of: connection)..<steps.count {
-            try connection.execute("BEGIN IMMEDIATE; \(steps[number]) PRAGMA user_version = \(number + 1); COMMIT;")
+            // On lines of its own: a comment at the end of a step would hide the rest.
+            try connection.execute(
+                "BEGIN IMMEDIATE;\n\(steps[number])\nPRAGMA user_version = \(number + 1); COMMIT;")
         }
         // Databases of before this mark have none.
         let id = try connection.first("PRAGMA application_id") { $0.integer(0) }

@@ -2,6 +2,13 @@ package import Core
 
 // What uploads leave at a destination and nobody needs: queued for removal in the transaction that gives it up.
 
+extension Schema {
+    static let leftThere = """
+        -- 1 when a cancel could not remove what had been sent.
+        ALTER TABLE upload ADD COLUMN left_there INTEGER NOT NULL DEFAULT 0;
+        """
+}
+
 extension Store {
     /// Stores the checkpoint of a new beginning, and queues what `old` names at the remote for removal, as one change.
     /// Durable when it returns.
@@ -57,10 +64,24 @@ extension Store {
             // It may leave its list now.
             self.listsChanged = true
             if deletion.isEarlier { return }
+            if result != "done" {
+                try connection.run("UPDATE upload SET left_there = 1 WHERE id = ?1", [.text(deletion.upload)])
+            }
             try connection.run(
                 "UPDATE upload SET remote_delete = ?2 WHERE id = ?1 AND state IN ('cancelled', 'removed')",
                 [.text(deletion.upload), .text(result)])
             try self.note("remote_delete", deletion.upload, ["result": result])
         }
+    }
+
+    /// Inside a transaction. What a person should know of an upload that was cancelled, tried again and sent once more.
+    func whatCancelLeft(of id: String) throws -> [String] {
+        let isLeft = try connection.first("SELECT left_there FROM upload WHERE id = ?1", [.text(id)]) {
+            $0.integer(0) == 1
+        }
+        return isLeft ?? false
+            ? [
+                "it was cancelled before, and what had been sent by then could not be removed: that may be there besides"
+            ] : []
     }
 }

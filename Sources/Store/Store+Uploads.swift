@@ -268,6 +268,8 @@ extension Store {
         var remote = remote
         remote.id = remote.id ?? upload.named
         if remote.id == upload.named { remote.url = remote.url ?? upload.namedURL }
+        // What was found there is what had been sent.
+        if remote.verifiedBy != "held" { remote.warnings += try whatCancelLeft(of: upload.id) }
         try connection.run(
             "UPDATE upload SET acked = size, remote = ?2 WHERE id = ?1",
             [.text(upload.id), .text(try Self.json(remote))])

@@ -60,6 +60,16 @@ struct RoomTests {
         try await scene.stop()
     }
 
+    @Test("what only waits for a word of the destination is asked about, and the room there is not")
+    func looks() async throws {
+        let scene = try await scene(RemoteSpace(free: 1000), retry: .milliseconds(1))
+        scene.remote.standard = .failAfterWord(.pending(after: .milliseconds(2)))
+        _ = try await scene.add("a.mp4", size: 100)
+        try await eventually("it is asked about again and again") { scene.remote.began.count > 20 }
+        #expect(scene.remote.looks <= 2)
+        try await scene.stop()
+    }
+
     @Test("it is asked again by itself, and what waits goes as soon as there is room")
     func again() async throws {
         let scene = try await scene(RemoteSpace(free: 10), retry: .milliseconds(10))

@@ -121,6 +121,25 @@ struct RetentionTests {
         #expect(try await retired(scene, .cancelled, .seconds(1)).ids == ["\(uploads[0]) expired"])
     }
 
+    @Test(
+        "what a cancel could not remove is said of the upload that is sent again", arguments: ["done", "unsupported"],
+        [true, false])
+    func leftByCancel(_ result: String, _ isLate: Bool) async throws {
+        let scene = try await Scene()
+        let (_, uploads) = try await scene.stage(Scene.arrival(Scene.file("one")))
+        _ = try await scene.store.claim("nas", passingOver: [])
+        try await scene.store.record(Checkpoint(["url": "x"]), for: uploads[0])
+        _ = try await scene.store.cancel(uploads)
+        let deletion = try #require(try await scene.store.remoteDeletions().first)
+        if !isLate { try await scene.store.remoteDeletion(deletion, result) }
+        _ = try await scene.store.retry(uploads[0], fromCopy: true)
+        if isLate { try await scene.store.remoteDeletion(deletion, result) }
+        let claim = try #require(try await scene.store.claim("nas", passingOver: []))
+        try await scene.store.finish(claim.upload.id, Self.sent)
+        let warnings = try await scene.store.upload(uploads[0])?.remote?.warnings ?? []
+        #expect(warnings.contains { $0.contains("cancelled before") } == (result != "done"))
+    }
+
     @Test("what failed and was dismissed never has its source deleted, though another destination has it")
     func dismissed() async throws {
         let scene = try await Scene()
