@@ -43,17 +43,14 @@ static uint64_t mount_number(int folder, const char *path, unsigned kind) {
 }
 
 uint64_t sluice_mount_number(int folder, const char *path) { return mount_number(folder, path, STATX_MNT_ID); }
-uint64_t sluice_unique_mount_number(const char *path) {
-    return mount_number(AT_FDCWD, path, STATX_MNT_ID_UNIQUE);
+uint64_t sluice_unique_mount_number(int folder, const char *path) {
+    return mount_number(folder, path, STATX_MNT_ID_UNIQUE);
 }
 
-int sluice_file_system_uuid(const char *path, uint8_t *uuid) {
-    int opened = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (opened < 0) return -1;
+int sluice_file_system_uuid(int opened, uint8_t *uuid) {
     struct file_system_uuid answer;
     memset(&answer, 0, sizeof answer);
     int result = ioctl(opened, GET_FILE_SYSTEM_UUID, &answer);
-    int code = errno;
     struct statfs system;
     struct btrfs_ioctl_fs_info_args btrfs;
     memset(&btrfs, 0, sizeof btrfs);
@@ -64,13 +61,11 @@ int sluice_file_system_uuid(const char *path, uint8_t *uuid) {
         answer.length = 16;
         result = 0;
     }
-    close(opened);
     if (result == 0 && answer.length != 16) {
         result = -1;
-        code = ENODATA;
+        errno = ENODATA;
     }
     if (result == 0) memcpy(uuid, answer.uuid, 16);
-    errno = code;
     return result;
 }
 

@@ -42,7 +42,7 @@ static void drop_rights(void) {
 // Only what is async-signal-safe may run between fork and exec: other threads may hold any lock.
 static void become(
     const char *const *words, const char *const *environment, const char *folder, int input, int output, int errors,
-    int report, pid_t parent) {
+    int lent, int report, pid_t parent) {
     // The thread that waits for the child started it, so this cannot come before its time.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
@@ -59,6 +59,7 @@ static void become(
     }
     // Whatever a library left open without a mark. Where the call is not known (before Linux 5.11), what has a mark goes.
     syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+    if (lent >= 0) fcntl(lent, F_SETFD, 0);
     // A system call and nothing more. Where it is refused the program has more than it was to have.
     if (given_files.rlim_max) prlimit(0, RLIMIT_NOFILE, &given_files, NULL);
     drop_rights();
@@ -70,12 +71,12 @@ static void become(
 
 int sluice_spawn(
     const char *const *words, const char *const *environment, const char *folder, int input, int output,
-    int errors) {
+    int errors, int lent) {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0) return -1;
     pid_t parent = getpid();
     pid_t child = fork();
-    if (child == 0) become(words, environment, folder, input, output, errors, report[1], parent);
+    if (child == 0) become(words, environment, folder, input, output, errors, lent, report[1], parent);
     int code = child < 0 ? errno : 0;
     close(report[1]);
     if (child > 0) {

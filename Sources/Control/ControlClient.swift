@@ -74,6 +74,11 @@ package struct ControlClient: Sendable {
     package func remove(_ selection: Selection) async throws -> UploadsReply { try await post("remove", selection) }
     package func flush(_ request: FlushRequest) async throws -> UploadsReply { try await post("flush", request) }
     package func rescan(_ request: RescanRequest) async throws -> RescanReply { try await post("rescan", request) }
+    package func accept(folder name: String) async throws -> RescanReply {
+        try await ask(
+            Request("POST", url("folders/\(PercentCoding.encode(name.utf8))/accept")), as: RescanReply.self,
+            within: .seconds(3600))
+    }
     package func check(_ request: CheckRequest) async throws -> CheckReport { try await post("check", request) }
     package func tryHook(_ name: String) async throws -> HookTrial {
         // A program may take as long as its time-out, which is 10 minutes at most.

@@ -107,6 +107,7 @@ final class ControlService: WebService {
             let request = body.isEmpty ? RescanRequest() : try Self.read(RescanRequest.self, body)
             let reply = try await operations.rescan(request)
             return WebReply(json: reply, status: reply.done ? 200 : 202)
+        case .acceptFolder(let name): return WebReply(json: try await operations.accept(folder: name))
         case .check:
             let request = body.isEmpty ? CheckRequest() : try Self.read(CheckRequest.self, body)
             return WebReply(json: try await operations.check(request))

@@ -29,6 +29,8 @@ enum Route: Hashable, Sendable {
     case events
     case reload
     case rescan
+    /// A folder, by its name.
+    case acceptFolder(String)
     case check
     /// A hook, by its name.
     case tryHook(String)
@@ -45,7 +47,9 @@ enum Route: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .plan, .status, .metrics, .usage, .quota, .events: false
-        case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .allow, .limit, .check, .tryHook, .remote,
+        case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .acceptFolder, .allow, .limit, .check,
+            .tryHook,
+            .remote,
             .orphans:
             true
         }
@@ -84,6 +88,8 @@ enum Route: Hashable, Sendable {
             self = try only("GET", .quota(String(rest.dropFirst(6))))
         case _ where rest.hasPrefix("hooks/") && rest.hasSuffix("/test") && rest.count > 11:
             self = try only("POST", .tryHook(String(rest.dropFirst(6).dropLast(5))))
+        case _ where rest.hasPrefix("folders/") && rest.hasSuffix("/accept") && rest.count > 15:
+            self = try only("POST", .acceptFolder(String(rest.dropFirst(8).dropLast(7))))
         case _ where rest.hasPrefix("remote/") && rest.count > 7:
             self = try only("POST", .remote(String(rest.dropFirst(7))))
         case _ where rest.hasPrefix("orphans/") && rest.count > 8:

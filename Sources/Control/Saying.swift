@@ -21,6 +21,7 @@ struct Saying: Hashable, Sendable {
         case .actOn(let reference, let act): (verb, what) = (act.rawValue, reference)
         case .act(let act): (verb, what) = (act.rawValue, Self.words(read(Selection.self) ?? Selection()))
         case .remove(let reference): (verb, what) = ("remove", reference)
+        case .acceptFolder(let name): (verb, what) = ("folder accept", name)
         case .flush:
             let request = read(FlushRequest.self) ?? FlushRequest()
             let place = Selection(folder: request.folder, destination: request.destination)

@@ -28,6 +28,7 @@ package struct FileLook: Hashable, Sendable {
 
     /// The type bits say "regular file" (`S_IFREG`, inode(7)).
     package var isRegular: Bool { mode & 0o170000 == 0o100000 }
+    package var isLink: Bool { mode & 0o170000 == 0o120000 }
     package var isDirectory: Bool { mode & 0o170000 == 0o040000 }
 
     /// Same file, same bytes as far as the kernel tells; `changed` may differ (a rename or chmod moves it).
@@ -152,5 +153,5 @@ package struct SettledFile: Hashable, Sendable {
         self.settledBy = settledBy
     }
 
-    package var path: FilePath { root.appending(relative) }
+    package var path: SourcePath { SourcePath(root: root, relative: relative) }
 }

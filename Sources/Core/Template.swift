@@ -113,6 +113,13 @@ package struct Template: Hashable, Sendable {
         return text
     }
 
+    /// The directories before the first placeholder: the part of a target that the configuration fixes. `/` where there is none.
+    package var fixedFolder: FilePath {
+        let text = FilePath(literalPrefix)
+        let folder = (constant != nil || text.bytes.last != UInt8(ascii: "/") ? text.parent : text).normalised
+        return folder.isEmpty ? "/" : folder
+    }
+
     /// What it makes of every file; `nil` where that depends on the file.
     package var constant: String? {
         var text = ""

@@ -17,9 +17,9 @@ package struct Checkpoint: Hashable, Sendable, Codable {
     }
 }
 
-/// A file in the staging folder, whole and durable.
+/// The bytes of an upload, whole and durable: a copy in the staging folder, or a source that is uploaded in place.
 package struct StagedFile: Hashable, Sendable {
-    package var path: FilePath
+    package var place: FilePlace
     /// Bytes.
     package var size: Int64
     /// SHA-256 of the content, 32 bytes.
@@ -27,8 +27,13 @@ package struct StagedFile: Hashable, Sendable {
     /// What is known of its parts.
     package var parts: PartDigests
 
+    /// Of a file of our own.
     package init(path: FilePath, size: Int64, sha256: [UInt8], parts: PartDigests = PartDigests()) {
-        self.path = path
+        self.init(place: .path(path), size: size, sha256: sha256, parts: parts)
+    }
+
+    package init(place: FilePlace, size: Int64, sha256: [UInt8], parts: PartDigests = PartDigests()) {
+        self.place = place
         self.size = size
         self.sha256 = sha256
         self.parts = parts

@@ -19,16 +19,54 @@ extension Agent {
             throw Refusal(.badRequest, "`path` takes an absolute path without `.` and `..`")
         }
         try checkWishes(to: request.to, key: request.key, context: request.context)
-        let look: FileLook
-        do { look = try await blocking { try FileLook(at: path) } } catch let error as SystemError {
-            throw Refusal(error.isMissing ? .notFound : .badRequest, error.description)
+        let rules = house.settings.folders.map(\.watch)
+        if rules.contains(where: { $0.path == path || $0.path.relative(to: path) != nil }) {
+            return try await add(all: path, request)
         }
+        let around = rules.filter { path.relative(to: $0.path) != nil }
+        // Several folders may share a path and tell their files apart by name; a person may also hand in what none takes.
+        let taker = around.first { rule in
+            path.relative(to: rule.path).map { NameRules(include: rule.include, exclude: rule.exclude).takes($0) }
+                ?? false
+        }
+        guard let rule = taker ?? around.first, let relative = path.relative(to: rule.path) else {
+            throw elsewhere(path)
+        }
+        let (sources, fileSystems) = (house.sources, fileSystems)
+        let (look, system): (FileLook, FileSystemIdentity?)
+        do {
+            (look, system) = try await blocking {
+                let top = try sources[rule.path].open()
+                let look = try top.look(at: relative)
+                // Of the file: another disk may be mounted below the folder, or stand where one stood before.
+                fileSystems.forget()
+                return (look, fileSystems.identity(of: top, at: relative, device: look.device))
+            }
+        } catch let error as SystemError { throw refusal(of: path, error) }
         if look.isDirectory { return try await add(all: path, request) }
+        if look.isLink { throw linked(path) }
         guard look.isRegular else { throw Refusal(.badRequest, "\(path.display) is no regular file") }
-        guard let result = try await record([try settledFile(at: path, look)], request).first else {
+        let file = SettledFile(
+            folder: rule.name, root: rule.path, relative: relative, look: look,
+            identity: StoredIdentity(look, folder: rule.name, relative: relative, on: system), settledBy: .added)
+        guard let result = try await record([file], request).first else {
             throw Refusal(.badRequest, "\(path.display) is in no configured folder")
         }
         return try await reply(try result.get())
+    }
+
+    private func refusal(of path: FilePath, _ error: SystemError) -> Refusal {
+        if error.isLink { return linked(path) }
+        if error.isOfAnotherFolder { return Refusal(.conflict, error.description) }
+        return Refusal(error.isMissing ? .notFound : .badRequest, error.description)
+    }
+
+    /// What a link names may lie anywhere, and be anybody's.
+    private func linked(_ path: FilePath) -> Refusal {
+        Refusal(
+            .conflict,
+            "\(path.display) is, or lies behind, a symbolic link inside the configured folder: those are not followed. Add the file "
+                + "under its own path, in a folder that is configured")
     }
 
     /// Everything in a folder and below it that the configured folders take there, a piece at a time.
@@ -44,8 +82,8 @@ extension Agent {
             $0.path == path || path.relative(to: $0.path) != nil || $0.path.relative(to: path) != nil
         }
         if !isOurs { throw elsewhere(path) }
-        let clocks = house.clocks
-        var survey = try await blocking { FolderSurvey(rules: rules, below: path, clocks: clocks) }
+        let (clocks, sources) = (house.clocks, house.sources)
+        var survey = try await blocking { FolderSurvey(rules: rules, in: sources, below: path, clocks: clocks) }
         var (newest, count, refused): ([String], Int, Int) = ([], 0, 0)
         var refusal: Refusal?
         while true {
@@ -139,25 +177,5 @@ extension Agent {
             .badRequest,
             "\(path.display) is below none of the configured folders: "
                 + house.settings.folders.map { "\($0.watch.name) (\($0.watch.path.display))" }.joined(separator: ", "))
-    }
-
-    /// A file that a person hands in: whole because they say so, and in the folder whose path it lies below.
-    private func settledFile(at path: FilePath, _ look: FileLook) throws -> SettledFile {
-        let rules = house.settings.folders.map(\.watch)
-        let around = rules.filter { path.relative(to: $0.path) != nil }
-        // Several folders may share a path and tell their files apart by name; a person may also hand in what none takes.
-        let taker = around.first { rule in
-            path.relative(to: rule.path).map { NameRules(include: rule.include, exclude: rule.exclude).takes($0) }
-                ?? false
-        }
-        guard let rule = taker ?? around.first, let relative = path.relative(to: rule.path) else {
-            throw elsewhere(path)
-        }
-        // Of the file: another disk may be mounted below the folder, or stand where one stood before.
-        fileSystems.forget()
-        let system = fileSystems.identity(at: path, device: look.device)
-        let identity = StoredIdentity(look, folder: rule.name, relative: relative, on: system)
-        return SettledFile(
-            folder: rule.name, root: rule.path, relative: relative, look: look, identity: identity, settledBy: .added)
     }
 }

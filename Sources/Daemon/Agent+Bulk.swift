@@ -130,7 +130,12 @@ extension Agent {
             _ = try await house.store.retry(row.upload.id, fromCopy: true)
             return
         }
-        let look = try await blocking { try FileLook.ifPresent(at: asset.path) }
+        let source = house.source(of: asset)
+        let look: FileLook?
+        do { look = try await blocking { try source.lookIfPresent() } } catch let error as SystemError {
+            throw Refusal(
+                .conflict, "the source \(asset.path.display) cannot be looked at: \(error.reason)", id: row.upload.id)
+        }
         guard let look, look.isRegular else {
             let rescued = asset.sourceNote.map { "; \($0)" } ?? ""
             throw Refusal(

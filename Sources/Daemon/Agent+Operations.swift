@@ -242,10 +242,10 @@ extension Agent: Operations {
         for end in [shown, shown == asItStands ? nil : asItStands].compactMap({ $0 }) {
             let names = end.components
             guard let last = names.last else { continue }
-            var newest: [FilePath: Int64] = [:]
+            var newest: [SourcePath: Int64] = [:]
             let found = try await house.store.rows(named: last, limit: 1000).filter { row in
                 let path = row.asset.path
-                guard path.components.suffix(names.count) == names[...] else { return false }
+                guard path.shown.components.suffix(names.count) == names[...] else { return false }
                 if newest[path] == nil { newest[path] = row.asset.id }
                 return newest[path] == row.asset.id
             }

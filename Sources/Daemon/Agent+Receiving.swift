@@ -65,7 +65,7 @@ struct Reception: Sendable {
             try await stager.change(&room, arrived: 0, more: request.size ?? 0, of: request.name)
             let (number, ids) = try await house.store.beginReception(uploads: draft.orders.count)
             CrashPoint.reached("receiving")
-            house.making.begin(number, draft.file.path, .receiving, total: request.size ?? 0)
+            house.making.begin(number, draft.file.path.shown, .receiving, total: request.size ?? 0)
             defer { house.making.end(number) }
             do {
                 let copy = try await copy(number, ids, &draft, &room, next)
@@ -141,7 +141,7 @@ struct Reception: Sendable {
     {
         let (reading, place) = (house.mediaReading, house.staging.path(FilePath("\(number)")))
         let leaf = arrival.file.relative
-        let facts = try await blocking { reading.facts(at: place, named: leaf, probes: false) }
+        let facts = try await blocking { reading.facts(of: nil, orOf: place, named: leaf, probes: false) }
         try refuseTaken(
             try await house.store.receive(arrival, as: number, uploads: ids, sha256: copy.sha256, facts: facts))
         CrashPoint.reached("taken")

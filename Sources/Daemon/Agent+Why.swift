@@ -133,25 +133,26 @@ extension Agent {
         func told(_ state: String, _ folder: String?, _ text: String) -> WhyAnswer {
             WhyAnswer(folder: folder, path: path.display, state: state, text: text, holds: [])
         }
-        if let file = watcher.settlingFiles().first(where: { $0.path == path }) {
+        if let file = watcher.settlingFiles().first(where: { $0.path.shown == path }) {
             if let absence = absence(of: file.folder) {
                 return told("settling", file.folder, "\(absence); it goes on settling when that is back")
             }
             return told("settling", file.folder, "it settles: \(file.fullExplanation)")
         }
         let held = await gathering.waiting(naming: .max).values.flatMap(\.first)
-        if let (file, reason) = held.first(where: { $0.file.path == path }) {
+        if let (file, reason) = held.first(where: { $0.file.path.shown == path }) {
             return told("gathering", file.folder, absence(of: file.folder) ?? reason)
         }
         let rules = house.settings.folders.map(\.watch)
-        let now = house.clocks.wall()
+        let (now, sources) = (house.clocks.wall(), house.sources)
         let (standing, found): (Standing, Found?)
         do {
             // A folder on a server that is gone may never answer, and is asked by nobody who counts.
             (standing, found) = try await SlowDisk(patience: .seconds(3)).run { _ in
-                let standing = Standing.of(path, rules: rules, now: now)
+                let standing = Standing.of(path, rules: rules, in: sources, now: now)
                 guard case .taken(let folder) = standing, let rule = rules.first(where: { $0.name == folder }),
-                    let relative = Standing.relative(of: path, in: rule), let look = try FileLook.ifPresent(at: path)
+                    let relative = Standing.relative(of: path, in: rule),
+                    let look = try sources[rule.path].open().lookIfPresent(at: relative)
                 else { return (standing, nil) }
                 return (standing, Found(relative: relative, look: look))
             }

@@ -71,7 +71,7 @@ package final class Agent: Sendable {
         if forgotten > 0 { log.notice(Hooks.forgotten, ["count": "\(forgotten)"]) }
         let house = House(
             setup: Setup(settings: settings, staging: staging, destinations: [:], since: clocks.wall()), store: store,
-            clocks: clocks, log: log)
+            clocks: clocks, log: log, sources: try await sources(store, log))
         _ = await store.listen(house.stateWorks)
         await store.listenToLists { [bell = house.listBell] in bell.ring() }
         let agent = Agent(house, kinds, reloading, reporting)
@@ -100,7 +100,8 @@ package final class Agent: Sendable {
         board = EventBoard(house: house)
         let store = house.store
         let watcher = Watcher(
-            rules: house.settings.folders.map(\.watch), clocks: house.clocks, isKnown: { try await store.known($0) },
+            rules: house.settings.folders.map(\.watch), in: house.sources, clocks: house.clocks,
+            isKnown: { try await store.known($0) },
             log: { remark in
                 switch remark.level {
                 case .info: house.log.info(remark.text)

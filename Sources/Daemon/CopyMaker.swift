@@ -12,6 +12,8 @@ struct Content: Sendable {
     var parts: PartDigests
     /// What a command made of the source, where one did.
     var export: (size: Int64, sourceSHA256: [UInt8]?)?
+    /// As the copy has it in its own record.
+    var releaseToken: ReleaseToken?
 }
 
 enum CopyResult: Sendable {
@@ -40,11 +42,15 @@ struct CopyMaker: Sendable {
         if let missing = SourceHome.requirementMissing(of: asset, house) {
             return .away("\(asset.root.display): \(missing)")
         }
-        do throws(StagingError) { return .ready(try content(of: asset)) } catch { return .failed(error) }
+        do throws(StagingError) {
+            var content = try content(of: asset)
+            content.releaseToken = origins[asset.id]?.release
+            return .ready(content)
+        } catch { return .failed(error) }
     }
 
     private func content(of asset: AssetRecord) throws(StagingError) -> Content {
-        let wanted = Wanted(asset.path, asset.identity, changed: asset.changed)
+        let wanted = Wanted(house.source(of: asset), asset.identity, changed: asset.changed)
         let (stop, making, isSeen) = (stop, making, isSeen)
         let pace = Pace(
             progress: { if isSeen { making.copied(asset.id, $0) } }, isStopped: { stop.isSet })
@@ -61,7 +67,7 @@ struct CopyMaker: Sendable {
             let content = try staging.digestInPlace(wanted, wishes: wishes(asset.size), pace: pace)
             return Content(sha256: content.sha256, parts: content.parts)
         // Its copy is gone, and there is nothing to make another of.
-        case .received: throw .missing(asset.path)
+        case .received: throw .missing(asset.path.shown)
         case .export:
             guard let export = exports[asset.id] else {
                 throw .noCommand(
@@ -80,7 +86,7 @@ struct CopyMaker: Sendable {
     }
 
     private func begin(_ asset: AssetRecord, _ work: LiveStaging.Work) {
-        if isSeen { making.begin(asset.id, asset.path, work, total: asset.size) }
+        if isSeen { making.begin(asset.id, asset.path.shown, work, total: asset.size) }
     }
 }
 

@@ -6,10 +6,27 @@ internal import Store
 // How much room destinations say they have, and what waits for it.
 
 extension Dispatcher {
-    /// The destination is to be asked how much room it has, or is being asked.
-    func isRoomOpen(_ name: String, _ destination: any Destination) -> Bool {
-        destination.tellsSpace
+    /// Room at a destination for uploads that have not begun.
+    enum RoomForNew {
+        /// The destination is being asked; its answer rings the bell.
+        case asked
+        /// Bytes; `nil` where nothing limits them.
+        case known(Int64?)
+    }
+
+    /// The room for uploads that have not begun. The destination is asked only while there are such: what is begun has its room, and
+    /// an upload that waits for the destination's word sends nothing more.
+    func roomForNew(
+        at name: String, _ destination: any Destination, from open: Set<String>
+    ) async throws -> RoomForNew {
+        let isDue =
+            destination.tellsSpace
             && (roomLooks[name] != nil || rooms[name, default: RemoteRoom()].isDue(at: house.clocks.monotonic()))
+        guard isDue else { return .known(rooms[name]?.left) }
+        if try await house.store.first(waitingFor: name, lacking: 0, from: { open.contains($0) }) == nil {
+            return .known(0)
+        }
+        return asksForRoom(name, destination) ? .asked : .known(rooms[name]?.left)
     }
 
     /// Asks how much room there is, where that is due before anything more is sent there.

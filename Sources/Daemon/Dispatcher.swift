@@ -201,15 +201,7 @@ actor Dispatcher {
             case .go(let free) = admission.room(at: remote(name), in: world)
         else { return false }
         let open = folders.all.subtracting(fullFolders())
-        var left = rooms[name]?.left
-        if isRoomOpen(name, destination) {
-            // What is begun has its room, as what only waits for a word of the destination.
-            if try await house.store.first(waitingFor: name, lacking: 0, from: { open.contains($0) }) == nil {
-                left = 0
-            } else if asksForRoom(name, destination) {
-                return false
-            }
-        }
+        guard case .known(let left) = try await roomForNew(at: name, destination, from: open) else { return false }
         let before = stops
         let isAsked =
             house.settings.policy.beforeUpload != nil || house.settings(ofDestination: name)?.policy.beforeUpload != nil

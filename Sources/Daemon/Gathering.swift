@@ -14,7 +14,7 @@ actor Gathering {
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var grouping = Grouping()
     /// Files that groups wait for: how they looked, and since when.
-    private var expected: [FilePath: (look: FileLook, since: MonotonicTime)] = [:]
+    private var expected: [SourcePath: (look: FileLook, since: MonotonicTime)] = [:]
     private let bell: Nudge
 
     private var saidFull = false
@@ -55,7 +55,7 @@ actor Gathering {
             }
             // A video does not stay here for long, and takes its sidecars along.
             if isFull, rule.isSidecar(file.relative.name) { continue }
-            let key = await rule.key(of: file)
+            let key = await rule.key(of: file, in: house.sources)
             grouping.add(file, under: key, wait: rule.wait, at: now)
             grouping.join(
                 Grouping.Key(folder: key.folder, directory: key.directory, stem: file.relative.name), to: key)
@@ -123,7 +123,7 @@ actor Gathering {
             let reason = "a sidecar file that waits for its \(key.stem.display).*"
             if grouping.wait(key, for: reason, isExpected: false, at: house.clocks.monotonic()) { tell(key, reason) }
         } else {
-            for one in others { expected[first.root.appending(one)] = nil }
+            for one in others { expected[SourcePath(root: first.root, relative: one)] = nil }
             // Sources wait for each other also when only a sidecar of before is still on its way.
             let joins = leader ?? neighbours.first?.relative
             try await handOn(grouping.take(key), of: key.folder, asUnit: true, with: joins)
@@ -159,14 +159,14 @@ actor Gathering {
     /// Those that stand there.
     private func neighbours(_ files: [FilePath], _ root: FilePath, _ folder: String) async throws -> [Neighbour] {
         if files.isEmpty { return [] }
-        let fileSystems = fileSystems
+        let (fileSystems, source) = (fileSystems, house.sources[root])
         return try await blocking {
             // Another card may have got the device number since.
             fileSystems.forget()
             return try files.compactMap { relative in
-                let path = root.appending(relative)
-                guard let look = try FileLook.ifPresent(at: path), look.isRegular else { return nil }
-                let system = fileSystems.identity(at: path, device: look.device)
+                let top = try source.open()
+                guard let look = try top.lookIfPresent(at: relative), look.isRegular else { return nil }
+                let system = fileSystems.identity(of: top, at: relative, device: look.device)
                 return Neighbour(
                     relative: relative, look: look,
                     identity: StoredIdentity(look, folder: folder, relative: relative, on: system))
@@ -190,17 +190,19 @@ actor Gathering {
         let now = house.clocks.monotonic()
         let patience = max(folder.watch.quietFor ?? .zero, Self.longestQuiet) * 2
         var coming: [FilePath] = []
-        let rule = folder.watch
+        let (rule, sources) = (folder.watch, house.sources)
         for (relative, look) in missing {
-            if (try? await blocking { Standing.isLeftOut(relative, by: rule) }) == true { continue }
-            let path = root.appending(relative)
+            if (try? await blocking { Standing.isLeftOut(relative, by: rule, in: sources) }) == true { continue }
+            let path = SourcePath(root: root, relative: relative)
             guard let before = expected[path], before.look == look else {
                 expected[path] = (look, now)
                 coming.append(relative)
                 continue
             }
             // Whoever has it open may pause.
-            let isOpen = try? await blocking { try Lease.look(at: path).writer == .somebody }
+            let isOpen = try? await blocking {
+                try Lease.look(at: relative, in: sources[root].open()).writer == .somebody
+            }
             if now.since(before.since) <= patience || isOpen == true { coming.append(relative) }
         }
         return coming
@@ -211,7 +213,8 @@ actor Gathering {
     /// - Returns: Whether there was any.
     private func dropChanged(_ key: Grouping.Key, _ group: Grouping.Group) async throws -> Bool {
         let members = Array(group.members.values)
-        let looks = try await blocking { try members.map { try FileLook.ifPresent(at: $0.path) } }
+        let sources = house.sources
+        let looks = try await blocking { try members.map { try sources.source($0.path).lookIfPresent() } }
         let changed = zip(members, looks).filter { $0.look != $1 }
         if changed.isEmpty { return false }
         grouping.drop(changed.map(\.0.relative), of: key)
@@ -243,7 +246,7 @@ actor Gathering {
             for member in group.members.values {
                 // Twenty thousand may wait: only those that come before the last one named are sorted in.
                 let before = all[key.folder]?.first.firstIndex {
-                    member.path.bytes.lexicographicallyPrecedes($0.file.path.bytes)
+                    member.path.shown < $0.file.path.shown
                 }
                 let place = before ?? all[key.folder]?.first.count ?? 0
                 guard place < most else { continue }
@@ -268,13 +271,13 @@ actor Gathering {
 
 extension GroupRule {
     /// As ``key(of:isThere:)``, by what stands beside the file now. Waits for its disk.
-    func key(of file: SettledFile) async -> Grouping.Key {
-        let directory = file.root.appending(file.relative.parent)
+    func key(of file: SettledFile, in sources: SourceFolders) async -> Grouping.Key {
+        let source = sources.source(file.path)
         let plain = Grouping.Key(file)
         // What cannot be looked at is not there for now: it joins when it settles.
         return
             (try? await blocking {
-                key(of: file) { (try? FileLook.ifPresent(at: directory.appending($0))?.isRegular) == true }
+                key(of: file) { (try? source.sibling($0).lookIfPresent()?.isRegular) == true }
             }) ?? plain
     }
 }

@@ -1,4 +1,5 @@
 internal import Core
+internal import Linux
 internal import Staging
 internal import Store
 
@@ -10,14 +11,21 @@ extension House {
         let all = (try? await store.uploads(ofEach: batch.map(\.id))) ?? [:]
         for asset in batch {
             let uploads = all[asset.id] ?? []
-            origins[asset.id] = Origin(
+            var origin = Origin(
                 asset.identity, root: asset.root, changed: asset.changed,
                 uploads: uploads.filter { !$0.state.isTerminal }.map {
                     Origin.Upload(
                         id: $0.id, destination: $0.destination, name: $0.name, key: $0.key, context: $0.context,
                         url: $0.url)
                 })
+            origin.release = .random()
+            origins[asset.id] = origin
         }
         return origins
     }
+}
+
+extension ReleaseToken {
+    /// One that nobody can guess.
+    static func random() -> ReleaseToken { ReleaseToken(random: Chance.bytes(8)) }
 }

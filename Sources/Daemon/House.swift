@@ -20,6 +20,8 @@ struct House: Sendable {
     let store: Store
     let clocks: any Clocks
     let log: Log
+    /// The configured folders: every source is reached through them.
+    let sources: SourceFolders
     let live: LiveUploads
     /// Copies that are being made.
     let making: LiveStaging
@@ -34,7 +36,10 @@ struct House: Sendable {
         init(_ setup: Setup) { self.setup = Mutex(setup) }
     }
 
-    init(setup: Setup, store: Store, clocks: any Clocks, log: Log) {
+    init(
+        setup: Setup, store: Store, clocks: any Clocks, log: Log, sources: SourceFolders = SourceFolders()
+    ) {
+        self.sources = sources
         current = Current(setup)
         self.store = store
         self.clocks = clocks
@@ -132,6 +137,8 @@ struct House: Sendable {
             for bell in bells { bell.ring() }
         }
     }
+
+    func source(of asset: AssetRecord) -> SourceFile { sources.source(asset.path) }
 
     func folder(_ name: String) -> FolderSettings? {
         settings.folders.first { $0.watch.name == name }

@@ -16,15 +16,27 @@ struct MediaReading: Sendable {
     /// Waits for the disk on this thread.
     ///
     /// - Parameters:
-    ///   - path: Where the bytes are.
+    ///   - copy: Where the staged copy is, or is to be; the source is read where there is none.
+    ///   - source: `nil` for bytes without one.
     ///   - name: The source's name. Only what it calls a recording or a picture is opened.
     ///   - probes: Whether `ffprobe` may be started for what our own readers do not know: a process for each such file.
-    func facts(at path: FilePath, named name: FilePath, probes: Bool) -> MediaFacts {
+    func facts(of source: SourceFile?, orOf copy: FilePath?, named name: FilePath, probes: Bool) -> MediaFacts {
         guard Self.isPromising(name) else { return MediaFacts() }
-        guard let pieces = try? Pieces(path: path), let facts = try? Facts.of(pieces, named: name) else {
-            return MediaFacts()
+        // What cannot be read has nothing to tell.
+        if let copy, let file = try? Descriptor.open(copy, for: .reading) {
+            return facts(of: file, shown: copy, named: name, probes: probes)
         }
-        return facts.isEmpty && probes ? probe?.facts(of: path) ?? facts : facts
+        guard let source, let file = try? source.open() else { return MediaFacts() }
+        return facts(of: file, shown: source.path.shown, named: name, probes: probes)
+    }
+
+    private func facts(
+        of file: borrowing Descriptor, shown path: FilePath, named name: FilePath, probes: Bool
+    ) -> MediaFacts {
+        guard let pieces = try? Pieces(of: file.duplicate(named: path), named: path),
+            let facts = try? Facts.of(pieces, named: name)
+        else { return MediaFacts() }
+        return facts.isEmpty && probes ? probe?.facts(of: file) ?? facts : facts
     }
 
     private static func isPromising(_ name: FilePath) -> Bool {
@@ -37,13 +49,15 @@ extension Intake {
     /// What the names and other texts of a file's uploads need to know of the recording: read only where a template of
     /// its folder names such a fact, and before anything is written down, since a name does not change afterwards.
     ///
-    /// - Parameter path: Where the bytes are; the source by default.
-    func facts(of file: SettledFile, at path: FilePath? = nil) async -> MediaFacts {
+    /// - Parameter copy: Where the bytes are; the source by default.
+    func facts(of file: SettledFile, at copy: FilePath? = nil) async -> MediaFacts {
         guard house.asksMedia(of: file.folder) else { return MediaFacts() }
-        let (reading, path) = (house.mediaReading, path ?? file.path)
+        let (reading, source) = (house.mediaReading, house.sources.source(file.path))
         // It throws nothing.
-        return (try? await blocking { reading.facts(at: path, named: file.relative.name, probes: true) })
-            ?? MediaFacts()
+        return
+            (try? await blocking {
+                reading.facts(of: copy == nil ? source : nil, orOf: copy, named: file.relative.name, probes: true)
+            }) ?? MediaFacts()
     }
 
     /// What the recording says that the others of its group belong to: a sidecar says nothing of itself, and is to get a name
@@ -67,16 +81,15 @@ extension Intake {
 extension Stager {
     /// What staged copies say of themselves, by their assets. Those that are uploaded from where they stand are read there.
     func facts(of assets: [AssetRecord]) async -> [Int64: MediaFacts] {
-        let (reading, staging) = (house.mediaReading, house.staging)
+        let (reading, staging, house) = (house.mediaReading, house.staging, house)
         // Where no template asks, only a person does (`show`): a burst of files must not wait for a process each.
         let probed = Set(assets.filter { house.asksMedia(of: $0.folder) }.map(\.id))
         let found = try? await blocking { () -> [Int64: MediaFacts] in
             var found: [Int64: MediaFacts] = [:]
             for asset in assets {
-                let copy = staging.path(asset.stagedName)
-                let place = (try? FileLook.ifPresent(at: copy)) == nil ? asset.path : copy
                 found[asset.id] = reading.facts(
-                    at: place, named: asset.identity.relative.name, probes: probed.contains(asset.id))
+                    of: house.source(of: asset), orOf: staging.path(asset.stagedName),
+                    named: asset.identity.relative.name, probes: probed.contains(asset.id))
             }
             return found
         }
@@ -90,12 +103,12 @@ extension Agent {
     func mediaFacts(of asset: AssetRecord) async throws -> MediaFacts {
         let known = try await house.store.mediaFacts(of: asset.id)
         guard known.isEmpty else { return known }
-        let (reading, copy) = (house.mediaReading, house.staging.path(asset.stagedName))
+        let (reading, copy, source) =
+            (house.mediaReading, house.staging.path(asset.stagedName), house.source(of: asset))
         // Whoever asks is not to wait for a disk that does not answer: then nothing is known.
         return
             (try? await SlowDisk(patience: .seconds(3)).run { _ in
-                let place = (try? FileLook.ifPresent(at: copy)) == nil ? asset.path : copy
-                return reading.facts(at: place, named: asset.identity.relative.name, probes: true)
+                reading.facts(of: source, orOf: copy, named: asset.identity.relative.name, probes: true)
             }) ?? known
     }
 }

@@ -1,6 +1,7 @@
 internal import Config
 internal import Core
 internal import Linux
+internal import Staging
 
 /// Fills the templates of a folder's settings with what is known of one file.
 struct Naming: Sendable {
@@ -89,5 +90,11 @@ struct Naming: Sendable {
     }
 
     /// The target of a move: absolute; `..` that came in by a file's name has no effect.
-    func target(_ template: Template) -> FilePath { FilePath(bytes: fill(template)).normalised }
+    func target(_ template: Template) -> MoveTarget {
+        let path = FilePath(bytes: fill(template)).normalised
+        let base = template.fixedFolder
+        // What a value of the template leads out of it with is left out with it.
+        guard let relative = path.relative(to: base) else { return MoveTarget(base: path.parent, relative: path.name) }
+        return MoveTarget(base: base, relative: relative)
+    }
 }

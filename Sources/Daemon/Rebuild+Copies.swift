@@ -24,8 +24,10 @@ extension Rebuild {
             return
         }
         let root = folder.watch.path
-        let source = root.appending(paths.relative)
-        if let place = try await giveBack(copy, source) { found.givenBack.append(place.display) }
+        let source = house.sources.source(SourcePath(root: root, relative: paths.relative))
+        if let token = origin.release, let place = try await giveBack(token.name(of: copy), source) {
+            found.givenBack.append(place.display)
+        }
         var file = SettledFile(
             folder: origin.folder, root: root, relative: paths.relative,
             look: FileLook(
@@ -44,10 +46,10 @@ extension Rebuild {
 
     /// The source, if what was staged is what stands there now.
     private func version(
-        at source: FilePath, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]?
+        at source: SourceFile, of identity: StoredIdentity, changed: Int64, _ sha256: [UInt8]?
     ) async throws -> FileLook? {
         try await blocking { () throws -> FileLook? in
-            guard let look = try FileLook.ifPresent(at: source), look.isRegular, look.size == identity.size,
+            guard let look = try source.lookIfPresent(), look.isRegular, look.size == identity.size,
                 look.modified == identity.modified, identity.inode == nil || identity.inode == look.inode
             else { return nil }
             // A rename or a chmod moves the change time; then only the bytes can tell.
@@ -57,21 +59,14 @@ extension Rebuild {
     }
 
     /// A source that the release had caught gets its name back, or a free one beside it.
-    private func giveBack(_ copy: Int64, _ source: FilePath) async throws -> FilePath? {
-        let caught = source.parent.appending(FilePath(".sluice-release-\(copy)"))
+    private func giveBack(_ caught: FilePath, _ source: SourceFile) async throws -> FilePath? {
         let isTrial = options.isTrial
         return try await blocking { () throws -> FilePath? in
-            guard try FileLook.ifPresent(at: caught) != nil else { return nil }
-            if isTrial { return source }
-            for number in 1..<10_000 {
-                let place = source.numbered(number)
-                do {
-                    try Files.renameNoReplace(caught, to: place)
-                    try Files.syncFolder(source.parent)
-                    return place
-                } catch let error as SystemError where error.exists { continue }
-            }
-            return nil
+            guard let folder = try source.openParentIfPresent(), try folder.has(caught) else { return nil }
+            if isTrial { return source.path.shown }
+            let name = try folder.placeFreely(caught, as: source.name, in: folder)
+            try folder.sync()
+            return folder.path.appending(name)
         }
     }
 
@@ -111,8 +106,10 @@ extension Rebuild {
             arrival.action = .leave
         }
         var restored = Restored(arrival: arrival, copy: copy, sha256: sha256, uploads: uploads)
-        let (reading, path) = (house.mediaReading, staged.path)
-        restored.media = try await blocking { reading.facts(at: path, named: file.relative.name, probes: false) }
+        let (reading, path) = (house.mediaReading, staged.place.shown)
+        restored.media = try await blocking {
+            reading.facts(of: nil, orOf: path, named: file.relative.name, probes: false)
+        }
         restored.stagedSize = origin.staged
         restored.sourceSHA256 = origin.staged == nil ? nil : sourceSHA256
         return restored

@@ -38,7 +38,8 @@ package final class Rebuild: Sendable {
         }
         for folder in settings.folders where !options.isForced {
             let rule = folder.watch
-            if let missing = try await blocking({ FolderGate(rule.path, [rule.requirement]).missing() }) {
+            let missing = try await blocking { FolderGate(SourceFolders()[rule.path], [rule.requirement]).missing() }
+            if let missing {
                 throw RebuildRefusal.folderAway(rule.name, rule.path, missing)
             }
         }
@@ -153,7 +154,7 @@ package final class Rebuild: Sendable {
         for (file, asset) in zip(files, assets) {
             let settled = file.arrival.file
             guard let rule = house.folder(settled.folder)?.group else { continue }
-            found.units[await rule.key(of: settled), default: []].append(asset)
+            found.units[await rule.key(of: settled, in: house.sources), default: []].append(asset)
         }
     }
 
@@ -164,7 +165,8 @@ package final class Rebuild: Sendable {
     private static let questions = 4
 
     private func takeFolders(_ found: inout Found) async throws {
-        var survey = FolderSurvey(rules: house.settings.folders.map(\.watch), clocks: house.clocks)
+        var survey = FolderSurvey(
+            rules: house.settings.folders.map(\.watch), in: house.sources, clocks: house.clocks)
         while true {
             let (next, piece) = try await blocking { [survey] in
                 var survey = survey
@@ -176,8 +178,8 @@ package final class Rebuild: Sendable {
             found.troubles += piece.troubles
             for (asset, path) in piece.caught {
                 found.troubles.append(
-                    "\(path.display) is a source that the release of asset \(asset) had caught; its name is not known: "
-                        + "rename it by hand")
+                    "\(path.display) has the name of a source that the release of asset \(asset) had caught, and nothing says "
+                        + "what it was called: rename it by hand")
             }
             for start in stride(from: 0, to: piece.files.count, by: Self.batch) {
                 try await take(Array(piece.files[start..<min(start + Self.batch, piece.files.count)]), &found)
@@ -240,7 +242,9 @@ package final class Rebuild: Sendable {
         var arrival =
             folder.map { intake.arrival(of: file, $0, to: $0.uploadTo, facts: facts) }
             ?? Arrival(file: file, action: .keep, priority: 0, orders: [])
-        let staged = sha256.map { StagedFile(path: file.path, size: file.look.size, sha256: $0) }
+        let source = house.sources.source(file.path)
+        // Only asked about: nothing is read of it, or sent.
+        let staged = sha256.map { StagedFile(path: file.path.shown, size: file.look.size, sha256: $0) }
         var uploads: [Restored.Upload] = []
         for order in arrival.orders {
             uploads.append(
@@ -254,7 +258,7 @@ package final class Rebuild: Sendable {
         if copy != nil {
             let reading = house.mediaReading
             restored.media = try await blocking {
-                reading.facts(at: file.path, named: file.relative.name, probes: false)
+                reading.facts(of: source, orOf: nil, named: file.relative.name, probes: false)
             }
         }
         return restored
@@ -262,9 +266,10 @@ package final class Rebuild: Sendable {
 
     /// - Returns: `nil` for a file that changes while it is read.
     private func digest(of file: SettledFile) async throws -> [UInt8]? {
-        try await blocking {
-            let sha256 = try contentDigest(of: file.path)
-            return try FileLook.ifPresent(at: file.path) == file.look ? sha256 : nil
+        let source = house.sources.source(file.path)
+        return try await blocking {
+            let sha256 = try contentDigest(of: source)
+            return try source.lookIfPresent() == file.look ? sha256 : nil
         }
     }
 }

@@ -15,6 +15,8 @@ actor Releaser {
     /// Assets whose source cannot be taken now, and when they are tried again.
     var deferred: [Int64: (until: MonotonicTime, failures: Int, folder: String)] = [:]
 
+    /// Folders of which it was said that their moves are copies.
+    private var copiedFolders: Set<String> = []
     /// What the last pass failed with, which is said once.
     private var complaint: String?
     /// What earlier runs kept was looked at.
@@ -174,7 +176,7 @@ actor Releaser {
         let (staging, name, leaf) = (house.staging, asset.stagedName, asset.identity.relative.name)
         let identity = (asset.keeping == .export ? asset.sourceSHA256 : asset.sha256).map { sha256 in
             SourceRelease.AssetIdentity(
-                id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
+                id: asset.id, source: house.source(of: asset), size: asset.size, modified: asset.identity.modified,
                 inode: asset.identity.inode, changed: asset.changed, sha256: sha256, takenAt: asset.arrivedAt)
         }
         let found: FilePath?
@@ -183,10 +185,7 @@ actor Releaser {
             (found, isChanged) = try await blocking { () throws -> (FilePath?, Bool) in
                 // What cannot be read is not known to be there.
                 let isAsked = asset.keeping != .received
-                let hidesWrite = identity.flatMap { identity in
-                    (try? FileLook(at: identity.path)).map { identity.mayHideWrite($0, at: identity.path) }
-                }
-                let trusted = hidesWrite == true ? nil : asset.changed
+                let trusted = identity?.mayHideWrite() == true ? nil : asset.changed
                 let standing = isAsked ? try? identity?.standing(trusting: trusted) : nil
                 if case .same? = standing { return (nil, false) }
                 return (try staging.rescue(name, leaf: leaf), standing == .changed && identity?.isOther() == true)
@@ -263,22 +262,24 @@ actor Releaser {
             return asset.keeping == .export
                 ? .over(.kept, note: "its content was not noted when it was exported") : .waits
         }
-        try await house.store.beginRelease(asset.id)
+        let token = try await house.store.beginRelease(asset.id, token: .random())
         CrashPoint.reached("release-begun")
         let identity = SourceRelease.AssetIdentity(
-            id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
+            id: asset.id, source: house.source(of: asset), size: asset.size, modified: asset.identity.modified,
             inode: asset.identity.inode, changed: asset.changed, sha256: sha256, takenAt: asset.arrivedAt)
         do {
-            var result = try await run(identity, act, .stop, of: asset)
+            var result = try await run(identity, act, token, .stop, of: asset)
             var plan: UnsurePlan?
             if case .unsure(let doubt) = result {
                 let found = try await unsurePlan(for: asset, doubt)
                 plan = found
-                if let inDoubt = found.inDoubt { result = try await run(identity, act, inDoubt, of: asset) }
+                if let inDoubt = found.inDoubt { result = try await run(identity, act, token, inDoubt, of: asset) }
             }
             switch result {
             case nil: return .away("\(asset.root.display) is not mounted as it was when the file was found")
-            case .released(let note, _): return .over(.released, note: note)
+            case .released(let note, let isCopied):
+                if isCopied { sayCopied(asset.folder) }
+                return .over(.released, note: note)
             case .gone where try await house.store.hasNewerVersion(asset):
                 return .over(.kept, note: "a newer version took its place, which is gone by now")
             case .gone: return .over(.released, note: "the source was gone already")
@@ -291,7 +292,9 @@ actor Releaser {
                 return try await unsure(asset, doubt, plan)
             }
         } catch let error as SystemError {
-            if let reason = try await blocking({ SourceHome.absence(of: asset, after: error) }) { return .away(reason) }
+            if let reason = try await blocking({ [house] in SourceHome.absence(of: asset, after: error, house) }) {
+                return .away(reason)
+            }
             try await putOff(asset, advice(error, asset))
         }
         return .waits
@@ -299,21 +302,15 @@ actor Releaser {
 
     /// - Returns: `nil` when the disk of the source is away.
     private func run(
-        _ identity: SourceRelease.AssetIdentity, _ act: SourceRelease.Act, _ inDoubt: SourceRelease.InDoubt,
-        of asset: AssetRecord
+        _ identity: SourceRelease.AssetIdentity, _ act: SourceRelease.Act, _ token: ReleaseToken,
+        _ inDoubt: SourceRelease.InDoubt, of asset: AssetRecord
     ) async throws -> SourceRelease.Result? {
-        let release = SourceRelease(identity, act, inDoubt: inDoubt, writers: writers)
+        let release = SourceRelease(identity, act, token: token, inDoubt: inDoubt, writers: writers)
         return try await blocking { [house] () -> SourceRelease.Result? in
             if try SourceHome.whereabouts(of: asset, house) == .away { return nil }
             let result = try release.run()
-            switch result {
-            case .released(_, let folders): try Self.sync(folders)
-            case .gone(let folders):
-                // It may be its disk that went in this moment.
-                if try SourceHome.whereabouts(of: asset, house) != .gone { return nil }
-                try Self.sync(folders)
-            case .kept, .changed, .later, .unsure: break
-            }
+            // It may be its disk that went in this moment.
+            if result == .gone, try SourceHome.whereabouts(of: asset, house) != .gone { return nil }
             return result
         }
     }
@@ -340,9 +337,12 @@ actor Releaser {
         return .waits
     }
 
-    /// A folder that is gone has nothing to lose.
-    private static func sync(_ folders: Set<FilePath>) throws(SystemError) {
-        for folder in folders where try FileLook.ifPresent(at: folder) != nil { try Files.syncFolder(folder) }
+    /// Said once for a folder: its moves read and write every byte again.
+    private func sayCopied(_ folder: String) {
+        guard copiedFolders.insert(folder).inserted else { return }
+        house.log.notice(
+            "verified sources are moved to another file system: each is copied, compared and then removed",
+            ["folder": folder])
     }
 
     private func tell(_ asset: AssetRecord, _ state: SourceState, _ note: String) {
@@ -368,9 +368,9 @@ actor Releaser {
     /// The kernel's words, and what a person can do about it.
     private func advice(_ error: SystemError, _ asset: AssetRecord) -> String {
         // What was refused is the place that the kernel names: the source's folder, or the target's.
-        var folder = asset.path.parent.display
+        var folder = asset.path.shown.parent.display
         if case .move(let template) = asset.action {
-            let place = target(asset, template).parent.display
+            let place = target(asset, template).shown.parent.display
             if error.subject.contains(place) { folder = place }
         }
         if error.isNotPermitted {
@@ -386,7 +386,7 @@ actor Releaser {
         return error.description
     }
 
-    private func target(_ asset: AssetRecord, _ template: Template) -> FilePath {
+    private func target(_ asset: AssetRecord, _ template: Template) -> MoveTarget {
         Naming(
             folder: asset.folder, relative: asset.identity.relative, size: asset.size,
             modified: asset.identity.modified, sha256: asset.sha256, id: "\(asset.id)"

@@ -17,12 +17,18 @@ final class SourceGuard: Sendable {
     var size: Int64 { identity.size }
 
     /// - Returns: `nil` for an asset that has a copy.
-    init?(_ asset: AssetRecord) {
+    init?(_ asset: AssetRecord, _ source: SourceFile) {
         guard asset.keeping == .inPlace, let sha256 = asset.sha256 else { return nil }
         identity = SourceRelease.AssetIdentity(
-            id: asset.id, path: asset.path, size: asset.size, modified: asset.identity.modified,
+            id: asset.id, source: source, size: asset.size, modified: asset.identity.modified,
             inode: asset.identity.inode, changed: asset.changed, sha256: sha256)
         trusted = Mutex(asset.changed)
+    }
+
+    /// Opens the source for an attempt, which then reads this file, whatever takes its name.
+    func open() async throws -> LentFile {
+        let source = identity.source
+        return try await blocking { LentFile(try source.open(), shown: source.path.shown) }
     }
 
     func standing() async throws -> SourceRelease.AssetIdentity.Standing {
@@ -119,14 +125,14 @@ extension UploadRun {
         let asset = claim.asset
         // It throws nothing.
         if let error = error as? SystemError,
-            let reason = try? await blocking({ SourceHome.absence(of: asset, after: error) })
+            let reason = try? await blocking({ [house] in SourceHome.absence(of: asset, after: error, house) })
         {
             return wait(.absent, "source_absent", "\(reason), and the file is uploaded in place", notes)
         }
         return unreadable("\(error)", notes)
     }
 
-    private func unreadable(_ reason: String, _ notes: RunNotes) -> Verdict {
+    func unreadable(_ reason: String, _ notes: RunNotes) -> Verdict {
         wait(.backoff, "source_unreadable", "the source cannot be read, and it is uploaded in place: \(reason)", notes)
     }
 

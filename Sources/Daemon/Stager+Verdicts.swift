@@ -48,7 +48,8 @@ extension Stager {
                     Store.Copied(
                         asset: $0.asset.id, version: $0.asset.version, sha256: $0.content.sha256,
                         parts: $0.content.parts,
-                        skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip, export: $0.content.export)
+                        skipsDuplicates: house.folder($0.asset.folder)?.duplicates == .skip, export: $0.content.export,
+                        releaseToken: $0.content.releaseToken)
                 }, facts: facts))
         CrashPoint.reached("staged")
         blockedUntil = nil
@@ -113,7 +114,7 @@ extension Stager {
                 news: "full")
         case .broken(let error): block("the staging folder does not work: \(error)")
         case .unreadable(let error):
-            if let reason = try await blocking({ SourceHome.absence(of: asset, after: error) }) {
+            if let reason = try await blocking({ [house] in SourceHome.absence(of: asset, after: error, house) }) {
                 return waitForDisk(asset, reason)
             }
             putOff(asset, .backoff, "the source cannot be read: \(error); \(advice(error, asset))")

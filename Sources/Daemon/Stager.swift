@@ -234,7 +234,7 @@ actor Stager {
     private func obstacle(for asset: AssetRecord, _ promise: StagingRoom.Promise) -> (text: String, news: String)? {
         guard let lastLook else { return nil }
         return lastLook.room.obstacle(
-            for: asset.path, size: asset.size, need: promise.need, promised + redeemed - lastLook.redeemed)
+            for: asset.path.shown, size: asset.size, need: promise.need, promised + redeemed - lastLook.redeemed)
     }
 
     /// No other worker is to take it while this one waits for an answer about it.
@@ -255,9 +255,9 @@ actor Stager {
     }
 
     private func need(of asset: AssetRecord) async -> Int64 {
-        let (staging, method) = (house.staging, method(for: asset))
+        let (staging, method, source) = (house.staging, method(for: asset), house.source(of: asset))
         // It throws nothing.
-        return (try? await blocking { staging.need(of: asset.path, size: asset.size, by: method) }) ?? asset.size
+        return (try? await blocking { staging.need(of: source, size: asset.size, by: method) }) ?? asset.size
     }
 
     /// How copies of a folder's files are made.

@@ -62,15 +62,17 @@ extension Releaser {
             let kept = try await house.store.kept(because: UnsureWords.note(doubt))
             for (name, assets) in Dictionary(grouping: kept, by: \.folder) where folders?.contains(name) ?? true {
                 guard let folder = house.folder(name), folder.takesSources else { continue }
-                let writers = writers
+                let (writers, house) = (writers, house)
                 // One that still stands speaks for the others. What a person has removed or replaced says nothing.
                 let answer = try await blocking { () -> WriterSearch.Answer? in
                     for asset in assets {
-                        guard let look = try? FileLook.ifPresent(at: asset.path), look.isRegular,
-                            look.size == asset.size,
-                            look.modified == asset.identity.modified
+                        let source = house.source(of: asset)
+                        guard let folder = try? source.openParent(), let look = try? folder.look(at: source.name),
+                            look.isRegular, look.size == asset.size, look.modified == asset.identity.modified
                         else { continue }
-                        if let answer = try? writers.ask(asset.path).answer, answer != .somebody { return answer }
+                        if let answer = try? writers.ask(source.name, in: folder).answer, answer != .somebody {
+                            return answer
+                        }
                     }
                     return nil
                 }
@@ -97,7 +99,8 @@ extension Releaser {
     func unsurePlan(for asset: AssetRecord, _ doubt: WriterSearch.Doubt) async throws -> UnsurePlan {
         let folder = house.folder(asset.folder)
         let marker = folder?.watch.marker
-        if try await blocking({ try Self.isVouchedFor(asset, marker) }) { return .go(comparing: true) }
+        let source = house.source(of: asset)
+        if try await blocking({ try Self.isVouchedFor(asset, source, marker) }) { return .go(comparing: true) }
         switch folder?.releaseUnsure ?? .standard(doubt) {
         case .keep: return .keep
         case .delete: return .go(comparing: false)
@@ -122,15 +125,17 @@ extension Releaser {
 
     /// Whether the file itself says that it is finished: by its marker, or by a container that has an end and is whole. Waits
     /// for the disk.
-    private static func isVouchedFor(_ asset: AssetRecord, _ marker: MarkerName?) throws -> Bool {
+    private static func isVouchedFor(
+        _ asset: AssetRecord, _ source: SourceFile, _ marker: MarkerName?
+    ) throws -> Bool {
         switch asset.settledBy {
         case .marker: return true
         case .container:
             if let marker {
-                let beside = asset.path.parent.appending(marker.marker(of: asset.path.name))
-                if try FileLook.ifPresent(at: beside)?.isRegular == true { return true }
+                let beside = source.sibling(marker.marker(of: source.name))
+                if try beside.lookIfPresent()?.isRegular == true { return true }
             }
-            return try Container.isClosed(Pieces(path: asset.path), named: asset.path.name)
+            return try Container.isClosed(Pieces(of: source.open(), named: asset.path.shown), named: source.name)
         case .lease, .proc, .closed, .quiet, .broken, .added: return false
         }
     }

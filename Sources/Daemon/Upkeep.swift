@@ -33,25 +33,25 @@ struct Upkeep: Sendable {
             let old = try await house.store.oldTombstones(limit: 500)
             let rules = Dictionary(
                 house.settings.folders.map { ($0.watch.name, $0.watch) }, uniquingKeysWith: { first, _ in first })
-            let fileSystems = fileSystems
+            let (fileSystems, sources) = (fileSystems, house.sources)
             let (renewed, gone) = try await blocking {
                 var (renewed, gone): ([StoredIdentity], [StoredIdentity]) = ([], [])
                 // Another card may have got a device number since: its lack of a file says nothing.
                 fileSystems.forget()
                 let away = Set(
-                    rules.values.filter { FolderGate($0.path, [$0.requirement]).missing() != nil }.map(\.name))
+                    rules.values.filter { FolderGate(sources[$0.path], [$0.requirement]).missing() != nil }.map(\.name))
                 for identity in old {
                     // The folder may come back, into the configuration or under its path.
                     guard let root = rules[identity.folder]?.path, !away.contains(identity.folder) else {
                         renewed.append(identity)
                         continue
                     }
+                    let top = try sources[root].open()
+                    let device = try top.look(at: "").device
                     let isHome =
-                        try FileLook.ifPresent(at: root).map { look in
-                            identity.fileSystem == nil
-                                || fileSystems.identity(at: root, device: look.device)?.name == identity.fileSystem
-                        } ?? false
-                    let stands = try FileLook.ifPresent(at: root.appending(identity.relative)) != nil
+                        identity.fileSystem == nil
+                        || fileSystems.identity(of: top, device: device)?.name == identity.fileSystem
+                    let stands = try top.lookIfPresent(at: identity.relative) != nil
                     if isHome && !stands { gone.append(identity) } else { renewed.append(identity) }
                 }
                 return (renewed, gone)

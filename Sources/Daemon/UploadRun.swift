@@ -38,11 +38,16 @@ struct UploadRun: Sendable {
         house.live.begin(
             upload.id, to: upload.destination, acked: upload.acked, size: claim.asset.stagedSize)
         defer { house.live.end(upload.id) }
-        let source = SourceGuard(claim.asset)
+        let source = SourceGuard(claim.asset, house.source(of: claim.asset))
         let notes = RunNotes(house: house, id: upload.id, acked: upload.acked, source)
         do {
             guard let sha256 = claim.asset.sha256 else { return copyLost() }
+            var file: LentFile?
+            defer { withExtendedLifetime(file) {} }
             if let source {
+                do { file = try await source.open() } catch {
+                    return await verdict(on: source, notes) ?? unreadable("\(error)", notes)
+                }
                 if let verdict = await verdict(on: source, notes) { return verdict }
             } else if try await !hasCopy() {
                 return copyLost()
@@ -51,8 +56,9 @@ struct UploadRun: Sendable {
             let parts = try await house.parts(of: claim.asset, for: destination)
             if upload.isTroubled { try await house.store.beginAgain([upload.id]) }
             // Also where it was left out of a bundle, whose transfer has no account of its own.
+            let order = house.order(claim, sha256, parts, from: file?.place)
             var remote = try await Lane.paying(for: upload.id) {
-                try await destination.upload(house.order(claim, sha256, parts), notes: notes)
+                try await destination.upload(order, notes: notes)
             }
             if let source, let verdict = await verdict(on: source, notes, sent: &remote) { return verdict }
             CrashPoint.reached("verified")
@@ -145,12 +151,16 @@ extension House {
     }
 
     /// What a destination is told of an upload.
-    func order(_ claim: Claim, _ sha256: [UInt8], _ parts: PartDigests = PartDigests()) -> UploadOrder {
+    ///
+    /// - Parameter place: Where its bytes are; the staged copy by default.
+    func order(
+        _ claim: Claim, _ sha256: [UInt8], _ parts: PartDigests = PartDigests(), from place: FilePlace? = nil
+    ) -> UploadOrder {
         let (upload, asset) = (claim.upload, claim.asset)
         return UploadOrder(
             id: upload.id, generation: upload.generation,
             file: StagedFile(
-                path: asset.keeping == .inPlace ? asset.path : staging.path(asset.stagedName), size: asset.stagedSize,
+                place: place ?? .path(staging.path(asset.stagedName)), size: asset.stagedSize,
                 sha256: sha256, parts: parts),
             name: upload.name, mediaType: upload.mediaType, modified: upload.modified, metadata: upload.metadata,
             checkpoint: claim.checkpoint, url: upload.url, removesSource: asset.action.removesSource)

@@ -358,6 +358,8 @@ package protocol Operations: Sendable {
     func metrics() async throws -> MetricsView
     /// Looks through folders now; waits for the end of that where the request says so.
     func rescan(_ request: RescanRequest) async throws -> RescanReply
+    /// Takes the directory that stands under a folder's path now for the right one, and looks through it.
+    func accept(folder name: String) async throws -> RescanReply
     /// Looks at everything that the running configuration names, and asks the destinations that policy leaves open.
     func check(_ request: CheckRequest) async throws -> CheckReport
     /// Tells a hook of a made-up event.

@@ -16,6 +16,9 @@ package enum Accounts {
         return String(cString: name)
     }
 
+    /// The name of a user for people, or the number where it has none.
+    package static func shown(_ user: UInt32) -> String { name(of: user) ?? "\(user)" }
+
     /// Whether `user` is in `group` by the accounts: first group and memberships. May wait for a directory service.
     @Sendable package static func isMember(_ user: UInt32, of group: UInt32) -> Bool {
         var buffer = [CChar](repeating: 0, count: 16 << 10)

@@ -77,30 +77,6 @@ extension Files {
         }
     }
 
-    /// Renames from one open folder into another, and never replaces: `EEXIST` when `to` is there.
-    ///
-    /// Where the file system does not know `RENAME_NOREPLACE`, a hard link and an unlink, which do not replace either.
-    package static func renameNoReplace(
-        _ from: FilePath, in source: borrowing Descriptor, to: FilePath, in target: borrowing Descriptor
-    ) throws(SystemError) {
-        try source.withNumber { source throws(SystemError) in
-            try target.withNumber { target throws(SystemError) in
-                do throws(SystemError) {
-                    try systemCall("renameat2", on: to.display) {
-                        from.withCString { from in to.withCString { sluice_rename_no_replace(source, from, target, $0) }
-                        }
-                    }
-                } catch {
-                    guard error.code == EINVAL || error.code == ENOSYS else { throw error }
-                    try systemCall("linkat", on: to.display) {
-                        from.withCString { from in to.withCString { linkat(source, from, target, $0, 0) } }
-                    }
-                    try systemCall("unlinkat", on: from.display) { from.withCString { unlinkat(source, $0, 0) } }
-                }
-            }
-        }
-    }
-
     /// Removes a file's name below `folder`.
     ///
     /// - Returns: `false` when it was not there.

@@ -85,15 +85,14 @@ extension Files {
     /// `nil` when it could.
     ///
     /// - Throws: What keeps it from being found out.
-    package static func refusesSharing(from source: FilePath, into folder: FilePath) throws(SystemError) -> SystemError?
-    {
+    package static func refusesSharing(
+        from source: borrowing OpenFolder, into folder: FilePath
+    ) throws(SystemError) -> SystemError? {
         let target = try nameless(in: folder)
         let model = try nameless(in: folder)
         if let failure = clone(model, to: target, named: folder) { return failure }
         // The kernel compares the file systems first, and only then objects that this is a folder.
-        guard let failure = clone(try Descriptor.open(source, for: .folder), to: target, named: source),
-            failure.code != EISDIR
-        else { return nil }
+        guard let failure = source.clone(to: target), failure.code != EISDIR else { return nil }
         return failure
     }
 

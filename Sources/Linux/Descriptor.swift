@@ -46,6 +46,11 @@ package struct Descriptor: ~Copyable, Sendable {
             })
     }
 
+    /// Another number for the same open file.
+    package borrowing func duplicate(named path: FilePath) throws(SystemError) -> Descriptor {
+        Descriptor(adopting: try systemCall("fcntl", on: path.display) { fcntl(number, F_DUPFD_CLOEXEC, 0) })
+    }
+
     /// Lends the number for the length of `body`. Storing it outlives the loan.
     package borrowing func withNumber<R: ~Copyable, E: Error>(_ body: (CInt) throws(E) -> R) throws(E) -> R {
         try body(number)

@@ -34,11 +34,26 @@ package enum FileSystemKind {
     ]
 
     /// Whether others may change files there without the kernel hearing of it. Unknown types count as such.
-    package static func isSilent(_ folder: FolderStream) -> Bool {
+    package static func isSilent(_ folder: FolderStream) -> Bool { isSilent(folder.number) }
+
+    package static func isSilent(_ folder: borrowing OpenFolder) -> Bool { folder.withNumber { isSilent($0) } }
+
+    private static func isSilent(_ folder: CInt) -> Bool {
         var type: Int64 = 0
         // What does not say what it is, is not relied on either.
-        guard sluice_file_system_type(folder.number, &type) == 0 else { return true }
+        guard sluice_file_system_type(folder, &type) == 0 else { return true }
         return !telling.contains(type)
+    }
+
+    /// Types on which every file belongs to whoever mounted the disk: FAT, exFAT, NTFS, FUSE, CIFS.
+    private static let withoutOwners: Set<Int64> = [
+        0x4D44, 0x2011_BAB0, 0x7366_746E, 0x5346_544E, 0x6573_5546, 0xFE53_4D42, 0xFF53_4D42, 0x517B,
+    ]
+
+    /// Whether the owner of a directory says nothing there about who put it there.
+    static func hasNoOwners(_ folder: borrowing OpenFolder) -> Bool {
+        var type: Int64 = 0
+        return folder.withNumber { sluice_file_system_type($0, &type) } == 0 && withoutOwners.contains(type)
     }
 
     /// Types that keep no change time of their own, or take it from whoever serves them: what sets a file's modification time may set
@@ -49,17 +64,17 @@ package enum FileSystemKind {
 
     /// Whether the change time of a file moves with every write and cannot be set. Where the file cannot be opened, `true`: there is
     /// nothing else to ask it either.
-    package static func keepsChangeTime(_ path: FilePath) -> Bool {
-        guard let file = try? Descriptor.open(path, for: .reading) else { return true }
+    package static func keepsChangeTime(_ name: FilePath, in folder: borrowing OpenFolder) -> Bool {
+        guard let file = try? folder.open(name, for: .reading) else { return true }
         var type: Int64 = 0
         return file.withNumber { sluice_file_system_type($0, &type) } != 0 || !withoutChangeTime.contains(type)
     }
 
     /// Whether a lease, and a search through all processes, may miss who writes to a file there: on a file system that others write
     /// to as well, and on overlay, whose files have a second inode below, by which they can be mapped and opened too.
-    static func hidesWriters(_ folder: FolderStream) -> Bool {
+    static func hidesWriters(_ folder: borrowing OpenFolder) -> Bool {
         var type: Int64 = 0
-        guard sluice_file_system_type(folder.number, &type) == 0 else { return true }
+        guard folder.withNumber({ sluice_file_system_type($0, &type) }) == 0 else { return true }
         return type == overlay || !telling.contains(type)
     }
 

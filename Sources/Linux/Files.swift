@@ -70,62 +70,6 @@ package enum Files {
         }
     }
 
-    /// Renames, and never replaces: `EEXIST` when `to` is there (renameat2(2), `RENAME_NOREPLACE`).
-    ///
-    /// File systems that do not know the flag (`EINVAL`: some FUSE and network mounts) get a hard link and an unlink,
-    /// which does not replace either. Where a link is refused too (a file system without links, or a file of another user
-    /// under `fs.protected_hardlinks`), an empty file takes the name, which fails where it is there, and a plain rename replaces that.
-    ///
-    /// - Parameter isOurs: Nobody else makes the name `to`: it is looked for, and no empty file of that name is left by a crash.
-    package static func renameNoReplace(
-        _ from: FilePath, to: FilePath, isOurs: Bool = false
-    ) throws(SystemError) {
-        try renameNoReplace(from, to: to, isOurs: isOurs, by: .kernel)
-    }
-
-    /// The two calls that rename without replacing; for tests others, since few file systems refuse them.
-    struct ExclusiveRename: Sendable {
-        /// `RENAME_NOREPLACE` of renameat2(2).
-        var rename: @Sendable (_ from: FilePath, _ to: FilePath) throws(SystemError) -> Void
-        var link: @Sendable (_ from: FilePath, _ to: FilePath) throws(SystemError) -> Void
-
-        static let kernel = ExclusiveRename { from, to throws(SystemError) in
-            _ = try systemCall("renameat2", on: "\(from.display) to \(to.display)") {
-                from.withCString { from in
-                    to.withCString { sluice_rename_no_replace(AT_FDCWD, from, AT_FDCWD, $0) }
-                }
-            }
-        } link: { from, to throws(SystemError) in
-            _ = try systemCall("link", on: "\(from.display) to \(to.display)") {
-                from.withCString { from in to.withCString { Glibc.link(from, $0) } }
-            }
-        }
-    }
-
-    static func renameNoReplace(
-        _ from: FilePath, to: FilePath, isOurs: Bool, by calls: ExclusiveRename
-    ) throws(SystemError) {
-        do { return try calls.rename(from, to) } catch {
-            guard error.code == EINVAL || error.code == ENOSYS else { throw error }
-        }
-        do { try calls.link(from, to) } catch {
-            guard [EPERM, EIO, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.code) else { throw error }
-            if isOurs {
-                guard try FileLook.ifPresent(at: to) == nil else {
-                    throw SystemError(call: "rename", subject: "\(from.display) to \(to.display)", code: EEXIST)
-                }
-                return try rename(from, to: to)
-            }
-            _ = try Descriptor.open(to, for: .creating)
-            do { return try rename(from, to: to) } catch {
-                // Empty, and ours. Why the rename failed matters more than that it may stay.
-                try? removeIfPresent(to)
-                throw error
-            }
-        }
-        try remove(from)
-    }
-
     /// Removes a file's name.
     package static func remove(_ path: FilePath) throws(SystemError) {
         try systemCall("unlink", on: path.display) { path.withCString { unlink($0) } }
@@ -134,6 +78,13 @@ package enum Files {
     /// Removes a file's name; a name that is not there is fine.
     package static func removeIfPresent(_ path: FilePath) throws(SystemError) {
         do { try remove(path) } catch { guard error.isMissing else { throw error } }
+    }
+
+    /// Makes a symbolic link.
+    package static func makeLink(_ path: FilePath, to target: FilePath) throws(SystemError) {
+        try systemCall("symlink", on: path.display) {
+            path.withCString { path in target.withCString { symlink($0, path) } }
+        }
     }
 
     /// Makes the names in `folder` durable.
@@ -285,6 +236,21 @@ extension Descriptor {
             _ = try systemCall("futimens", on: path.display) {
                 [time, time].withUnsafeBufferPointer { futimens(number, $0.baseAddress) }
             }
+        }
+    }
+
+    /// Gives a copy the permissions of its original, without set-id bits, and its owner and group as far as this process may.
+    package borrowing func takeAccess(of original: borrowing Descriptor, named path: FilePath) throws(SystemError) {
+        var status = stat()
+        try original.withNumber { number throws(SystemError) in
+            _ = try systemCall("fstat", on: path.display) { fstat(number, &status) }
+        }
+        let (owner, group, mode) = (status.st_uid, status.st_gid, status.st_mode)
+        try withNumber { number throws(SystemError) in
+            // Only root may give files away, and others only to groups of theirs: what stays is this user's.
+            if fchown(number, owner, group) != 0 { _ = fchown(number, uid_t.max, group) }
+            // Last: a change of the owner takes bits away.
+            _ = try systemCall("fchmod", on: path.display) { fchmod(number, mode & 0o777) }
         }
     }
 

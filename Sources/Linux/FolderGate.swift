@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// Used by one thread.
 package final class FolderGate {
-    private let path: FilePath
+    private let folder: SourceFolder
     private let requirements: [FolderRequirement]
     private let table: FilePath
     private var points: [FilePath: MountPoint] = [:]
@@ -13,8 +13,8 @@ package final class FolderGate {
     /// - Parameters:
     ///   - requirements: All of them have to be met.
     ///   - table: fstab(5), which says what is to be mounted where nobody else says.
-    package init(_ path: FilePath, _ requirements: [FolderRequirement], table: FilePath = "/etc/fstab") {
-        self.path = path
+    package init(_ folder: SourceFolder, _ requirements: [FolderRequirement], table: FilePath = "/etc/fstab") {
+        self.folder = folder
         self.requirements = requirements
         self.table = table
     }
@@ -22,7 +22,7 @@ package final class FolderGate {
     /// What is missing, in words; `nil` when nothing is.
     ///
     /// - Parameter folder: The folder, open.
-    package func missing(in folder: FolderStream) throws(SystemError) -> String? {
+    package func missing(in folder: borrowing OpenFolder) throws(SystemError) -> String? {
         for requirement in requirements {
             if let missing = try mount(requirement, folder) { return missing }
             if let file = requirement.file, try !folder.has(file) {
@@ -35,7 +35,7 @@ package final class FolderGate {
 
     /// As above, for a folder that is not open. One that cannot be opened is missing.
     package func missing() -> String? {
-        do throws(SystemError) { return try missing(in: FolderStream(path, followsLink: true)) } catch {
+        do throws(SystemError) { return try missing(in: folder.open()) } catch {
             return absence(after: error)
         }
     }
@@ -48,13 +48,19 @@ package final class FolderGate {
             let point = points[place] ?? MountPoint(place)
             points[place] = point
             // What cannot be asked has nothing on it that anybody could use.
-            let isOn = (try? FolderStream(place, followsLink: true)).flatMap { try? point.holds($0) } ?? false
+            let isOn = (try? Self.isOn(place, point)) ?? false
             if !isOn { return "nothing is mounted at \(place.display) (require.mount)" }
         }
         return "it is not there"
     }
 
-    private func mount(_ requirement: FolderRequirement, _ folder: FolderStream) throws(SystemError) -> String? {
+    private static func isOn(_ place: FilePath, _ point: MountPoint) throws(SystemError) -> Bool {
+        try point.holds(OpenFolder(following: place))
+    }
+
+    private func mount(
+        _ requirement: FolderRequirement, _ folder: borrowing OpenFolder
+    ) throws(SystemError) -> String? {
         let expected = requirement.mount == nil ? self.expected(folder) : nil
         guard let point = requirement.mount ?? expected, point != "/" else { return nil }
         let mount = points[point] ?? MountPoint(point)
@@ -66,17 +72,18 @@ package final class FolderGate {
                 : "(\(table.display) names it; if that is as it should be, say `require: {mount: /}`)")
     }
 
-    private func expected(_ folder: FolderStream) -> FilePath? {
-        MountPoint.expected(among: [path.normalised, folder.realPath ?? path.normalised], table: table)
+    private func expected(_ folder: borrowing OpenFolder) -> FilePath? {
+        let path = folder.path.normalised
+        return MountPoint.expected(among: [path, folder.realPath ?? path], table: table)
     }
 }
 
 extension FolderStream {
-    /// Whether something has this name below the folder, whatever it is.
-    package func has(_ relative: FilePath) throws(SystemError) -> Bool {
+    /// Whether something in the folder has this name, whatever it is.
+    package func has(_ name: FilePath) throws(SystemError) -> Bool {
         do {
-            try systemCall("faccessat", on: relative.display) {
-                relative.withCString { faccessat(number, $0, F_OK, CInt(AT_SYMLINK_NOFOLLOW)) }
+            try systemCall("faccessat", on: name.display) {
+                name.withCString { faccessat(number, $0, F_OK, CInt(AT_SYMLINK_NOFOLLOW)) }
             }
             return true
         } catch {

@@ -20,9 +20,22 @@ package final class FolderStream {
     private let path: FilePath
 
     /// - Parameter followsLink: A symbolic link under this name is followed; else it is refused (`ENOTDIR` or `ELOOP`).
-    package init(_ path: FilePath, followsLink: Bool = false) throws(SystemError) {
+    package convenience init(_ path: FilePath, followsLink: Bool = false) throws(SystemError) {
         let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (followsLink ? 0 : O_NOFOLLOW)
-        let opened = try systemCall("open", on: path.display) { path.withCString { open($0, flags) } }
+        try self.init(
+            adopting: try systemCall("open", on: path.display) { path.withCString { open($0, flags) } }, named: path)
+    }
+
+    /// Lists an open directory.
+    convenience init(_ folder: consuming Descriptor, named path: FilePath) throws(SystemError) {
+        // The stream closes its descriptor itself, so that it gets one of its own.
+        let number = try folder.withNumber { number throws(SystemError) in
+            try systemCall("fcntl", on: path.display) { fcntl(number, F_DUPFD_CLOEXEC, 0) }
+        }
+        try self.init(adopting: number, named: path)
+    }
+
+    private init(adopting opened: CInt, named path: FilePath) throws(SystemError) {
         guard let stream = fdopendir(opened) else {
             let code = errno
             _ = Glibc.close(opened)

@@ -17,12 +17,15 @@ package enum Lease {
     /// - Returns: `.unknown` where the file cannot be opened, belongs to somebody else (without `CAP_LEASE`), or lies on
     ///   a file system without leases, or with such as say nothing about writers.
     /// - Throws: Only what the look itself throws, among it a name that is gone.
-    package static func look(at path: FilePath) throws(SystemError) -> (look: FileLook, writer: OpenWriter) {
-        let before = try FileLook(freshAt: path)
+    package static func look(
+        at relative: FilePath, in folder: borrowing OpenFolder
+    ) throws(SystemError) -> (look: FileLook, writer: OpenWriter) {
+        let before = try folder.look(freshAt: relative)
         // Opening a device or FIFO may do things.
         guard before.isRegular else { return (before, .unknown) }
         do {
-            let file = try Descriptor.open(path, for: .reading)
+            let file = try folder.open(relative, for: .reading)
+            let path = folder.path.appending(relative)
             return try file.withNumber { number throws(SystemError) in
                 let refusal = sluice_read_lease(number, 1) == 0 ? 0 : errno
                 defer { if refusal == 0 { _ = sluice_read_lease(number, 0) } }
@@ -46,13 +49,6 @@ package enum Lease {
 }
 
 extension FileLook {
-    /// Looks at `path`; a network file system asks its server, and does not tell what it knew a minute ago.
-    package init(freshAt path: FilePath) throws(SystemError) {
-        var look = sluice_look()
-        try systemCall("statx", on: path.display) { path.withCString { sluice_statx_fresh(AT_FDCWD, $0, &look) } }
-        self.init(look)
-    }
-
     fileprivate init(number: CInt, named path: FilePath) throws(SystemError) {
         var look = sluice_look()
         try systemCall("statx", on: path.display) { sluice_statx_fresh(number, "", &look) }

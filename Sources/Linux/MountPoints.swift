@@ -29,8 +29,9 @@ package final class MountPoint: Sendable {
         return try holds(folder.withNumber { sluice_mount_number($0, "") }, device: device)
     }
 
-    package func holds(_ folder: FolderStream) throws(SystemError) -> Bool {
-        try holds(sluice_mount_number(folder.number, ""), device: try folder.look().device)
+    package func holds(_ folder: borrowing OpenFolder) throws(SystemError) -> Bool {
+        let device = try folder.look(at: "").device
+        return try holds(folder.withNumber { sluice_mount_number($0, "") }, device: device)
     }
 
     private func holds(_ number: UInt64, device: UInt64) throws(SystemError) -> Bool {

@@ -23,15 +23,57 @@ package final class FileSystems: Sendable {
     /// Device numbers are given to the next card that is plugged in: to be called when mounts may have changed.
     package func forget() { known.withLock { $0 = [:] } }
 
-    /// The file system that holds `path`.
+    /// The file system that holds `path`, in which links are followed.
     ///
     /// - Parameter device: What a look at `path` showed.
     /// - Returns: `nil` where `/proc` does not tell.
     package func identity(at path: FilePath, device: UInt64) -> FileSystemIdentity? {
+        identity(device) {
+            path.withCString { sluice_mount_number(AT_FDCWD, $0) }
+        } uuid: {
+            let flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC
+            let opened = path.withCString { Glibc.open($0, flags) }
+            return opened < 0 ? nil : Self.uuid(of: Descriptor(adopting: opened))
+        }
+    }
+
+    /// The file system that holds an open folder, or what has a name below it.
+    package func identity(
+        of folder: borrowing OpenFolder, at relative: FilePath = "", device: UInt64
+    ) -> FileSystemIdentity? {
+        if let known = known.withLock({ $0[device] }) { return known }
+        let number = folder.mountNumber(at: relative) ?? 0
+        var uuid: [UInt8]?
+        if relative.isEmpty {
+            uuid = folder.withNumber { Self.uuid(of: $0) }
+        } else if let file = try? folder.open(relative, for: .reading) {
+            // What cannot be opened does not say.
+            uuid = Self.uuid(of: file)
+        }
+        return identity(device) {
+            number
+        } uuid: {
+            uuid
+        }
+    }
+
+    /// The file system that holds a folder that is being listed.
+    package func identity(of folder: FolderStream, device: UInt64) -> FileSystemIdentity? {
+        identity(device) {
+            sluice_mount_number(folder.number, "")
+        } uuid: {
+            Self.uuid(of: folder.number)
+        }
+    }
+
+    private func identity(
+        _ device: UInt64, mountNumber: () -> UInt64, uuid: () -> [UInt8]?
+    ) -> FileSystemIdentity? {
         if let identity = known.withLock({ $0[device] }) { return identity }
-        guard let mount = Mount.holding(path, device: device) else { return nil }
+        guard let mount = Mount.of(mountNumber(), device: device) else { return nil }
+        let kept = Self.keepingUUID.contains(mount.type) ? uuid().map(Self.text) : nil
         let identity = FileSystemIdentity(
-            name: Self.uuid(at: path, of: mount, device: device) ?? mount.fallbackName, type: mount.type,
+            name: kept ?? Self.linkedUUID(to: mount.source) ?? mount.fallbackName, type: mount.type,
             keepsInodes: Self.keepingInodes.contains(mount.type))
         known.withLock { $0[device] = identity }
         return identity
@@ -45,21 +87,21 @@ package final class FileSystems: Sendable {
     /// Types that keep the UUID on the disk; tmpfs and others make one up at every mount.
     private static let keepingUUID: Set<String> = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs"]
 
-    private static func uuid(at path: FilePath, of mount: Mount, device: UInt64) -> String? {
+    private static func uuid(of file: borrowing Descriptor) -> [UInt8]? { file.withNumber { uuid(of: $0) } }
+
+    private static func uuid(of file: CInt) -> [UInt8]? {
         var uuid = [UInt8](repeating: 0, count: 16)
-        if keepingUUID.contains(mount.type), path.withCString({ sluice_file_system_uuid($0, &uuid) }) == 0,
-            // Images of virtual machines come without one.
-            uuid.contains(where: { $0 != 0 })
-        {
-            let digits = hexadecimal(uuid)
-            var text = ""
-            for (index, digit) in digits.enumerated() {
-                if [8, 12, 16, 20].contains(index) { text.append("-") }
-                text.append(digit)
-            }
-            return text
+        // Images of virtual machines come without one.
+        return sluice_file_system_uuid(file, &uuid) == 0 && uuid.contains { $0 != 0 } ? uuid : nil
+    }
+
+    private static func text(_ uuid: [UInt8]) -> String {
+        var text = ""
+        for (index, digit) in hexadecimal(uuid).enumerated() {
+            if [8, 12, 16, 20].contains(index) { text.append("-") }
+            text.append(digit)
         }
-        return linkedUUID(to: mount.source)
+        return text
     }
 
     /// What udev wrote down for the device. Kernels before 6.9 and file systems such as FAT have only this.
@@ -90,10 +132,13 @@ struct Mount {
 
     /// Found by the number of the mount; by device on kernels before 5.8 (where a Btrfs subvolume is not found so).
     static func holding(_ path: FilePath, device: UInt64) -> Mount? {
+        of(path.withCString { sluice_mount_number(AT_FDCWD, $0) }, device: device)
+    }
+
+    static func of(_ number: UInt64, device: UInt64) -> Mount? {
         // Without /proc there is nothing to tell.
         guard let table = try? Files.read("/proc/self/mountinfo", limit: 16 << 20) else { return nil }
         let mounts = parse(table)
-        let number = path.withCString { sluice_mount_number(AT_FDCWD, $0) }
         return mounts.last { $0.number == number } ?? mounts.last { $0.device == device }
     }
 
@@ -158,7 +203,7 @@ extension FileLook {
 ///
 /// - Returns: `nil` when the kernel does not tell (before 6.8).
 package func uniqueMount(holding path: FilePath) -> UInt64? {
-    let number = path.withCString { sluice_unique_mount_number($0) }
+    let number = path.withCString { sluice_unique_mount_number(AT_FDCWD, $0) }
     return number == 0 ? nil : number
 }
 

@@ -30,7 +30,11 @@ package struct Program: Sendable {
     /// What it reads; whoever does not read it is not waited for.
     package var input: [UInt8]
 
-    package init(words: [[UInt8]], environment: [String], folder: FilePath, input: [UInt8] = []) {
+    /// An open file that it has under the same number, for as long as it runs. Whoever runs it keeps that open.
+    package var lent: CInt?
+
+    package init(words: [[UInt8]], environment: [String], folder: FilePath, input: [UInt8] = [], lent: CInt? = nil) {
+        self.lent = lent
         self.input = input
         self.words = words
         self.environment = environment
@@ -158,7 +162,8 @@ package struct Program: Sendable {
                             lists.0.withUnsafeBufferPointer { words in
                                 lists.1.withUnsafeBufferPointer { variables in
                                     sluice_spawn(
-                                        words.baseAddress, variables.baseAddress, folder, input, output, errors)
+                                        words.baseAddress, variables.baseAddress, folder, input, output, errors,
+                                        lent ?? -1)
                                 }
                             }
                         }

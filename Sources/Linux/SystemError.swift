@@ -9,12 +9,18 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package let subject: String
     /// The value of `errno`, as in errno(3).
     package let code: CInt
+    /// What the kernel's words for the code do not say, and what to do about it.
+    package let detail: String?
 
-    package init(call: String, subject: String, code: CInt) {
+    package init(call: String, subject: String, code: CInt, detail: String? = nil) {
         self.call = call
         self.subject = subject
         self.code = code
+        self.detail = detail
     }
+
+    /// A configured folder is another directory than the one that is meant (``SourceFolder/open()``).
+    package var isOfAnotherFolder: Bool { code == ESTALE && detail != nil }
 
     /// ENOENT or ENOTDIR: the name is not there.
     package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
@@ -34,9 +40,11 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isOfWrongKind: Bool { code == EINVAL || code == ENXIO || code == EISDIR }
     package var crossesFileSystems: Bool { code == EXDEV }
 
-    /// The kernel's own words for the code.
-    package var reason: String { String(cString: strerror(code)) }
-    package var description: String { "\(call) \(subject): \(reason) (errno \(code))" }
+    /// The kernel's own words for the code, or what is said in their place.
+    package var reason: String { detail ?? String(cString: strerror(code)) }
+    package var description: String {
+        detail.map { "\(subject): \($0)" } ?? "\(call) \(subject): \(reason) (errno \(code))"
+    }
 }
 
 /// Runs a system call that reports failure as -1, again if a signal interrupted it.

@@ -7,7 +7,9 @@ package protocol WriterAsking: Sendable {
     /// Looks at a file and asks.
     ///
     /// - Throws: Only what the look itself throws, among it a name that is gone.
-    func ask(_ path: FilePath) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer)
+    func ask(
+        _ relative: FilePath, in folder: borrowing OpenFolder
+    ) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer)
 }
 
 /// Asks whether anybody has a file open for writing, with all means that there are, and says when it cannot be known.
@@ -40,10 +42,13 @@ package final class WriterSearch: WriterAsking {
 
     /// A lease that is granted, and a walk through all processes that finds nobody, count on file systems of this machine alone
     /// (``FileSystemKind/hidesWriters(_:)``); a writer that is found counts everywhere.
-    package func ask(_ path: FilePath) throws(SystemError) -> (look: FileLook, answer: Answer) {
-        let (look, writer) = try Lease.look(at: path)
+    package func ask(
+        _ relative: FilePath, in folder: borrowing OpenFolder
+    ) throws(SystemError) -> (look: FileLook, answer: Answer) {
+        let (look, writer) = try Lease.look(at: relative, in: folder)
         if writer == .somebody { return (look, .somebody) }
-        let isElsewhere = Self.isElsewhere(path.parent)
+        let isElsewhere =
+            relative.parent.isEmpty ? Self.isElsewhere(folder) : Self.isElsewhere(relative.parent, in: folder)
         if writer == .nobody, !isElsewhere { return (look, .nobody) }
         let now = clocks.monotonic()
         switch processes.withLock({ $0.writer(of: look, seen: now).writer }) {
@@ -54,10 +59,12 @@ package final class WriterSearch: WriterAsking {
     }
 
     /// Whether a folder lies on a file system of which this kernel does not hear everything, or does not tell it: overlay is one.
-    package static func isElsewhere(_ folder: FilePath) -> Bool {
+    package static func isElsewhere(_ folder: borrowing OpenFolder) -> Bool { FileSystemKind.hidesWriters(folder) }
+
+    private static func isElsewhere(_ relative: FilePath, in folder: borrowing OpenFolder) -> Bool {
         // A folder that cannot be opened (it may be entered and not be listed) says nothing of its disk: the file's own answer counts.
-        guard let stream = try? FolderStream(folder, followsLink: true) else { return false }
-        return FileSystemKind.hidesWriters(stream)
+        guard let folder = try? folder.folder(relative) else { return false }
+        return isElsewhere(folder)
     }
 }
 

@@ -1,7 +1,7 @@
 package import Core
 internal import FoundationEssentials
 internal import Glibc
-internal import Linux
+package import Linux
 
 /// ffmpeg's `ffprobe`, asked about formats that no reader of ours knows. Used where it is installed, and never needed.
 package struct FFProbe: Sendable {
@@ -29,15 +29,17 @@ package struct FFProbe: Sendable {
     ///
     /// It sees the file alone: no protocol but `file` is allowed to it, so that no playlist can lead it elsewhere on the
     /// net.
-    package func facts(of path: FilePath) -> MediaFacts {
-        // The program takes text. Staged copies have plain names, and a path in other bytes is left out.
-        guard let path = path.text, path.hasPrefix("/") else { return MediaFacts() }
+    package func facts(of file: borrowing Descriptor) -> MediaFacts { file.withNumber { facts(of: $0) } }
+
+    /// The program inherits the open file, so that what has its path by then does not matter.
+    private func facts(of file: CInt) -> MediaFacts {
         let words = [
             program.display, "-v", "error", "-protocol_whitelist", "file", "-print_format", "json", "-show_entries",
-            "format=duration:format_tags=creation_time,make,model:stream=codec_type,width,height", "file:" + path,
+            "format=duration:format_tags=creation_time,make,model:stream=codec_type,width,height",
+            "file:/proc/self/fd/\(file)",
         ]
         // A file that is no recording fails it, which is no error here.
-        let program = Program(words: words.map { Array($0.utf8) }, environment: ["LC_ALL=C"], folder: ".")
+        let program = Program(words: words.map { Array($0.utf8) }, environment: ["LC_ALL=C"], folder: ".", lent: file)
         guard let answer = try? program.answer(atMost: Self.limit, within: patience) else { return MediaFacts() }
         return Self.facts(from: answer)
     }

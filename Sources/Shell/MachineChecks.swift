@@ -61,7 +61,7 @@ enum MachineChecks {
             let need: FolderSurvey.Need
             do {
                 need = try await SlowDisk(patience: .seconds(20)).run { _ in
-                    try FolderSurvey.need(of: rule, atMost: mostCounted)
+                    try FolderSurvey.need(of: rule, in: SourceFolders()[rule.path], atMost: mostCounted)
                 }
             } catch {
                 // `folder` tells of what is not there, or not to be read.

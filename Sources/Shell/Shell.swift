@@ -11,7 +11,7 @@ package enum Shell {
         .runDaemon, .check, .destinations, .config, .doctor, .hook, .rebuild, .receive, .status, .list, .show, .why,
         .plan, .usage, .quota, .remote, .orphans, .metrics, .events, .add, .pause, .resume, .cancel, .retry, .remove,
         .flush,
-        .allow, .limit, .reload, .rescan, .completions, .version, .help,
+        .allow, .limit, .reload, .rescan, .folder, .completions, .version, .help,
     ]
 
     /// The process: reads its words, runs their verb, and exits.

@@ -153,7 +153,23 @@ func digest(of file: borrowing Descriptor, named path: FilePath) throws(SystemEr
     }
 }
 
-/// SHA-256 of a file by its name: for the last look before a source goes, and for copies across file systems.
+/// SHA-256 of a file in an open directory: for the last look before a source goes, and for moves across file systems.
+func digest(of name: FilePath, in folder: borrowing OpenFolder) throws(SystemError) -> [UInt8] {
+    let file = try folder.open(name, for: .reading)
+    let sha256 = try digest(of: file, named: folder.path.appending(name))
+    file.forget(from: 0, count: 0)
+    return sha256
+}
+
+/// SHA-256 of a source.
+package func contentDigest(of source: SourceFile) throws(SystemError) -> [UInt8] {
+    let file = try source.open()
+    let sha256 = try digest(of: file, named: source.path.shown)
+    file.forget(from: 0, count: 0)
+    return sha256
+}
+
+/// SHA-256 of a file of our own, by its path.
 package func contentDigest(of path: FilePath) throws(SystemError) -> [UInt8] {
     let file = try Descriptor.open(path, for: .reading)
     let sha256 = try digest(of: file, named: path)

@@ -47,6 +47,8 @@ package struct Origin: Codable, Hashable, Sendable {
     package var staged: Int64?
     /// Of the source then, in hexadecimal, where it was taken.
     package var source: String?
+    /// Of the name that the source has while it is released.
+    package var release: ReleaseToken?
     package var uploads: [Upload]
 
     private static let attribute = "user.sluice.origin"

@@ -5,22 +5,24 @@ package import Linux
 /// Takes a source out of its folder, after every upload of it was verified and the intention is on disk.
 ///
 /// The source is never unlinked under its own name, since anything may stand there by now: it is renamed to
-/// `.sluice-release-ID` in its own folder without replacing anything, and what was caught is looked at. Only what was
-/// staged is deleted or moved; anything else gets its name back.
+/// `.sluice-release-ID-TOKEN` in its own directory without replacing anything, and what was caught is looked at. Only what was
+/// staged is deleted or moved; anything else gets its name back. All of it happens in one open directory below the configured
+/// folder, so that a directory or link that takes its place meanwhile changes nothing.
 ///
 /// May be called again after a crash at any line: it finishes what was begun.
 package struct SourceRelease: Sendable {
     package enum Act: Sendable, Hashable {
         case delete
-        /// Absolute path of the target.
-        case move(to: FilePath)
+        case move(to: MoveTarget)
     }
 
     package enum Result: Sendable, Hashable {
-        /// The source is out of its place. `folders` are to be synced before that is recorded.
-        case released(note: String, folders: Set<FilePath>)
+        /// The source is out of its place, durably.
+        ///
+        /// - Parameter isCopied: It was moved to another file system, by a copy.
+        case released(note: String, isCopied: Bool = false)
         /// Nothing stands there: it was taken before a crash, somebody removed it, or its disk is away.
-        case gone(folders: Set<FilePath>)
+        case gone
         /// What stands there is not the file that was staged, and nothing proves another content: it is left alone for good.
         case kept(String)
         /// The file has another content than was staged, and keeps its name: it is a new version, to be taken up again.
@@ -45,13 +47,13 @@ package struct SourceRelease: Sendable {
     private let act: Act
     private let inDoubt: InDoubt
     private let writers: any WriterAsking
-    private let folder: FilePath
+    private let name: FilePath
     private let aside: FilePath
 
     /// What a source has to be, to be taken.
     package struct AssetIdentity: Sendable, Hashable {
         package var id: Int64
-        package var path: FilePath
+        package var source: SourceFile
         package var size: Int64
         package var modified: Int64
         package var inode: UInt64?
@@ -62,12 +64,12 @@ package struct SourceRelease: Sendable {
         package var takenAt: WallTime?
 
         package init(
-            id: Int64, path: FilePath, size: Int64, modified: Int64, inode: UInt64?, changed: Int64, sha256: [UInt8],
-            takenAt: WallTime? = nil
+            id: Int64, source: SourceFile, size: Int64, modified: Int64, inode: UInt64?, changed: Int64,
+            sha256: [UInt8], takenAt: WallTime? = nil
         ) {
             self.takenAt = takenAt
             self.id = id
-            self.path = path
+            self.source = source
             self.size = size
             self.modified = modified
             self.inode = inode
@@ -76,54 +78,65 @@ package struct SourceRelease: Sendable {
         }
     }
 
-    package init(_ asset: AssetIdentity, _ act: Act, inDoubt: InDoubt = .stop, writers: any WriterAsking) {
+    /// - Parameter token: The part of the hidden name that others cannot guess.
+    package init(
+        _ asset: AssetIdentity, _ act: Act, token: ReleaseToken, inDoubt: InDoubt = .stop, writers: any WriterAsking
+    ) {
         self.asset = asset
         self.act = act
         self.inDoubt = inDoubt
         self.writers = writers
-        folder = asset.path.parent
-        aside = folder.appending(FilePath(".sluice-release-\(asset.id)"))
+        name = asset.source.name
+        aside = token.name(of: asset.id)
     }
 
     /// - Throws: What the folder or the target refuses (`EACCES`, `EROFS`, `ENOSPC` …): to be tried again.
     package func run() throws(SystemError) -> Result {
-        if let caught = try FileLook.ifPresent(at: aside) {
+        guard let folder = try asset.source.openParentIfPresent() else { return .gone }
+        if let caught = try folder.lookIfPresent(at: aside) {
             // A crash came between. Its ctime is that of the rename, so only the digest can tell.
-            return try judge(caught, isTrusted: false)
+            return try judge(caught, isTrusted: false, folder)
         }
-        guard let look = try FileLook.ifPresent(at: asset.path) else {
-            return .gone(folders: [folder])
-        }
-        guard isSameVersion(look) else { return try leave(look, at: asset.path) }
-        let (again, answer) = try writers.ask(asset.path)
+        guard let look = try folder.lookIfPresent(at: name) else { return try gone(folder) }
+        guard asset.fits(look) else { return try leave(look, at: name, folder) }
+        let (again, answer) = try writers.ask(name, in: folder)
         if let obstacle = obstacle(answer) { return obstacle }
         // chmod, a link, a rename there and back: only the bytes can tell. The same where a write may have moved no time.
-        if again.changed != asset.changed || isCompared(answer) || asset.mayHideWrite(again, at: asset.path) {
-            guard try contentDigest(of: asset.path) == asset.sha256 else { return .changed(Self.otherContent) }
+        if again.changed != asset.changed || isCompared(answer) || asset.mayHideWrite(again, at: name, in: folder) {
+            guard try digest(of: name, in: folder) == asset.sha256 else { return .changed(Self.otherContent) }
             // Reading takes a while: what was written meanwhile moves the change time.
-            guard try FileLook.ifPresent(at: asset.path)?.changed == again.changed else {
+            guard try folder.lookIfPresent(at: name)?.changed == again.changed else {
                 return .later("it changed while it was compared")
             }
         }
-        do { try Files.renameNoReplace(asset.path, to: aside, isOurs: true) } catch {
+        do { try folder.renameNoReplace(name, to: aside, in: folder, isOurs: true) } catch {
             guard error.isMissing else { throw error }
-            return .gone(folders: [folder])
+            return try gone(folder)
         }
         CrashPoint.reached("release-renamed")
-        return try judge(FileLook(at: aside), isTrusted: again.hasSameContent(as: FileLook(at: aside)))
+        let caught = try folder.look(at: aside)
+        return try judge(caught, isTrusted: again.hasSameContent(as: caught), folder)
+    }
+
+    /// A name that is gone is gone durably before that is recorded.
+    private func gone(_ folder: borrowing OpenFolder) throws(SystemError) -> Result {
+        try folder.sync()
+        return .gone
     }
 
     /// Looks at what was caught, and acts or gives the name back.
-    private func judge(_ caught: FileLook, isTrusted: Bool) throws(SystemError) -> Result {
-        guard isSameVersion(caught) else { return try giveBack(leave(caught, at: aside)) }
-        if let obstacle = obstacle(try writers.ask(aside).answer) { return try giveBack(obstacle) }
-        if !isTrusted, try contentDigest(of: aside) != asset.sha256 {
-            return try giveBack(.changed(Self.otherContent))
+    private func judge(
+        _ caught: FileLook, isTrusted: Bool, _ folder: borrowing OpenFolder
+    ) throws(SystemError) -> Result {
+        guard asset.fits(caught) else { return try giveBack(leave(caught, at: aside, folder), folder) }
+        if let obstacle = obstacle(try writers.ask(aside, in: folder).answer) { return try giveBack(obstacle, folder) }
+        if !isTrusted, try digest(of: aside, in: folder) != asset.sha256 {
+            return try giveBack(.changed(Self.otherContent), folder)
         }
-        do { return try carryOut() } catch {
+        do { return try carryOut(folder) } catch {
             // It may be a long time until the target works: until then the file has its own name, unless a new file
             // has that by now. What says that the name is not free is no news beside the first error.
-            try? Files.renameNoReplace(aside, to: asset.path)
+            try? folder.renameNoReplace(aside, to: name, in: folder)
             throw error
         }
     }
@@ -141,27 +154,27 @@ package struct SourceRelease: Sendable {
         if case .unknown = answer { inDoubt == .compare } else { false }
     }
 
-    private func carryOut() throws(SystemError) -> Result {
+    private func carryOut(_ folder: borrowing OpenFolder) throws(SystemError) -> Result {
+        var result = Result.released(note: "deleted")
         switch act {
-        case .delete:
-            try Files.remove(aside)
-            CrashPoint.reached("release-done")
-            return .released(note: "deleted", folders: [folder])
+        case .delete: try folder.remove(aside)
         case .move(let target):
-            let place = try move(to: target)
-            CrashPoint.reached("release-done")
-            return .released(note: "moved to \(place.display)", folders: [folder, place.parent])
+            let (place, isCopied) = try Move(asset, aside, target).run(from: folder)
+            result = .released(note: "moved to \(place.display)", isCopied: isCopied)
         }
+        CrashPoint.reached("release-done")
+        try folder.sync()
+        return result
     }
-
-    private func isSameVersion(_ look: FileLook) -> Bool { asset.fits(look) }
 
     private static let otherContent = "its content changed after it was staged"
 
     /// What becomes of a file that does not look like the version that was staged.
-    private func leave(_ look: FileLook, at place: FilePath) throws(SystemError) -> Result {
+    private func leave(
+        _ look: FileLook, at place: FilePath, _ folder: borrowing OpenFolder
+    ) throws(SystemError) -> Result {
         // Another inode alone proves nothing: a restored disk has new ones.
-        try asset.isAnotherVersion(look, at: place)
+        try asset.isAnotherVersion(look, at: place, in: folder)
             ? .changed("it changed after it was staged")
             : .kept("another file with the same content has its name")
     }
@@ -169,11 +182,11 @@ package struct SourceRelease: Sendable {
     /// The caught file is not to be released: it gets its name back, or a free one beside it where that is taken again.
     ///
     /// Durable when it returns: after the record the hidden name is not looked for any more.
-    private func giveBack(_ result: Result) throws(SystemError) -> Result {
-        let place = try Self.placeFreely(aside, at: asset.path)
-        try Files.syncFolder(folder)
-        if place == asset.path { return result }
-        let now = "; it stands now as \(place.display)"
+    private func giveBack(_ result: Result, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
+        let place = try folder.placeFreely(aside, as: name, in: folder)
+        try folder.sync()
+        if place == name { return result }
+        let now = "; it stands now as \(folder.path.appending(place).display)"
         switch result {
         case .kept(let reason): return .kept(reason + now)
         // Under its new name it is found by itself; under its own there is another file.
@@ -182,73 +195,24 @@ package struct SourceRelease: Sendable {
         case .released, .gone: return result
         }
     }
+}
 
-    /// Renames without replacing anything: to `target`, else to `target` with ` (2)`, ` (3)` … before its extension.
-    private static func placeFreely(_ from: FilePath, at target: FilePath) throws(SystemError) -> FilePath {
+extension OpenFolder {
+    /// Renames without replacing anything: to `name`, else to `name` with ` (2)`, ` (3)` … before its extension.
+    ///
+    /// - Returns: The name that it has then.
+    package borrowing func placeFreely(
+        _ from: FilePath, as name: FilePath, in target: borrowing OpenFolder
+    ) throws(SystemError) -> FilePath {
         for number in 1... {
-            let place = target.numbered(number)
+            let place = name.numbered(number)
             do {
-                try Files.renameNoReplace(from, to: place)
+                try renameNoReplace(from, to: place, in: target)
                 return place
             } catch {
                 guard error.exists, number < 10_000 else { throw error }
             }
         }
-        return target
-    }
-
-    private func move(to target: FilePath) throws(SystemError) -> FilePath {
-        try Files.makeFolders(target.parent, durably: true)
-        // Under the names that it may have got before a crash.
-        for number in 1..<10_000 {
-            let there = target.numbered(number)
-            guard let look = try FileLook.ifPresent(at: there) else { break }
-            guard look.isRegular, look.size == asset.size, try contentDigest(of: there) == asset.sha256 else {
-                continue
-            }
-            // The same bytes stand there: moved before a crash, or a copy of the same file, which may not be on disk yet.
-            try Descriptor.open(there, for: .reading).sync(named: there)
-            try Files.syncFolder(there.parent)
-            try Files.remove(aside)
-            return there
-        }
-        do { return try Self.placeFreely(aside, at: target) } catch {
-            guard error.crossesFileSystems else { throw error }
-        }
-        return try copyAcross(to: target)
-    }
-
-    /// Between file systems a move is a copy, made durable and compared, and only then is the source removed.
-    private func copyAcross(to target: FilePath) throws(SystemError) -> FilePath {
-        let partial = target.parent.appending(FilePath(".sluice-move-\(asset.id).part"))
-        try Files.removeIfPresent(partial)
-        do {
-            let from = try Descriptor.open(aside, for: .reading)
-            let to = try Descriptor.open(partial, for: .creating)
-            let copied = try DigestingCopier.run(from: from, source: aside, to: to, target: partial, size: asset.size)
-            guard copied.sha256 == asset.sha256 else {
-                throw SystemError(call: "read", subject: aside.display, code: EIO)
-            }
-            try to.setModified(asset.modified, named: partial)
-            try to.sync(named: partial)
-            try to.close(named: partial)
-        } catch let error as SystemError {
-            try Files.removeIfPresent(partial)
-            throw error
-        } catch let error as StagingError {
-            try Files.removeIfPresent(partial)
-            switch error {
-            case .full(let error), .broken(let error), .unreadable(let error): throw error
-            case .changed, .missing, .stopped, .cannotShare, .noCommand, .commandFailed, .commandEnded:
-                throw SystemError(call: "read", subject: aside.display, code: ENOENT)
-            }
-        } catch {
-            throw SystemError(call: "copy", subject: aside.display, code: EIO)
-        }
-        let place = try Self.placeFreely(partial, at: target)
-        try Files.syncFolder(place.parent)
-        CrashPoint.reached("release-copied")
-        try Files.remove(aside)
-        return place
+        return name
     }
 }

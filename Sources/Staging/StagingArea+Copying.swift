@@ -1,21 +1,24 @@
 package import Core
-internal import Linux
+package import Linux
 internal import Synchronization
 
 // From a source to a whole copy under its own name.
 
 /// The version of a source that a copy is to be made of, as it was recorded.
 package struct Wanted: Sendable {
-    package var path: FilePath
+    package var source: SourceFile
     package var identity: StoredIdentity
     /// Its ctime, ns since 1970.
     package var changed: Int64
 
-    package init(_ path: FilePath, _ identity: StoredIdentity, changed: Int64) {
-        self.path = path
+    package init(_ source: SourceFile, _ identity: StoredIdentity, changed: Int64) {
+        self.source = source
         self.identity = identity
         self.changed = changed
     }
+
+    /// For messages.
+    var shown: FilePath { source.path.shown }
 
     func fits(_ look: FileLook) -> Bool {
         look.isRegular && look.size == identity.size && look.modified == identity.modified && look.changed == changed
@@ -83,7 +86,7 @@ extension StagingArea {
         _ wanted: Wanted, as name: FilePath, to partial: FilePath, _ method: Method, _ origin: Origin?,
         _ wishes: [PartDigests.Wish], _ pace: Pace
     ) throws(StagingError) -> FreshCopy {
-        let source = wanted.path
+        let source = wanted.shown
         let from = try open(wanted)
         let to = try writing { () throws(SystemError) in
             try Files.removeIfPresent(partial)
@@ -117,8 +120,8 @@ extension StagingArea {
 
     /// Opens the source, if it is the version that was recorded.
     func open(_ wanted: Wanted) throws(StagingError) -> Descriptor {
-        let source = wanted.path
-        let from = try reading(source) { () throws(SystemError) in try Descriptor.open(source, for: .reading) }
+        let source = wanted.shown
+        let from = try reading(source) { () throws(SystemError) in try wanted.source.open() }
         let before = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
         guard wanted.fits(before) else { throw .changed(source) }
         return from
@@ -126,9 +129,9 @@ extension StagingArea {
 
     /// Whether what was read is still what stands under the name.
     func lookAgain(_ wanted: Wanted, _ from: borrowing Descriptor) throws(StagingError) {
-        let source = wanted.path
+        let source = wanted.shown
         let after = try reading(source) { () throws(SystemError) in try FileLook(of: from, named: source) }
-        let named = try reading(source) { () throws(SystemError) in try FileLook(at: source) }
+        let named = try reading(source) { () throws(SystemError) in try wanted.source.look() }
         guard wanted.fits(after), after == named else { throw .changed(source) }
     }
 
@@ -148,13 +151,12 @@ extension StagingArea {
 
     /// Bytes that a copy of a source will take, for a disk that has no room for its size: fewer when the source has
     /// holes, none when its blocks can be shared. Its size when that cannot be told.
-    package func need(of source: FilePath, size: Int64, by method: Method? = nil) -> Int64 {
+    package func need(of source: SourceFile, size: Int64, by method: Method? = nil) -> Int64 {
         // Nothing that fails here is news: the copy will say it.
         do {
-            if (method ?? self.method) != .copy, try Files.refusesSharing(from: source.parent, into: folder) == nil {
-                return 0
-            }
-            return min(size, try Descriptor.open(source, for: .reading).allocated(named: source))
+            let from = try source.openParent()
+            if (method ?? self.method) != .copy, try Files.refusesSharing(from: from, into: folder) == nil { return 0 }
+            return min(size, try from.open(source.name, for: .reading).allocated(named: source.path.shown))
         } catch { return size }
     }
 

@@ -78,9 +78,11 @@ extension StagingArea {
             try Files.removeTree(scratch)
             try Files.makeFolders(scratch, mode: 0o700)
         }
+        let input = try lend(
+            from, named: wanted.source.name, in: scratch.appending(export.output == "input" ? "source" : "input"))
         let output = scratch.appending(export.output)
-        let result = try run(export, wanted, output, scratch, progress, isStopped)
-        if result.ending == .stopped { throw .stopped(wanted.path) }
+        let result = try run(export, input, output, scratch, progress, isStopped)
+        if result.ending == .stopped { throw .stopped(wanted.shown) }
         if result.ending == .status(0) { try refuseLink(output, export) }
         // Whatever came of it: of a source that changed or went nothing is to be said.
         try lookAgain(wanted, from)
@@ -89,7 +91,7 @@ extension StagingArea {
         var sourceSHA256: [UInt8]?
         if digestsSource {
             sourceSHA256 = try DigestingCopier.digest(
-                of: from, named: wanted.path, size: wanted.identity.size, pace: pace
+                of: from, named: wanted.shown, size: wanted.identity.size, pace: pace
             ).sha256
         }
         let made = try check(output, export)
@@ -120,13 +122,35 @@ extension StagingArea {
         return (FreshCopy(name, content.sha256, content.parts, size: size, made), sourceSHA256)
     }
 
+    /// The source as the command sees it.
+    private struct Input {
+        let path: FilePath
+        /// Of the open source.
+        let number: CInt
+    }
+
+    /// A link with the source's own name to the open file that was looked at, which the command inherits: what has the source's path
+    /// by then does not matter. In a folder of its own, since the output may have the same name.
+    private func lend(
+        _ source: borrowing Descriptor, named name: FilePath, in folder: FilePath
+    ) throws(StagingError) -> Input {
+        return try source.withNumber { number throws(StagingError) in
+            try writing { () throws(SystemError) in
+                try Files.makeFolders(folder, mode: 0o700)
+                try Files.makeLink(folder.appending(name), to: FilePath("/proc/self/fd/\(number)"))
+            }
+            return Input(path: folder.appending(name), number: number)
+        }
+    }
+
     private func run(
-        _ export: Export, _ wanted: Wanted, _ output: FilePath, _ scratch: FilePath,
+        _ export: Export, _ input: Input, _ output: FilePath, _ scratch: FilePath,
         _ progress: (ExportProgress) -> Void, _ isStopped: () -> Bool
     ) throws(StagingError) -> Program.Result {
         let program = Program(
-            words: export.words(input: wanted.path, output: output),
-            environment: Program.plainEnvironment + ["TMPDIR=\(scratch.text ?? folder.display)"], folder: scratch)
+            words: export.words(input: input.path, output: output),
+            environment: Program.plainEnvironment + ["TMPDIR=\(scratch.text ?? folder.display)"], folder: scratch,
+            lent: input.number)
         var known = ExportProgress()
         do throws(SystemError) {
             return try program.run(
@@ -208,7 +232,10 @@ extension StagingArea {
         }
         let made = try opened(output) { error in
             refused(
-                error.isMissing ? "is not there: does it write to `{output}`?" : "cannot be opened: \(error.reason)")
+                error.isMissing
+                    ? "is not there: does it write to `{output}`?"
+                    : error.isLink
+                        ? "is a symbolic link: it has to write a file" : "cannot be opened: \(error.reason)")
         }
         let look = try reading(output) { () throws(SystemError) in try FileLook(of: made, named: output) }
         guard look.isRegular else { throw refused("is no file") }

@@ -10,8 +10,8 @@ extension StagingArea {
     ) throws(StagingError) -> (sha256: [UInt8], parts: PartDigests) {
         let from = try open(wanted)
         let content = try DigestingCopier.digest(
-            of: from, named: wanted.path, size: wanted.identity.size, wishes: wishes, pace: pace)
-        guard content.bytes == wanted.identity.size else { throw .changed(wanted.path) }
+            of: from, named: wanted.shown, size: wanted.identity.size, wishes: wishes, pace: pace)
+        guard content.bytes == wanted.identity.size else { throw .changed(wanted.shown) }
         try lookAgain(wanted, from)
         from.forget(from: 0, count: 0)
         return (content.sha256, content.parts)
@@ -31,13 +31,15 @@ extension SourceRelease.AssetIdentity {
     ///
     /// - Parameter trusted: The ctime of the last look that found it the same; `nil` where its content is compared in any case.
     package func standing(trusting trusted: Int64?) throws(SystemError) -> Standing {
-        guard let look = try FileLook.ifPresent(at: path) else { return .missing }
+        guard let folder = try source.openParentIfPresent(), let look = try folder.lookIfPresent(at: source.name) else {
+            return .missing
+        }
         guard fits(look) else { return .changed }
         if look.changed == trusted { return .same(changed: look.changed) }
         // chmod, a link, a rename there and back: only the bytes can tell.
         do throws(SystemError) {
-            guard try contentDigest(of: path) == sha256 else { return .changed }
-            let after = try FileLook(at: path)
+            guard try digest(of: source.name, in: folder) == sha256 else { return .changed }
+            let after = try folder.look(at: source.name)
             return after == look ? .same(changed: look.changed) : .changed
         } catch {
             if error.isMissing { return .missing }
@@ -50,26 +52,34 @@ extension SourceRelease.AssetIdentity {
     /// The rule of Git's index for entries that are "racily clean": where times are kept in whole seconds, a write in the second of the
     /// last one moves none, so they prove something only when the bytes were read later than that. Where a file system has no change
     /// time of its own, they never do.
-    package func mayHideWrite(_ look: FileLook, at place: FilePath) -> Bool {
+    package func mayHideWrite(_ look: FileLook, at name: FilePath, in folder: borrowing OpenFolder) -> Bool {
         if look.changed % 1_000_000_000 == 0 {
             // FAT counts in twos.
             guard let takenAt, takenAt.milliseconds >= look.changed / 1_000_000 + 2_000 else { return true }
         }
-        return !FileSystemKind.keepsChangeTime(place)
+        return !FileSystemKind.keepsChangeTime(name, in: folder)
+    }
+
+    /// As above, of what has the source's name now; `false` where that cannot be looked at.
+    package func mayHideWrite() -> Bool {
+        guard let folder = try? source.openParent(), let look = try? folder.look(at: source.name) else { return false }
+        return mayHideWrite(look, at: source.name, in: folder)
     }
 
     /// Whether a file has another content than was staged. Size and mtime tell; where they are the same, its bytes.
     ///
-    /// - Parameter place: Where the file stands now.
-    package func isAnotherVersion(_ look: FileLook, at place: FilePath) throws(SystemError) -> Bool {
+    /// - Parameter name: What the file is called now.
+    func isAnotherVersion(
+        _ look: FileLook, at name: FilePath, in folder: borrowing OpenFolder
+    ) throws(SystemError) -> Bool {
         guard look.isRegular, look.size == size, look.modified == modified else { return true }
-        return try contentDigest(of: place) != sha256
+        return try digest(of: name, in: folder) != sha256
     }
 
     /// Whether what has the name now is proven to be another version. What cannot be read proves nothing.
     package func isOther() -> Bool {
-        guard let look = try? FileLook.ifPresent(at: path) else { return false }
-        return (try? isAnotherVersion(look, at: path)) ?? false
+        guard let folder = try? source.openParent(), let look = try? folder.look(at: source.name) else { return false }
+        return (try? isAnotherVersion(look, at: source.name, in: folder)) ?? false
     }
 
     func fits(_ look: FileLook) -> Bool {

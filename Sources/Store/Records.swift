@@ -117,7 +117,7 @@ package struct AssetRecord: Sendable, Hashable {
     /// When it was recorded.
     package var arrivedAt: WallTime
 
-    package var path: FilePath { root.appending(identity.relative) }
+    package var path: SourcePath { SourcePath(root: root, relative: identity.relative) }
     package var size: Int64 { identity.size }
     package var version: AssetVersion {
         AssetVersion(size: size, modified: identity.modified, changed: changed, inode: identity.inode)

@@ -10,7 +10,7 @@ extension Store {
         package var size: Int64
         /// Since when it is verified and done.
         package var since: WallTime
-        package var path: FilePath
+        package var path: SourcePath
     }
 
     /// The kept sources of a folder, the oldest first.
@@ -81,7 +81,7 @@ extension Store.Kept {
         ) { row in
             Self(
                 asset: row.integer(0), size: row.integer(1), since: WallTime(milliseconds: row.integer(2)),
-                path: FilePath(bytes: row.blob(3)).appending(FilePath(bytes: row.blob(4))))
+                path: SourcePath(root: FilePath(bytes: row.blob(3)), relative: FilePath(bytes: row.blob(4))))
         }
     }
 }

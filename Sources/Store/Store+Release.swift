@@ -72,11 +72,34 @@ extension Store {
     }
 
     /// Records that the source is about to be taken from its place. Durable when it returns.
-    package func beginRelease(_ asset: Int64) async throws {
+    ///
+    /// - Parameter fresh: For an asset that has no token yet.
+    /// - Returns: The token of its hidden name.
+    package func beginRelease(_ asset: Int64, token fresh: ReleaseToken) async throws -> ReleaseToken {
         try await change { connection in
             try connection.run(
-                "UPDATE asset SET source_state = 'releasing', source_note = NULL WHERE id = ?1 AND source_state = 'untouched'",
-                [.integer(asset)])
+                """
+                UPDATE asset SET source_state = 'releasing', source_note = NULL,
+                release_token = coalesce(release_token, ?2) WHERE id = ?1 AND source_state = 'untouched'
+                """, [.integer(asset), .text(fresh.description)])
+            let text = try connection.first("SELECT release_token FROM asset WHERE id = ?1", [.integer(asset)]) {
+                $0.optionalText(0)
+            }
+            if let token = text.flatMap({ $0 }).flatMap({ ReleaseToken($0) }) { return token }
+            // A release that an older program had begun.
+            try connection.run(
+                "UPDATE asset SET release_token = ?2 WHERE id = ?1", [.integer(asset), .text(fresh.description)])
+            return fresh
+        }
+    }
+
+    /// Which of these names of sources that are being released are known: of another's making they are nobody's to touch.
+    package func knows(_ names: [(asset: Int64, token: ReleaseToken)]) throws -> [Bool] {
+        try names.map { name in
+            try connection.first(
+                "SELECT 1 FROM asset WHERE id = ?1 AND release_token = ?2",
+                [.integer(name.asset), .text(name.token.description)]
+            ) { _ in true } == true
         }
     }
 

@@ -64,12 +64,15 @@ extension Store {
         package var skipsDuplicates: Bool
         /// Bytes of it, and the digest of the source, where it is not a copy of that.
         package var export: (size: Int64, sourceSHA256: [UInt8]?)?
+        /// Of the source's release, as the copy tells it too.
+        package var releaseToken: ReleaseToken?
 
         package init(
             asset: Int64, version: AssetVersion? = nil, sha256: [UInt8], parts: PartDigests = PartDigests(),
             skipsDuplicates: Bool = false,
-            export: (size: Int64, sourceSHA256: [UInt8]?)? = nil
+            export: (size: Int64, sourceSHA256: [UInt8]?)? = nil, releaseToken: ReleaseToken? = nil
         ) {
+            self.releaseToken = releaseToken
             self.export = export
             self.asset = asset
             self.version = version
@@ -99,12 +102,14 @@ extension Store {
         for copy in copies where try isCurrent(copy.asset, copy.version) {
             try connection.run(
                 """
-                UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3, staged_size = ?4, source_sha256 = ?5
+                UPDATE asset SET state = 'staged', sha256 = ?2, staged_at = ?3, staged_size = ?4, source_sha256 = ?5,
+                release_token = coalesce(?6, release_token)
                 WHERE id = ?1 AND state = 'arrived'
                 """,
                 [
                     .integer(copy.asset), .blob(copy.sha256), .integer(clocks.wall().milliseconds),
                     .init(copy.export?.size), .init(copy.export.flatMap(\.sourceSHA256)),
+                    .init(copy.releaseToken?.description),
                 ])
             guard connection.changes > 0, let asset = try asset(copy.asset) else { continue }
             turns.took(asset.folder)

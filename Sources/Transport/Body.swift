@@ -25,13 +25,13 @@ final class BodySource {
         count = Int64(bytes.count)
     }
 
-    init(_ path: FilePath, offset: Int64, count: Int64) throws(SystemError) {
-        kind = .file(OpenFile(descriptor: try Descriptor.open(path, for: .reading), path: path, offset: offset))
+    init(_ place: FilePlace, offset: Int64, count: Int64) throws(SystemError) {
+        kind = .file(OpenFile(descriptor: try Descriptor.open(place), path: place.shown, offset: offset))
         self.count = count
     }
 
-    init(head: [UInt8], _ path: FilePath, offset: Int64, count: Int64, tail: [UInt8]) throws(SystemError) {
-        let file = OpenFile(descriptor: try Descriptor.open(path, for: .reading), path: path, offset: offset)
+    init(head: [UInt8], _ place: FilePlace, offset: Int64, count: Int64, tail: [UInt8]) throws(SystemError) {
+        let file = OpenFile(descriptor: try Descriptor.open(place), path: place.shown, offset: offset)
         kind = .framed(head: head, file, count: count, tail: tail)
         self.count = Int64(head.count) + count + Int64(tail.count)
     }

@@ -12,9 +12,9 @@ package struct Request: Sendable {
         case none
         case bytes([UInt8])
         /// `count` bytes of a file from `offset` on, read while they are sent.
-        case file(FilePath, offset: Int64, count: Int64)
+        case file(FilePlace, offset: Int64, count: Int64)
         /// The same with bytes before and behind it, as a form has them. What was sent of it is told in bytes of the file.
-        case framed(head: [UInt8], FilePath, offset: Int64, count: Int64, tail: [UInt8])
+        case framed(head: [UInt8], FilePlace, offset: Int64, count: Int64, tail: [UInt8])
         /// Everything that comes from there until its end, as it comes: of a length that nobody knows. While nothing comes,
         /// no limit of time runs.
         case stream(ByteStream)

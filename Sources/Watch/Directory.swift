@@ -54,7 +54,8 @@ final class Directory {
         return FilePath(fromKernel: Array(names.reversed().map(\.bytes).joined(separator: [UInt8(ascii: "/")])))
     }
 
-    var path: FilePath? { relative.map { root.path.appending($0) } }
+    /// For messages.
+    var shown: FilePath? { relative.map { root.path.appending($0) } }
 
     /// What is left alone among its names.
     var ignored: IgnoreChain {
@@ -118,7 +119,9 @@ final class Root {
         case failed(String)
     }
 
-    let path: FilePath
+    /// Everything in the tree is reached through it.
+    let folder: SourceFolder
+    var path: FilePath { folder.path }
     let isRecursive: Bool
     /// Indices of the rules that name this path.
     var rules: [Int]
@@ -152,16 +155,16 @@ final class Root {
     var points: [FilePath: UInt64]?
 
     /// - Parameter all: The rules that the indices mean.
-    init(path: FilePath, rules: [Int], of all: [Rule], nextLook: MonotonicTime) {
-        self.path = path
+    init(_ folder: SourceFolder, rules: [Int], of all: [Rule], nextLook: MonotonicTime) {
+        self.folder = folder
         let own = rules.map { all[$0].settings }
         isRecursive = own.contains(where: \.recursive)
         isPolled = own.contains { $0.watching == .poll }
         requirements = own.map(\.requirement)
-        gate = FolderGate(path, requirements)
+        gate = FolderGate(folder, requirements)
         self.rules = rules
         self.nextLook = nextLook
-        real = path
+        real = folder.path
     }
 }
 

@@ -15,12 +15,13 @@ extension FolderSurvey {
     /// Counts the directories of a folder. Waits for the disk.
     ///
     /// - Throws: When the folder itself cannot be opened.
-    package static func need(of rule: WatchRule, atMost most: Int) throws(SystemError) -> Need {
-        let top = try FolderStream(rule.path, followsLink: true)
+    package static func need(of rule: WatchRule, in folder: SourceFolder, atMost most: Int) throws(SystemError) -> Need
+    {
+        let top = try folder.open()
         var need = Need(directories: 0, isCut: false, isPolled: FileSystemKind.isSilent(top))
         if need.isPolled { return need }
-        var waiting = [rule.path]
-        while let path = waiting.popLast() {
+        var waiting: [FilePath] = [""]
+        while let relative = waiting.popLast() {
             if need.directories == most {
                 need.isCut = true
                 return need
@@ -28,11 +29,11 @@ extension FolderSurvey {
             need.directories += 1
             guard rule.recursive else { continue }
             // The scan tells of what it cannot read; here that is one directory.
-            guard let stream = try? FolderStream(path, followsLink: path == rule.path) else { continue }
+            guard let stream = try? top.stream(relative) else { continue }
             do {
                 while try stream.next({ name, kind in
                     if kind == .folder, !TemporaryNames.contains(name) {
-                        waiting.append(path.appending(FilePath(fromKernel: name)))
+                        waiting.append(relative.appending(FilePath(fromKernel: name)))
                     }
                 }) {}
             } catch { continue }

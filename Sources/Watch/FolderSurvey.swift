@@ -1,5 +1,5 @@
 package import Core
-internal import Linux
+package import Linux
 
 /// Walks the configured folders once, without watching: what a scan would take, by the same rules.
 ///
@@ -9,7 +9,7 @@ package struct FolderSurvey: Sendable {
     package struct Piece: Sendable {
         package var files: [SettledFile] = []
         /// Sources that a release caught, with the number of their asset, under the name that it gave them.
-        package var caught: [(asset: Int64, path: FilePath)] = []
+        package var caught: [(asset: Int64, path: SourcePath)] = []
         /// A directory or file that could not be looked at, in words.
         package var troubles: [String] = []
         /// The configured folder itself is not there or cannot be read.
@@ -17,6 +17,7 @@ package struct FolderSurvey: Sendable {
     }
 
     private let rules: [WatchRule]
+    private let folders: SourceFolders
     private let fileSystems = FileSystems()
     /// Directories to read: which of the distinct roots, and where below it.
     private var waiting: [(root: FilePath, relative: FilePath)]
@@ -24,8 +25,9 @@ package struct FolderSurvey: Sendable {
     private var ignores: [FilePath: Ignore] = [:]
     private let clocks: any Clocks
 
-    package init(rules: [WatchRule], clocks: any Clocks) {
+    package init(rules: [WatchRule], in folders: SourceFolders, clocks: any Clocks) {
         self.rules = rules
+        self.folders = folders
         self.clocks = clocks
         var roots: [FilePath] = []
         for rule in rules where !roots.contains(rule.path) { roots.append(rule.path) }
@@ -34,8 +36,8 @@ package struct FolderSurvey: Sendable {
 
     /// Walks `folder` alone, with all that is below it: what of it lies in configured folders, taken as these say. What ignore
     /// files above it say counts as well, but for `folder` itself. Waits for the disk.
-    package init(rules: [WatchRule], below folder: FilePath, clocks: any Clocks) {
-        self.init(rules: rules, clocks: clocks)
+    package init(rules: [WatchRule], in folders: SourceFolders, below folder: FilePath, clocks: any Clocks) {
+        self.init(rules: rules, in: folders, clocks: clocks)
         waiting = waiting.compactMap { root, _ in
             // A configured folder below it is walked whole.
             if root == folder || root.relative(to: folder) != nil { return (root, FilePath("")) }
@@ -47,7 +49,7 @@ package struct FolderSurvey: Sendable {
                 above = above.parent
                 let directory = root.appending(above)
                 // One that cannot be read is told of when the daemon looks there.
-                guard let stream = try? FolderStream(directory, followsLink: above.isEmpty) else { continue }
+                guard let stream = try? folders[root].open().stream(above) else { continue }
                 let (ignore, _) = Ignore.read(in: stream, named: directory)
                 if ignore != .nothing { ignores[directory] = ignore }
             }
@@ -61,18 +63,18 @@ package struct FolderSurvey: Sendable {
         guard let (path, relative) = waiting.popLast() else { return nil }
         var piece = Piece()
         let (root, compiled) = prepared(path)
-        let directory = path.appending(relative)
         var below: [FilePath] = []
         do {
-            let stream = try FolderStream(directory, followsLink: relative.isEmpty)
-            if relative.isEmpty, let missing = try root.gate.missing(in: stream) {
+            let top = try root.folder.open()
+            let stream = try top.stream(relative)
+            if relative.isEmpty, let missing = try root.gate.missing(in: top) {
                 piece.troubles.append("folder \(path.display) is absent: \(missing)")
                 piece.isFolderAway = true
                 return piece
             }
             let ignored = readIgnores(root, relative, stream, &piece)
             let device = try stream.look().device
-            let fileSystem = fileSystems.identity(at: directory, device: device)
+            let fileSystem = fileSystems.identity(of: stream, device: device)
             while try stream.next({ name, kind in
                 take(
                     name, kind, stream, root, compiled, relative, ignored, (device, fileSystem), &piece, &below)
@@ -88,9 +90,9 @@ package struct FolderSurvey: Sendable {
 
     /// What keeps every file of a folder from being taken although the folder can be read; `nil` when nothing does, or
     /// when it cannot be read. Waits for the disk.
-    package static func obstacle(in folder: FilePath) -> String? {
-        guard let stream = try? FolderStream(folder, followsLink: true) else { return nil }
-        return Ignore.read(in: stream, named: folder).trouble
+    package static func obstacle(in folder: SourceFolder) -> String? {
+        guard let stream = try? folder.open().stream("") else { return nil }
+        return Ignore.read(in: stream, named: folder.path).trouble
     }
 
     private func take(
@@ -107,8 +109,8 @@ package struct FolderSurvey: Sendable {
             }
             return
         }
-        if let asset = Self.caught(FilePath(fromKernel: name)) {
-            piece.caught.append((asset, root.path.appending(path)))
+        if let (asset, _) = ReleaseToken.parse(FilePath(fromKernel: name)) {
+            piece.caught.append((asset, SourcePath(root: root.path, relative: path)))
             return
         }
         let winner = root.claimants.winner(for: name, in: relative, of: root, rules: compiled)
@@ -128,7 +130,7 @@ package struct FolderSurvey: Sendable {
             if let marker = settings.marker, try !stream.has(marker.marker(of: FilePath(fromKernel: name))) { return }
             let system =
                 look.device == device.number
-                ? device.system : fileSystems.identity(at: root.path.appending(path), device: look.device)
+                ? device.system : try fileSystems.identity(of: root.folder.open(), at: path, device: look.device)
             piece.files.append(
                 SettledFile(
                     folder: settings.name, root: settings.path, relative: path, look: look,
@@ -154,12 +156,6 @@ package struct FolderSurvey: Sendable {
         }
     }
 
-    /// `.sluice-release-ID`, as the release names what it caught.
-    private static func caught(_ name: FilePath) -> Int64? {
-        guard let text = name.text, text.hasPrefix(".sluice-release-") else { return nil }
-        return Int64(text.dropFirst(".sluice-release-".count))
-    }
-
     /// The root with its claimants. Made for each directory, since their chain of classes is no value; it is small.
     private func prepared(_ path: FilePath) -> (Root, [Rule]) {
         let compiled = rules.map { Rule($0, skipsExisting: false) }
@@ -168,10 +164,10 @@ package struct FolderSurvey: Sendable {
         let roots = paths.map { path in
             let own = rules.indices.filter { rules[$0].path == path }
             let root = Root(
-                path: path, rules: own, of: compiled,
+                folders[path], rules: own, of: compiled,
                 nextLook: MonotonicTime(nanoseconds: 0))
             // One that cannot be opened keeps its own path; the walk says so when it gets there.
-            if let real = (try? FolderStream(path, followsLink: true))?.realPath { root.real = real }
+            if let top = try? root.folder.open(), let real = top.realPath { root.real = real }
             return root
         }
         let root = roots.first { $0.path == path } ?? roots[0]

@@ -23,7 +23,7 @@ extension Lookout {
     /// What a file at rest has to wait for until its container is whole. The headers are read on another thread, once for
     /// each look that differs.
     func containerHold(
-        _ place: Place, _ path: FilePath, _ look: FileLook, _ rule: WatchRule, _ unchanged: Duration,
+        _ place: Place, _ source: SourceFile, _ look: FileLook, _ rule: WatchRule, _ unchanged: Duration,
         _ now: MonotonicTime
     ) -> (what: SettleHold, until: MonotonicTime)? {
         guard rule.container == .check else { return nil }
@@ -32,7 +32,7 @@ extension Lookout {
             if isAsked || containers.asked.count >= ContainerChecks.most {
                 return (.checking, now.advanced(by: Self.turn))
             }
-            ask(place, path, look)
+            ask(place, source, look)
             // The answer wakes it.
             return (.checking, now.advanced(by: Self.containerWaits.most))
         }
@@ -45,13 +45,14 @@ extension Lookout {
         return (.container, now.advanced(by: wait))
     }
 
-    private func ask(_ place: Place, _ path: FilePath, _ look: FileLook) {
+    private func ask(_ place: Place, _ source: SourceFile, _ look: FileLook) {
         containers.last += 1
         let (number, mailbox) = (containers.last, mailbox)
         containers.asked[number] = (place, look)
         inBackground {
             // What cannot be read here cannot be copied either, and then somebody is told.
-            let verdict = try? Container.verdict(of: Pieces(path: path), named: path.name)
+            let verdict = try? Container.verdict(
+                of: Pieces(of: source.open(), named: source.path.shown), named: source.name)
             mailbox.post(.checked(number, verdict))
         }
     }
@@ -67,7 +68,7 @@ extension Lookout {
     }
 
     /// The rung that accepted a file, its container taken into account.
-    func rung(_ place: Place, _ path: FilePath, _ otherwise: SettledBy, _ rule: WatchRule) -> SettledBy {
+    func rung(_ place: Place, _ path: SourcePath, _ otherwise: SettledBy, _ rule: WatchRule) -> SettledBy {
         guard let answer = containers.answers.removeValue(forKey: place), rule.container == .check else {
             return otherwise
         }

@@ -151,9 +151,10 @@ extension Lookout {
             enqueue(directory, .reconcile)
             return
         }
-        let path = directory.root.path.appending(relative).appending(name)
         // Gone again, or out of reach, which a scan will say.
-        guard let look = try? FileLook(at: path), look.isRegular else { return settling.forget(place) }
+        guard let look = try? directory.root.folder.open().look(at: relative.appending(name)), look.isRegular else {
+            return settling.forget(place)
+        }
         guard isWorthWaiting(place, rule, relative) else { return }
         settling.note(
             place, evidence, group: rule, look: look, quietFor: rules[rule].settings.quietFor, at: clocks.monotonic())

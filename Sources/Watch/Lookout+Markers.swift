@@ -56,9 +56,8 @@ extension Lookout {
     /// Whether the marker of a file is there.
     func isMarked(_ place: Place, _ marker: MarkerName, _ relative: FilePath) -> Bool {
         let name = marker.marker(of: place.name)
-        let path = place.directory.root.path.appending(relative).appending(name)
         // One that cannot be looked at is not there.
-        return (try? FileLook.ifPresent(at: path)) != nil
+        return (try? place.directory.root.folder.open().lookIfPresent(at: relative.appending(name))) != nil
     }
 
     /// Remembers whom to wake when the marker comes.

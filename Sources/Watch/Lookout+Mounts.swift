@@ -13,7 +13,7 @@ extension Lookout {
         let table = MountTable()
         for root in roots {
             // What cannot be looked at is found out by the scan.
-            let look = try? FileLook(at: root.real)
+            let look = try? root.folder.open().look(at: "")
             if look?.device != root.top.device || look?.inode != root.top.inode
                 || !root.requirements.allSatisfy(\.isFree)
             {

@@ -6,13 +6,13 @@ internal import Linux
 extension Lookout {
     /// A tree for each distinct path: those that this thread watches, and the others.
     static func roots(
-        of rules: [Rule], ours: Set<FilePath>, nextLook: MonotonicTime
+        of rules: [Rule], in folders: SourceFolders, ours: Set<FilePath>, nextLook: MonotonicTime
     ) -> (ours: [Root], others: [Root]) {
         var paths: [FilePath] = []
         for rule in rules where !paths.contains(rule.settings.path) { paths.append(rule.settings.path) }
         let roots = paths.map { path in
             Root(
-                path: path, rules: rules.indices.filter { rules[$0].settings.path == path }, of: rules,
+                folders[path], rules: rules.indices.filter { rules[$0].settings.path == path }, of: rules,
                 nextLook: nextLook)
         }
         let others = roots.filter { !ours.contains($0.path) }
@@ -38,7 +38,7 @@ extension Lookout {
     func change(to new: [Rule], ours: Set<FilePath>) {
         let before = roots.map { (root: $0, claims: claims(on: $0)) }
         let oldNames = rules.map(\.settings.name)
-        let fresh = Self.roots(of: new, ours: ours, nextLook: now)
+        let fresh = Self.roots(of: new, in: folders, ours: ours, nextLook: now)
         others = fresh.others
         rules = new
         roots = fresh.ours.map { root in

@@ -46,10 +46,11 @@ extension Lookout {
         let path = root.path.appending(relative)
         generation += 1
         do {
-            let stream = try FolderStream(path, followsLink: directory.isTop)
+            let top = try root.folder.open()
+            let stream = try top.stream(relative)
             let look = try stream.look()
             if directory.isTop {
-                if let missing = try root.gate.missing(in: stream) {
+                if let missing = try root.gate.missing(in: top) {
                     leaveAbsent(root, missing)
                     return endVisit(directory)
                 }
@@ -64,7 +65,7 @@ extension Lookout {
             forgetTrouble(of: directory)
             cursor = Cursor(
                 directory, origin, stream, visit: generation, relative: relative, rules: rules, moves: moves,
-                device: look.device, fileSystem: fileSystems.identity(at: path, device: look.device))
+                device: look.device, fileSystem: fileSystems.identity(of: stream, device: look.device))
         } catch {
             miss(directory, path, error)
             endVisit(directory)
@@ -118,6 +119,8 @@ extension Lookout {
 
     private func miss(_ directory: Directory, _ path: FilePath, _ error: SystemError) {
         guard directory.isTop else {
+            // The top of the tree is found out by the next look at it.
+            if error.isOfAnotherFolder { directory.root.nextLook = now }
             if error.isMissing || error.isLink {
                 remove(directory)
             } else {
@@ -133,7 +136,8 @@ extension Lookout {
         (root.top.device, root.top.inode, root.points) = (0, 0, nil)
         root.nextLook = min(root.nextLook, now.advanced(by: pace.absent))
         let condition: Root.Condition =
-            error.isMissing ? .absent(root.gate.absence(after: error)) : .failed(error.reason)
+            error.isMissing || error.isOfAnotherFolder
+            ? .absent(root.gate.absence(after: error)) : .failed(error.reason)
         if root.condition != condition {
             let every = "looking again every \(words(pace.absent))"
             if case .absent(let reason) = condition {
@@ -263,8 +267,10 @@ extension Lookout {
     private func fileSystem(_ name: FilePath, _ look: FileLook, _ cursor: Cursor) -> FileSystemIdentity? {
         // Files nearly always lie where their directory does.
         if look.device == cursor.device { return cursor.fileSystem }
-        let path = cursor.directory.root.path.appending(cursor.relative).appending(name)
-        return fileSystems.identity(at: path, device: look.device)
+        let relative = cursor.relative.appending(name)
+        // What cannot be asked is on none that is known.
+        guard let top = try? cursor.directory.root.folder.open() else { return nil }
+        return fileSystems.identity(of: top, at: relative, device: look.device)
     }
 
     // MARK: - What the scan found

@@ -26,29 +26,29 @@ extension Lookout {
         // Asked anew, because the directory may have another name by now.
         guard let index = taker(of: place.name, in: directory, at: folder) else { return settling.forget(place) }
         let rule = rules[index].settings
-        let relative = folder.appending(place.name)
-        let path = directory.root.path.appending(relative)
+        let source = SourceFile(folder: directory.root.folder, relative: folder.appending(place.name))
         do {
-            let (look, writer) = try question(path, rule)
+            let top = try source.folder.open()
+            let (look, writer) = try question(source.relative, top, rule)
             guard look.isRegular else { return settling.forget(place) }
             if !complained.isEmpty { complained.remove(place) }
             let isMarked = rule.marker.map { self.isMarked(place, $0, folder) }
             let now = clocks.monotonic()
             let settledBy = settling.looked(at: place, look, writer: writer, isMarked: isMarked, at: now) { unchanged in
-                hold(place, path, look, rule, isMarked, unchanged, now)
+                hold(place, source, look, rule, isMarked, unchanged, now)
             }
             guard let settledBy else {
                 quicken(directory)
-                return report(place, path, rule, now)
+                return report(place, source.path, rule, now)
             }
             if let objection = rule.limits.objection(to: look, now: clocks.wall()) {
-                return log(Remark(.info, "left alone: \(path.display): \(objection)"))
+                return log(Remark(.info, "left alone: \(source.display): \(objection)"))
             }
-            let fileSystem = fileSystems.identity(at: path, device: look.device)
+            let fileSystem = fileSystems.identity(of: top, at: source.relative, device: look.device)
             let file = SettledFile(
-                folder: rule.name, root: rule.path, relative: relative, look: look,
-                identity: StoredIdentity(look, folder: rule.name, relative: relative, on: fileSystem),
-                settledBy: rung(place, path, settledBy, rule))
+                folder: rule.name, root: rule.path, relative: source.relative, look: look,
+                identity: StoredIdentity(look, folder: rule.name, relative: source.relative, on: fileSystem),
+                settledBy: rung(place, source.path, settledBy, rule))
             // A file may settle twice before anybody takes it, when a scan and an event both told of it. The last counts:
             // within one batch nobody could tell that the other is known by then.
             if let index = ready.firstIndex(where: { $0.place == place }) { ready.remove(at: index) }
@@ -57,24 +57,22 @@ extension Lookout {
         } catch {
             // A name that is gone, or is a link by now, is nothing to talk about.
             if error.isMissing || error.isLink { return settling.forget(place) }
-            let isTooLong = error.isTooLong
             // Once a file: it may go on for days.
             if complained.count < Self.mostComplaints, complained.insert(place).inserted {
                 notice(
                     error, below: directory.root,
-                    "cannot look at a file (\(error)); "
-                        + (isTooLong ? "shorten the path, it is not seen until then" : "it is tried again and again"))
+                    "cannot look at a file (\(error)); it is tried again and again")
             }
-            // No look will do as long as it has this path; when it has another one, a scan finds it.
-            if isTooLong { return settling.forget(place) }
             settling.postpone(place, until: now.advanced(by: pace.absent))
         }
     }
 
     /// A look, and whether somebody has the file open for writing, as far as the folder wants that to be known.
-    private func question(_ path: FilePath, _ rule: WatchRule) throws(SystemError) -> (FileLook, OpenWriter) {
-        if rule.writers == .skip { return (try FileLook(freshAt: path), .unknown) }
-        let (look, writer) = try Lease.look(at: path)
+    private func question(
+        _ relative: FilePath, _ top: borrowing OpenFolder, _ rule: WatchRule
+    ) throws(SystemError) -> (FileLook, OpenWriter) {
+        if rule.writers == .skip { return (try top.look(freshAt: relative), .unknown) }
+        let (look, writer) = try Lease.look(at: relative, in: top)
         guard rule.writers == .proc, writer == .unknown, look.isRegular else { return (look, writer) }
         let answer = openFiles.writer(of: look, seen: clocks.monotonic())
         if answer.closed > 0 || answer.hidesProcesses, answer.writer == .unknown, !hasSaidClosed {
@@ -95,8 +93,8 @@ extension Lookout {
 
     /// What a file that is at rest has to wait for besides.
     private func hold(
-        _ place: Place, _ path: FilePath, _ look: FileLook, _ rule: WatchRule, _ isMarked: Bool?, _ unchanged: Duration,
-        _ now: MonotonicTime
+        _ place: Place, _ source: SourceFile, _ look: FileLook, _ rule: WatchRule, _ isMarked: Bool?,
+        _ unchanged: Duration, _ now: MonotonicTime
     ) -> (what: SettleHold, until: MonotonicTime)? {
         let longest = min(Self.longestHold, rule.reportAfter)
         if isMarked == false, let marker = rule.marker {
@@ -106,11 +104,11 @@ extension Lookout {
         }
         let wait = rule.limits.wait(for: look, unchanged: unchanged, now: clocks.wall())
         if wait > .zero { return (.age, now.advanced(by: min(wait, longest))) }
-        return containerHold(place, path, look, rule, unchanged, now)
+        return containerHold(place, source, look, rule, unchanged, now)
     }
 
     /// Says once that a file does not settle, and again when it is for another reason.
-    private func report(_ place: Place, _ path: FilePath, _ rule: WatchRule, _ now: MonotonicTime) {
+    private func report(_ place: Place, _ path: SourcePath, _ rule: WatchRule, _ now: MonotonicTime) {
         guard settling.isToBeReported(place, after: rule.reportAfter, at: now), let candidate = settling[place],
             candidate.waiting != .age, candidate.waiting != .checking
         else { return }
@@ -122,7 +120,7 @@ extension Lookout {
         hasNews = true
     }
 
-    func waitingFile(_ place: Place, _ candidate: Settling<Place>.Candidate, _ path: FilePath) -> WaitingFile {
+    func waitingFile(_ place: Place, _ candidate: Settling<Place>.Candidate, _ path: SourcePath) -> WaitingFile {
         let reason: WaitingFile.Reason =
             switch candidate.waiting {
             case .quiet: .quiet

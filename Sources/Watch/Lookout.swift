@@ -7,6 +7,7 @@ internal import Linux
 /// nothing is due. Not `Sendable`: made, used and ended on one thread.
 final class Lookout {
     var rules: [Rule]
+    let folders: SourceFolders
     let pace: WatchPace
     let clocks: any Clocks
     let mailbox: Mailbox
@@ -99,12 +100,14 @@ final class Lookout {
     /// - Parameters:
     ///   - ours: Paths of the trees that this thread watches.
     init(
-        rules: [Rule], ours: Set<FilePath>, pace: WatchPace, clocks: any Clocks, mailbox: Mailbox, bell: Bell,
+        rules: [Rule], ours: Set<FilePath>, folders: SourceFolders, pace: WatchPace, clocks: any Clocks,
+        mailbox: Mailbox, bell: Bell,
         ask: @escaping (Identities) -> Void, deliver: @escaping (Mailbox.Delivery) -> Void,
         onRest: (() -> Void)? = nil, onMounts: (() -> Void)? = nil, onNews: (() -> Void)? = nil,
         log: @escaping (Remark) -> Void
     ) {
         self.rules = rules
+        self.folders = folders
         self.pace = pace
         self.clocks = clocks
         self.mailbox = mailbox
@@ -119,7 +122,7 @@ final class Lookout {
         settling = Settling(quiet: pace.quiet)
         let start = clocks.monotonic()
         now = start
-        (roots, others) = Self.roots(of: rules, ours: ours, nextLook: start)
+        (roots, others) = Self.roots(of: rules, in: folders, ours: ours, nextLook: start)
         reclaim()
         do { inotify = try Inotify(limit: pace.watches) } catch {
             notice(
@@ -314,8 +317,9 @@ final class Lookout {
         return Mailbox.Board(
             states: states,
             waiting: waiting.prefix(100).compactMap { place, candidate in
-                guard let path = place.directory.path else { return nil }
-                return waitingFile(place, candidate, path.appending(place.name))
+                guard let relative = place.directory.relative else { return nil }
+                let path = SourcePath(root: place.directory.root.path, relative: relative.appending(place.name))
+                return waitingFile(place, candidate, path)
             }, overflows: overflows)
     }
 

@@ -1,5 +1,5 @@
 package import Core
-internal import Linux
+package import Linux
 
 /// What the configured folders make of one path, for somebody who asks why nothing happens to it.
 package enum Standing: Hashable, Sendable {
@@ -15,14 +15,16 @@ package enum Standing: Hashable, Sendable {
     /// Waits for the disk.
     ///
     /// - Parameter rules: In the order of the configuration: the first that takes a file has it.
-    package static func of(_ path: FilePath, rules: [WatchRule], now: WallTime) -> Standing {
+    package static func of(
+        _ path: FilePath, rules: [WatchRule], in folders: SourceFolders, now: WallTime
+    ) -> Standing {
         let path = path.normalised
         var refusal: Standing?
         for rule in rules {
             if isSame(path, rule.path) { return .itself(folder: rule.name) }
             guard let relative = relative(of: path, in: rule), !relative.isEmpty else { continue }
             guard let reason = nameObjection(to: relative, rule) else {
-                if let reason = objection(to: path, at: relative, rule, now) {
+                if let reason = objection(to: relative, rule, folders[rule.path], now) {
                     return .leftAlone(folder: rule.name, reason: reason)
                 }
                 return .taken(folder: rule.name)
@@ -48,9 +50,9 @@ package enum Standing: Hashable, Sendable {
     /// for the disk.
     ///
     /// - Parameter relative: Below the rule's folder.
-    package static func isLeftOut(_ relative: FilePath, by rule: WatchRule) -> Bool {
+    package static func isLeftOut(_ relative: FilePath, by rule: WatchRule, in folders: SourceFolders) -> Bool {
         // A disk that is away: whoever waits goes on waiting.
-        do { return try wayObjection(to: relative, rule) != nil } catch { return false }
+        do { return try wayObjection(to: relative, folders[rule.path].open()) != nil } catch { return false }
     }
 
     private static func nameObjection(to relative: FilePath, _ rule: WatchRule) -> String? {
@@ -74,35 +76,41 @@ package enum Standing: Hashable, Sendable {
     }
 
     private static func objection(
-        to path: FilePath, at relative: FilePath, _ rule: WatchRule, _ now: WallTime
+        to relative: FilePath, _ rule: WatchRule, _ folder: SourceFolder, _ now: WallTime
     ) -> String? {
-        if let missing = FolderGate(rule.path, [rule.requirement]).missing() {
+        if let missing = FolderGate(folder, [rule.requirement]).missing() {
             return "belongs to a folder that is absent: \(missing)"
         }
         do throws(SystemError) {
-            if let reason = try wayObjection(to: relative, rule) { return reason }
-            guard let look = try FileLook.ifPresent(at: path) else { return "is not there" }
+            let top = try folder.open()
+            if let reason = try wayObjection(to: relative, top) { return reason }
+            guard let look = try top.lookIfPresent(at: relative) else { return "is not there" }
             if look.isDirectory { return "is a directory: ask for a file in it" }
             guard look.isRegular else { return "is no regular file: links, devices, sockets and FIFOs are left alone" }
             if let reason = rule.limits.objection(to: look, now: now) { return "is left alone: \(reason)" }
             if rule.limits.wait(for: look, unchanged: .zero, now: now) > .zero { return "is younger than min_age" }
             if let marker = rule.marker {
-                let beside = path.parent.appending(marker.marker(of: path.name))
-                if try FileLook.ifPresent(at: beside) == nil { return "waits for its marker \(beside.display)" }
+                let beside = relative.parent.appending(marker.marker(of: relative.name))
+                if try !top.has(beside) {
+                    return "waits for its marker \(folder.path.appending(beside).display)"
+                }
             }
             return nil
         } catch { return "cannot be looked at: \(error)" }
     }
 
     /// What lies on the way from the folder to the file: links, and ignore files.
-    private static func wayObjection(to relative: FilePath, _ rule: WatchRule) throws(SystemError) -> String? {
-        var at = rule.path
+    private static func wayObjection(
+        to relative: FilePath, _ top: borrowing OpenFolder
+    ) throws(SystemError) -> String? {
+        var below: FilePath = ""
         var chain: [(ignore: Ignore, file: FilePath, depth: Int)] = []
         let parts = relative.components
         for depth in parts.indices {
             let stream: FolderStream
-            do throws(SystemError) { stream = try FolderStream(at, followsLink: depth == 0) } catch {
-                if error.isLink || error.isMissing, let look = try FileLook.ifPresent(at: at), !look.isDirectory {
+            let at = top.path.appending(below)
+            do throws(SystemError) { stream = try top.stream(below) } catch {
+                if error.isLink || error.isMissing, let look = try top.lookIfPresent(at: below), !look.isDirectory {
                     return "lies behind \(at.display), a symbolic link: those are not followed"
                 }
                 throw error
@@ -120,7 +128,7 @@ package enum Standing: Hashable, Sendable {
                 if isIgnored { return "is left out by \(file.display)" }
                 break
             }
-            at = at.appending(parts[depth])
+            below = below.appending(parts[depth])
         }
         return nil
     }

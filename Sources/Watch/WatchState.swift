@@ -46,7 +46,7 @@ package struct WatchState: Hashable, Sendable {
 /// A file that has not settled, for display.
 package struct WaitingFile: Hashable, Sendable {
     package var folder: String
-    package var path: FilePath
+    package var path: SourcePath
     /// Bytes at the last look.
     package var size: Int64
     /// Since when it has been a candidate.

@@ -1,5 +1,5 @@
 package import Core
-internal import Linux
+package import Linux
 
 /// Notices which files of the configured folders are new and have stopped growing.
 ///
@@ -11,6 +11,7 @@ package final class Watcher: Sendable {
     /// Which of these are on record already, so that they need not settle again. As many answers as questions.
     package typealias Filter = @Sendable (Identities) async throws -> [Bool]
 
+    private let folders: SourceFolders
     private let pace: WatchPace
     private let clocks: any Clocks
     private let isKnown: Filter
@@ -35,12 +36,15 @@ package final class Watcher: Sendable {
 
     /// - Parameters:
     ///   - rules: In the order of the configuration: the first that takes a name gets the file.
+    ///   - folders: Through which everything in them is reached.
     ///   - skipExisting: Names of folders whose first scan in this run is to be reported as skipped.
     ///   - log: Called on a watching thread, one sentence at a time.
     package init(
-        rules: [WatchRule], skipExisting: Set<String> = [], pace: WatchPace = WatchPace(), clocks: any Clocks,
+        rules: [WatchRule], in folders: SourceFolders = SourceFolders(), skipExisting: Set<String> = [],
+        pace: WatchPace = WatchPace(), clocks: any Clocks,
         isKnown: @escaping Filter, log: @escaping @Sendable (Remark) -> Void
     ) {
+        self.folders = folders
         self.pace = pace
         self.clocks = clocks
         self.isKnown = isKnown
@@ -69,6 +73,7 @@ package final class Watcher: Sendable {
         onScanned: @escaping @Sendable ([String]) async throws -> Void = { _ in },
         onRest: (@Sendable () -> Void)? = nil, onNews: (@Sendable () -> Void)? = nil
     ) async throws {
+        folders.apply(crew.rules)
         // Before the first lease: the signal's default is to end the process.
         Lease.ignoreSignal()
         let (questions, ask) = AsyncStream.makeStream(of: Question.self)
@@ -78,7 +83,7 @@ package final class Watcher: Sendable {
             let skipping = crew.skipping
             Lookout(
                 rules: crew.rules.map { Rule($0, skipsExisting: skipping.contains($0.name)) }, ours: member.ours,
-                pace: pace, clocks: clocks, mailbox: member.mailbox, bell: bell,
+                folders: folders, pace: pace, clocks: clocks, mailbox: member.mailbox, bell: bell,
                 ask: { ask.yield(Question(from: member.mailbox, identities: $0)) },
                 deliver: { send.yield(Parcel(from: member.mailbox, delivery: $0)) }, onRest: onRest,
                 onMounts: member.key == nil ? { self.hire(self.crew.reassign()) } : nil, onNews: onNews,
@@ -201,6 +206,7 @@ package final class Watcher: Sendable {
     ///
     /// - Parameter skipExisting: Names of folders whose next first scan is to be reported as skipped.
     package func change(_ rules: [WatchRule], skipExisting: Set<String> = []) {
+        folders.apply(rules)
         hire(crew.change(rules, skipping: skipExisting))
     }
 

@@ -209,7 +209,8 @@ struct ControlTests {
         arguments: [
             ("/v1/status", "GET, HEAD"), ("/v1/events", "GET, HEAD"), ("/v1/uploads", "GET, HEAD, POST"),
             ("/v1/uploads/a", "GET, HEAD, DELETE"), ("/v1/uploads/a/pause", "GET, HEAD, POST"), ("/v1/pause", "POST"),
-            ("/v1/reload", "POST"), ("/v1/rescan", "POST"), ("/v1/check", "POST"), ("/v1/hooks/web/test", "POST"),
+            ("/v1/reload", "POST"), ("/v1/rescan", "POST"), ("/v1/folders/front/accept", "POST"), ("/v1/check", "POST"),
+            ("/v1/hooks/web/test", "POST"),
             ("/v1/usage", "GET, HEAD"),
         ])
     func allowed(_ path: String, _ methods: String) throws {

@@ -196,6 +196,15 @@ final class FakeDaemon: Operations {
             ])
     }
 
+    func accept(folder name: String) async throws -> RescanReply {
+        _ = try note("accept \(name)")
+        return RescanReply(
+            done: true,
+            folders: [
+                RescanView(name: name, path: "/srv/front", state: "watching", files: 3, new: 1, settling: 0)
+            ])
+    }
+
     func status() async throws -> StatusView {
         _ = try note("status")
         return .sample

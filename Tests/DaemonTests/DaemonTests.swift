@@ -1,5 +1,6 @@
 import Core
 import Linux
+import Staging
 import TestKit
 import Testing
 
@@ -98,7 +99,7 @@ struct NamingTests {
     func climbing() throws {
         var naming = naming
         naming.facts = MediaFacts(model: "../..")
-        #expect(naming.target(try Template("/done/{camera}/{id}")) == "/done/_../7")
+        #expect(naming.target(try Template("/done/{camera}/{id}")) == MoveTarget(base: "/done", relative: "_../7"))
     }
 
     @Test(

@@ -73,7 +73,7 @@ struct ExportingTests {
 
     @Test("one that fails says what the command said, and a retry makes it again")
     func failed() async throws {
-        let scene = try await scene("test -e \"$1.ok\" && cp \"$1\" \"$2\" || {{ echo no such codec >&2; exit 7; }}")
+        let scene = try await scene("test -e \"$(readlink -f \"$1\").ok\" && cp \"$1\" \"$2\" || {{ echo no such codec >&2; exit 7; }}")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
         try await scene.reach(.failed, [id])
@@ -108,7 +108,7 @@ struct ExportingTests {
 
     @Test("a long export is shown with its progress, lets copies pass, and a cancel kills it at once")
     func cancelled() async throws {
-        let scene = try await scene("echo $$ > \"$1.pid\"; echo 40%; exec sleep 600")
+        let scene = try await scene("echo $$ > \"$(readlink -f \"$1\").pid\"; echo 40%; exec sleep 600")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
         try await eventually("its progress is known") {
@@ -132,7 +132,7 @@ struct ExportingTests {
 
     @Test("a stop of the daemon kills the command, and the next start makes the export again")
     func stopped() async throws {
-        let scene = try await scene("echo $$ > \"$1.pid\"; echo 40%; exec sleep 600")
+        let scene = try await scene("echo $$ > \"$(readlink -f \"$1\").pid\"; echo 40%; exec sleep 600")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
         try await eventually("it runs") { try await scene.agent.show(id).upload.staging?.fraction == 0.4 }

@@ -136,7 +136,8 @@ struct OperationsTests {
             let path = try scene.file("front/one.bin")
             let outside = try scene.file("one.bin")
             #expect(try await refusal { _ = try await scene.add(outside) }.code == .badRequest)
-            #expect(try await refusal { _ = try await scene.add(outside + ".none") }.code == .notFound)
+            // What is there, outside of the folders, is nothing that anybody is told.
+            #expect(try await refusal { _ = try await scene.add(outside + ".none") }.code == .badRequest)
             #expect(
                 try await refusal { _ = try await scene.add(path, to: ["archiv"]) }
                     == Refusal(.badRequest, "no destination is called `archiv`: did you mean `archive`?"))

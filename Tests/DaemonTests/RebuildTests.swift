@@ -203,17 +203,19 @@ struct RebuildTests {
             fileSystem: nil)
         let staging = StagingArea(folder: scene.settings.staging.path, method: .copy)
         _ = try staging.prepare()
+        let token = ReleaseToken(random: [1, 2, 3, 4, 5, 6, 7, 8])
+        var origin = Origin(
+            identity, root: source.parent, changed: look.changed,
+            uploads: [
+                .init(
+                    id: "01M7YG9YF40Z35FRX0N0BNM6EQ", destination: "nas", name: "other name", key: nil,
+                    context: ["who": "me"])
+            ])
+        origin.release = token
         let copy = try staging.copy(
-            Wanted(source, identity, changed: look.changed), as: "5",
-            origin: Origin(
-                identity, root: source.parent, changed: look.changed,
-                uploads: [
-                    .init(
-                        id: "01M7YG9YF40Z35FRX0N0BNM6EQ", destination: "nas", name: "other name", key: nil,
-                        context: ["who": "me"])
-                ]))
+            Wanted(SourceFile(source), identity, changed: look.changed), as: "5", origin: origin)
         try staging.publish([copy])
-        try Files.rename(source, to: source.parent.appending(".sluice-release-5"))
+        try Files.rename(source, to: source.parent.appending(token.name(of: 5)))
         scene.remote.find(.absent, except: ["other name": Self.held])
         let report = try await scene.rebuild()
         #expect(report.givenBack.count == 1 && report.held == ["nas": 1] && report.toSend == [:])
@@ -237,7 +239,7 @@ struct RebuildTests {
             command: try CommandWords(["sh", "-c", "head -c 20 \"$1\" > \"$2\"", "sh", "{input}", "{output}"]),
             output: "clip.mp4", timeout: .seconds(20), minSize: 1, folder: "cam", relative: "clip.mov")
         let made = try staging.export(
-            Wanted(source, identity, changed: look.changed), as: "5", export,
+            Wanted(SourceFile(source), identity, changed: look.changed), as: "5", export,
             origin: Origin(
                 identity, root: source.parent, changed: look.changed,
                 uploads: [

@@ -112,7 +112,7 @@ struct ReleaserTests {
             action: .delete, priority: 0, orders: [order])
         guard case .recorded(let asset, _)? = try await house.store.record([arrival]).first else { throw Unexpected() }
         let copied = try house.staging.copy(
-            Wanted(path, identity, changed: look.changed), as: FilePath("\(asset)"))
+            Wanted(SourceFile(path), identity, changed: look.changed), as: FilePath("\(asset)"))
         try house.staging.publish([copied])
         try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
         guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }

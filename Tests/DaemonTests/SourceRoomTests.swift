@@ -121,7 +121,9 @@ struct SourceRoomTests {
     func enough() {
         func kept(_ sizes: [Int64]) -> [Store.Kept] {
             sizes.enumerated().map {
-                Store.Kept(asset: Int64($0), size: $1, since: clocks.wall(), path: FilePath("/\($0)"))
+                Store.Kept(
+                    asset: Int64($0), size: $1, since: clocks.wall(),
+                    path: SourcePath(root: "/", relative: FilePath("\($0)")))
             }
         }
         #expect(SourceRoom.enough(kept([10, 10, 10]), for: 11).map(\.asset) == [0, 1])

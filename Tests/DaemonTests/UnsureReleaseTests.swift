@@ -14,8 +14,10 @@ private final class ScriptedWriters: WriterAsking {
     let answer: Mutex<WriterSearch.Answer>
     init(_ answer: WriterSearch.Answer) { self.answer = Mutex(answer) }
 
-    func ask(_ path: FilePath) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer) {
-        (try FileLook(at: path), answer.withLock { $0 })
+    func ask(
+        _ relative: FilePath, in folder: borrowing OpenFolder
+    ) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer) {
+        (try folder.look(at: relative), answer.withLock { $0 })
     }
 }
 
@@ -76,7 +78,8 @@ struct UnsureReleaseTests {
                 throw Unexpected()
             }
             self.asset = asset
-            let copied = try staging.copy(Wanted(path, identity, changed: look.changed), as: FilePath("\(asset)"))
+            let copied = try staging.copy(
+                Wanted(SourceFile(path), identity, changed: look.changed), as: FilePath("\(asset)"))
             try staging.publish([copied])
             try await house.store.staged([Store.Copied(asset: asset, sha256: copied.sha256)])
             guard let claim = try await house.store.claim("nas", passingOver: []) else { throw Unexpected() }

@@ -168,7 +168,7 @@ struct ChunkedFormDefectTests {
         _ = try await watched.upload(parcel.order, notes: Logbook())
         let blocks = seen.withLock { $0 }.dropFirst()
         #expect(blocks.count == 1)
-        guard case .framed(let head, parcel.order.file.path, 0, 1 << 20, let tail)? = blocks.first else {
+        guard case .framed(let head, parcel.order.file.place, 0, 1 << 20, let tail)? = blocks.first else {
             Issue.record("\(blocks.count) blocks")
             return
         }

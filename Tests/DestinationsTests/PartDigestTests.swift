@@ -29,7 +29,7 @@ struct PartDigestTests {
         let content = noise(3000, seed: 1)
         let path = try temporary.write("staged", content)
         func crc(_ bytes: some Sequence<UInt8>) -> String { FormServer.crc(Array(bytes)) }
-        let first = try known.digests([.crc32], of: path, 0..<1000)
+        let first = try known.digests([.crc32], of: .path(path), 0..<1000)
         #expect(
             first == [
                 .crc32: crc(content[..<1000]), .crc32Upper: crc(content[..<1000]).uppercased(),
@@ -37,18 +37,18 @@ struct PartDigestTests {
             ])
         // What stands there now would have another digest: so it was not read.
         try Self.rot(path, at: 5)
-        #expect(try known.digests([.crc32], of: path, 0..<1000) == first)
+        #expect(try known.digests([.crc32], of: .path(path), 0..<1000) == first)
         // Another block, or another digest of it, is read.
-        #expect(try known.digests([.crc32], of: path, 1000..<2000)[.crc32] == crc(content[1000..<2000]))
+        #expect(try known.digests([.crc32], of: .path(path), 1000..<2000)[.crc32] == crc(content[1000..<2000]))
         var rotten = content
         rotten[5] ^= 1
-        let more = try known.digests([.crc32, .md5], of: path, 0..<1000)
+        let more = try known.digests([.crc32, .md5], of: .path(path), 0..<1000)
         #expect(more[.crc32] == crc(rotten[..<1000]))
         #expect(more[.md5] == hexadecimal(Hasher.digest(.md5, of: Array(rotten[..<1000]))) && more[.sha1] == nil)
         // Whoever writes to it changes its time.
         try Self.rot(path, at: 6, 1_800_000_000_000_000_000)
         rotten[6] ^= 1
-        #expect(try known.digests([.crc32], of: path, 0..<1000)[.crc32] == crc(rotten[..<1000]))
+        #expect(try known.digests([.crc32], of: .path(path), 0..<1000)[.crc32] == crc(rotten[..<1000]))
     }
 
     @Test("parts that arrive give the digest of the whole; one that is sent again gives none")
@@ -56,7 +56,7 @@ struct PartDigestTests {
         let content = noise(10_000_001, seed: 2)
         let path = try temporary.write("staged", content)
         let plan = try #require(PartPlan(size: Int64(content.count), partSize: 3_000_000))
-        let along = DigestAlong(path)
+        let along = DigestAlong(.path(path))
         for index in 0..<plan.count {
             #expect(along.digest(of: plan.size) == nil)
             if along.extend(to: plan[index].end) { await along.run() }
@@ -68,7 +68,7 @@ struct PartDigestTests {
         #expect(along.digest(of: plan.size) != nil)
         along.forget(from: plan[3].offset)
         #expect(along.digest(of: plan.size) == nil && !along.extend(to: plan.size + 1))
-        let short = DigestAlong(path)
+        let short = DigestAlong(.path(path))
         let longer = try #require(PartPlan(size: 20_000_000, partSize: 20_000_000))
         #expect(short.extend(to: longer.size))
         await short.run()

@@ -188,7 +188,7 @@ struct StagingEndToEndTests {
     func readErrors(_ fault: String, _ words: [String]) async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         try await fixture.startReceiver()
-        let flag = try await start(fixture, fault, of: "/ill.mp4")
+        let flag = try await start(fixture, fault, of: "ill.mp4")
         let camera = Camera(fixture, dice: Dice(seed: 7))
         try camera.drop(Clip(number: 1, size: 8_000_000, relative: "ill.mp4"))
         try camera.drop(Clip(number: 2, size: 8_000_000, relative: "well.mp4"))
@@ -244,7 +244,9 @@ struct StagingEndToEndTests {
     func reflinkRefused() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         fixture.stagingKeys = ", copy: reflink"
-        guard try Files.refusesSharing(from: fixture.drop, into: fixture.staging) != nil else { return }
+        guard try Files.refusesSharing(from: OpenFolder(following: fixture.drop), into: fixture.staging) != nil else {
+            return
+        }
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let camera = Camera(fixture, dice: Dice(seed: 8))

@@ -10,9 +10,9 @@ struct ExclusiveRenameTests {
     /// A file system without `RENAME_NOREPLACE`, on which links are refused with `code`.
     private func calls(refusing code: CInt) -> Files.ExclusiveRename {
         Files.ExclusiveRename { from, to throws(SystemError) in
-            throw SystemError(call: "renameat2", subject: from.display, code: EINVAL)
+            throw SystemError(call: "renameat2", subject: from.shown.display, code: EINVAL)
         } link: { from, to throws(SystemError) in
-            throw SystemError(call: "link", subject: from.display, code: code)
+            throw SystemError(call: "link", subject: from.shown.display, code: code)
         }
     }
 
@@ -23,7 +23,7 @@ struct ExclusiveRenameTests {
         let folder = TemporaryFolder()
         let from = try folder.write("a", [1, 2])
         let to = folder.path.appending("b")
-        try Files.renameNoReplace(from, to: to, isOurs: isOurs, by: calls(refusing: code))
+        try Files.renameNoReplace(NameAt(from), to: NameAt(to), isOurs: isOurs, by: calls(refusing: code))
         #expect(try Files.read(to) == [1, 2])
         #expect(try FileLook.ifPresent(at: from) == nil)
     }
@@ -34,7 +34,7 @@ struct ExclusiveRenameTests {
         let from = try folder.write("a", [1])
         let to = try folder.write("b", [2])
         let error = #expect(throws: SystemError.self) {
-            try Files.renameNoReplace(from, to: to, isOurs: isOurs, by: calls(refusing: EPERM))
+            try Files.renameNoReplace(NameAt(from), to: NameAt(to), isOurs: isOurs, by: calls(refusing: EPERM))
         }
         #expect(error?.exists == true)
         #expect(try Files.read(to) == [2])
@@ -47,7 +47,7 @@ struct ExclusiveRenameTests {
         let from = try folder.write("a", [1])
         let error = #expect(throws: SystemError.self) {
             try Files.renameNoReplace(
-                from, to: folder.path.appending("b"), isOurs: false, by: calls(refusing: EACCES))
+                NameAt(from), to: NameAt(folder.path.appending("b")), isOurs: false, by: calls(refusing: EACCES))
         }
         #expect(error?.code == EACCES)
     }

@@ -6,6 +6,10 @@ import Testing
 
 @Suite("Lease")
 struct LeaseTests {
+    private func lease(_ path: FilePath) throws(SystemError) -> (look: FileLook, writer: OpenWriter) {
+        try Lease.look(at: path.name, in: OpenFolder(following: path.parent))
+    }
+
     let folder = TemporaryFolder()
 
     init() { Lease.ignoreSignal() }
@@ -14,7 +18,7 @@ struct LeaseTests {
     func free() throws {
         let path = try folder.write("a", noise(10))
         let reader = try Descriptor.open(path, for: .reading)
-        let (look, writer) = try Lease.look(at: path)
+        let (look, writer) = try lease(path)
         #expect(writer == .nobody)
         #expect(try look == FileLook(of: reader, named: path))
     }
@@ -24,17 +28,17 @@ struct LeaseTests {
         let path = folder.path.appending("a")
         do {
             let file = try Descriptor.open(path, for: .creating)
-            #expect(try Lease.look(at: path).writer == .somebody)
+            #expect(try lease(path).writer == .somebody)
             try file.close(named: path)
         }
-        #expect(try Lease.look(at: path).writer == .nobody)
+        #expect(try lease(path).writer == .nobody)
     }
 
     @Test("is given back at once: a writer can open the file right after")
     func returned() throws {
         let path = try folder.write("a", noise(10))
         for _ in 0..<100 {
-            _ = try Lease.look(at: path)
+            _ = try lease(path)
             let number = path.withCString { open($0, O_WRONLY | O_NONBLOCK | O_CLOEXEC) }
             #expect(number >= 0)
             close(number)
@@ -45,16 +49,16 @@ struct LeaseTests {
     func special() throws {
         let pipe = folder.path.appending("pipe")
         #expect(pipe.withCString { mkfifo($0, 0o600) } == 0)
-        #expect(try Lease.look(at: pipe).writer == .unknown)
+        #expect(try lease(pipe).writer == .unknown)
         let target = try folder.write("a", [1])
         let link = folder.path.appending("link")
         #expect(target.withCString { from in link.withCString { symlink(from, $0) } } == 0)
-        #expect(try !Lease.look(at: link).look.isRegular)
+        #expect(try !lease(link).look.isRegular)
     }
 
     @Test("says that a name is gone")
     func gone() {
-        let error = #expect(throws: SystemError.self) { try Lease.look(at: folder.path.appending("none")) }
+        let error = #expect(throws: SystemError.self) { try lease(folder.path.appending("none")) }
         #expect(error?.isMissing == true)
     }
 }
@@ -69,11 +73,11 @@ struct WriterSearchTests {
     @Test("is certain of a file of one's own, open or not")
     func own() throws {
         let path = try folder.write("a", noise(10))
-        #expect(try search.ask(path).answer == .nobody)
+        #expect(try answer(search, path) == .nobody)
         let writer = try Descriptor.open(path, for: .updating)
-        #expect(try search.ask(path).answer == .somebody)
+        #expect(try answer(search, path) == .somebody)
         try writer.close(named: path)
-        #expect(try search.ask(path).answer == .nobody)
+        #expect(try answer(search, path) == .nobody)
     }
 
     @Test(
@@ -87,9 +91,9 @@ struct WriterSearchTests {
         try file.write(noise(10), named: there)
         try file.close(named: there)
         let path = remote.path.appending("a")
-        #expect(try search.ask(path).answer == .unknown(.elsewhere))
+        #expect(try answer(search, path) == .unknown(.elsewhere))
         let writer = try Descriptor.open(path, for: .updating)
-        #expect(try search.ask(path).answer == .somebody)
+        #expect(try answer(search, path) == .somebody)
         try writer.close(named: path)
     }
 
@@ -113,4 +117,8 @@ struct WriterSearchTests {
         let lease: UInt64 = 1 << Machine.Capability.lease.rawValue
         if Machine.has(.lease) == true, geteuid() == 0 { #expect(try set("CapBnd") & lease == 0) }
     }
+}
+
+private func answer(_ search: WriterSearch, _ path: FilePath) throws -> WriterSearch.Answer {
+    try search.ask(path.name, in: OpenFolder(following: path.parent)).answer
 }

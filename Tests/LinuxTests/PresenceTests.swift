@@ -15,7 +15,7 @@ struct PresenceTests {
 
     private func missing(_ requirement: FolderRequirement, fstab: String = "") throws -> String? {
         let table = try folder.write("fstab", Array(fstab.utf8))
-        return FolderGate(path, [requirement], table: table).missing()
+        return FolderGate(SourceFolders()[path], [requirement], table: table).missing()
     }
 
     @Test("the file that it must have is missing, or there, whatever it is")
@@ -30,14 +30,16 @@ struct PresenceTests {
     @Test("a folder that cannot be opened is missing")
     func gone() throws {
         let none = folder.path.appending("none")
-        #expect(FolderGate(none, []).missing() == "it is not there")
-        #expect(FolderGate(path.appending("none"), [FolderRequirement(mount: "/")]).missing() == "it is not there")
+        #expect(FolderGate(SourceFolders()[none], []).missing() == "it is not there")
+        #expect(
+            FolderGate(SourceFolders()[path.appending("none")], [FolderRequirement(mount: "/")]).missing()
+                == "it is not there")
     }
 
     @Test("a folder that went with its disk is missing because of that", .enabled(if: SmallDisk.isPossible))
     func below() throws {
         let inner = path.appending("DCIM")
-        let gate = FolderGate(inner, [FolderRequirement(mount: path)])
+        let gate = FolderGate(SourceFolders()[inner], [FolderRequirement(mount: path)])
         #expect(gate.missing() == "nothing is mounted at \(path.display) (require.mount)")
         let disk = try SmallDisk(at: path)
         #expect(gate.missing() == "it is not there")
@@ -60,7 +62,7 @@ struct PresenceTests {
         let disk = try SmallDisk(at: path)
         #expect(try missing(FolderRequirement(mount: path)) == nil)
         try Files.makeFolders(path.appending("in"))
-        #expect(FolderGate(path.appending("in"), [FolderRequirement(mount: path)]).missing() == nil)
+        #expect(FolderGate(SourceFolders()[path.appending("in")], [FolderRequirement(mount: path)]).missing() == nil)
         withExtendedLifetime(disk) {}
     }
 

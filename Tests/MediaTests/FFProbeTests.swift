@@ -39,17 +39,24 @@ struct FFProbeTests {
         #expect(FFProbe.installed(path: "/nowhere:relative:\(folder.path)") == nil)
         let probe = try fake(folder, "exit 0")
         #expect(FFProbe.installed(path: "/nowhere:\(folder.path)") != nil)
-        #expect(probe.facts(of: "/tmp/a").isEmpty)
+        #expect(probe.facts(of: try file(folder)).isEmpty)
     }
 
-    @Test("the file goes in as it is named, and nothing but files may be opened")
+    private func file(_ folder: TemporaryFolder) throws -> Descriptor {
+        try Descriptor.open(try folder.write("recording", [7]), for: .reading)
+    }
+
+    @Test("the open file goes in, and nothing but files may be opened")
     func asked() throws {
         let folder = TemporaryFolder()
-        let probe = try fake(folder, #"printf '%s\n' "$@" > \#(folder.path)/words; echo '{"format":{"duration":"2"}}'"#)
-        #expect(probe.facts(of: "/tmp/-a b\nc").duration == 2000)
+        let probe = try fake(
+            folder,
+            #"printf '%s\n' "$@" > \#(folder.path)/words; for last; do :; done; cat "${last#file:}" > \#(folder.path)/read; echo '{"format":{"duration":"2"}}'"#
+        )
+        #expect(probe.facts(of: try file(folder)).duration == 2000)
         let words = String(decoding: try Files.read(folder.path.appending("words")), as: UTF8.self)
         #expect(words.contains("\n-protocol_whitelist\nfile\n"))
-        #expect(words.hasSuffix("\nfile:/tmp/-a b\nc\n"))
+        #expect(try Files.read(folder.path.appending("read")) == [7])
     }
 
     @Test(
@@ -63,7 +70,7 @@ struct FFProbeTests {
         let probe = try fake(
             folder, script == "yes" ? script : "\(script)".replacing("PID", with: pid.display),
             patience: script == "yes" ? .seconds(60) : .milliseconds(300))
-        #expect(probe.facts(of: "/tmp/a").isEmpty)
+        #expect(probe.facts(of: try file(folder)).isEmpty)
         if let number = try? Files.read(pid) {
             let text = String(decoding: number.filter { $0 != 10 }, as: UTF8.self)
             #expect(try FileLook.ifPresent(at: FilePath("/proc/" + text)) == nil)

@@ -40,7 +40,7 @@ private struct Scene {
         try await part("show") {
             #expect(try await store.row(any.upload.id) != nil)
             #expect(try await store.rows(idPrefix: String(any.upload.id.prefix(20)), limit: 6).count > 0)
-            #expect(try await store.rows(path: any.asset.path).count == 1)
+            #expect(try await store.rows(path: any.asset.path.shown).count == 1)
             #expect(try await store.rows(named: any.asset.identity.relative.name, limit: 1000).count == 1)
             #expect(try await store.rows(named: "nowhere.mp4", limit: 1000).isEmpty)
             #expect(try await store.rows(key: "no such key").isEmpty)
@@ -62,7 +62,7 @@ private struct Scene {
             let claim = try #require(try await store.claim(destination, passingOver: []))
             try await store.finish(claim.upload.id, .verified(RemoteObject(id: nil, url: nil, verifiedBy: "offset")))
             #expect(try await store.releasable(limit: 16).count == 1)
-            try await store.beginRelease(claim.asset.id)
+            _ = try await store.beginRelease(claim.asset.id, token: ReleaseToken(random: [1, 2, 3, 4, 5, 6, 7, 8]))
             try await store.finishRelease(claim.asset.id, .kept)
         }
         try await part("room") {
@@ -191,7 +191,7 @@ struct ScaleTests {
         let store = try await Store.open(
             folder.path.appending("state"), clocks: SystemClocks(), sorting: .newestFirst)
         for row in try await store.rows(Store.Filter()) {
-            #expect(try FileLook(at: row.asset.path).modified == row.asset.identity.modified)
+            #expect(try FileLook(at: row.asset.path.shown).modified == row.asset.identity.modified)
             let copy = try FileLook.ifPresent(at: folder.path.appending("staging").appending(row.asset.stagedName))
             #expect((copy?.size == row.asset.size) == (row.asset.state == .staged))
         }

@@ -23,7 +23,7 @@ struct CopyingTests {
         let identity = StoredIdentity(
             folder: "f", relative: path.name, size: look.size, modified: look.modified, inode: look.inode, born: nil,
             fileSystem: nil)
-        return Wanted(path, identity, changed: look.changed)
+        return Wanted(SourceFile(path), identity, changed: look.changed)
     }
 
     /// A file of `size` with `pieces` in it, each from its offset; the rest are holes.
@@ -96,8 +96,8 @@ struct CopyingTests {
     @Test("room is asked for what a file with holes really takes")
     func need() throws {
         let source = try sparse("source", size: 1 << 30, [(0, 1 << 20)])
-        #expect(area.need(of: source, size: 1 << 30) < 2 << 20)
-        #expect(area.need(of: folder.path.appending("nothing"), size: 77) == 77)
+        #expect(area.need(of: SourceFile(source), size: 1 << 30) < 2 << 20)
+        #expect(area.need(of: SourceFile(folder.path.appending("nothing")), size: 77) == 77)
     }
 
     @Test(
@@ -173,7 +173,7 @@ struct CopyingTests {
         let source = try folder.write("source", noise(2 << 20))
         // To another file system where one can be mounted; else this one must not share blocks.
         let place = disk?.path ?? folder.path.appending("staging")
-        let refusal = try Files.refusesSharing(from: folder.path, into: place)
+        let refusal = try Files.refusesSharing(from: OpenFolder(following: folder.path), into: place)
         guard let refusal else { return }
         #expect(refusal.refusesSharing)
         let area = StagingArea(folder: place)
@@ -197,11 +197,11 @@ struct CopyingTests {
         let disk = try await CloneDisk(kind)
         let area = StagingArea(folder: disk.path.appending("staging"), method: .reflink)
         try area.prepare()
-        #expect(try Files.refusesSharing(from: disk.path, into: area.folder) == nil)
+        #expect(try Files.refusesSharing(from: OpenFolder(following: disk.path), into: area.folder) == nil)
         let source = disk.path.appending("source")
         let content = noise(32 << 20)
         try Files.replace(source, with: content)
-        #expect(area.need(of: source, size: 32 << 20) == 0)
+        #expect(area.need(of: SourceFile(source), size: 32 << 20) == 0)
         let before = try area.free()
         let copy = try area.copy(Self.wanted(source), as: "1")
         try area.publish([copy])

@@ -87,7 +87,7 @@ struct ExportTests {
         "what is no usable output fails the file",
         arguments: [
             ("true", "not there"), (": > \"$2\"", "has 0 B"), ("mkdir \"$2\"", "no file"),
-            ("ln -s \"$1\" \"$2\"", "cannot be opened"), ("ln \"$1\" \"$2\"", "hard link"),
+            ("ln -s /etc/passwd \"$2\"", "is a symbolic link"), ("ln -L \"$1\" \"$2\"", "hard link"),
             ("printf 123 > \"$2\"", "has 3 B"),
         ])
     func output(_ script: String, _ words: String) throws {
@@ -201,7 +201,8 @@ struct ExportTests {
                 return
             }
         }
-        guard case .missing = try refusal("cp \"$1\" \"$2\"; rm \"$1\"") else {
+        // `{input}` is a link of its own: what is removed is the source under its path.
+        guard case .missing = try refusal("cp \"$1\" \"$2\"; rm '\(source.display)'") else {
             Issue.record("not found out")
             return
         }

@@ -24,7 +24,8 @@ struct OriginTests {
         let identity = StoredIdentity(
             folder: "cam", relative: "source", size: look.size, modified: look.modified, inode: look.inode,
             born: look.born, fileSystem: nil)
-        let copy = try staging.copy(Wanted(source, identity, changed: look.changed), as: "1", origin: origin)
+        let copy = try staging.copy(
+            Wanted(SourceFile(source), identity, changed: look.changed), as: "1", origin: origin)
         try staging.publish([copy])
         let read = try Origin.read(staging.path("1"))
         #expect(read == nil || read?.sha256 == hexadecimal(copy.sha256))

@@ -10,11 +10,11 @@ struct ReleaseCutTests {
     @Test("a name that was given back stays given back", arguments: LoopDisk.Kind.allCases)
     func givenBack(_ kind: LoopDisk.Kind) async throws {
         let disk = try await LoopDisk(kind)
-        let (source, aside) = (disk.path.appending("a.mp4"), disk.path.appending(".sluice-release-7"))
+        let (source, aside) = (disk.path.appending("a.mp4"), disk.path.appending(SourceRelease.token.name(of: 7)))
         try Files.replace(aside, with: noise(1000))
         // Staged was another version: what was caught is somebody else's.
         let staged = SourceRelease.AssetIdentity(
-            id: 7, path: source, size: 1001, modified: 0, inode: nil, changed: 0, sha256: [])
+            id: 7, source: SourceFile(source), size: 1001, modified: 0, inode: nil, changed: 0, sha256: [])
         guard case .changed = try SourceRelease(staged, .delete).run() else {
             Issue.record("it was not left as another version")
             return

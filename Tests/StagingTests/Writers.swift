@@ -6,14 +6,27 @@ import Staging
 struct FixedWriters: WriterAsking {
     let answer: WriterSearch.Answer
 
-    func ask(_ path: FilePath) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer) {
-        (try FileLook(at: path), answer)
+    func ask(
+        _ relative: FilePath, in folder: borrowing OpenFolder
+    ) throws(SystemError) -> (look: FileLook, answer: WriterSearch.Answer) {
+        (try folder.look(at: relative), answer)
     }
 }
 
 extension SourceRelease {
+    static let token = ReleaseToken(random: [1, 2, 3, 4, 5, 6, 7, 8])
+
     /// Asks the kernel.
-    init(_ asset: AssetIdentity, _ act: Act) {
-        self.init(asset, act, writers: WriterSearch(clocks: SystemClocks()))
+    init(_ asset: AssetIdentity, _ act: Act, inDoubt: InDoubt = .stop) {
+        self.init(asset, act, inDoubt: inDoubt, writers: WriterSearch(clocks: SystemClocks()))
     }
+
+    init(_ asset: AssetIdentity, _ act: Act, inDoubt: InDoubt = .stop, writers: any WriterAsking) {
+        self.init(asset, act, token: Self.token, inDoubt: inDoubt, writers: writers)
+    }
+}
+
+extension MoveTarget {
+    /// Of which the configuration fixes all but the name.
+    init(_ path: FilePath) { self.init(base: path.parent, relative: path.name) }
 }

@@ -40,7 +40,7 @@ struct CountingTests {
         let path = try folder.write("video", noise(count))
         let response = try await transport.send(
             Request(
-                "PATCH", server.url, body: .file(path, offset: 0, count: Int64(count)),
+                "PATCH", server.url, body: .file(.path(path), offset: 0, count: Int64(count)),
                 onWire: { more in increments.withLock { $0.append(more) } }))
         let counts = try #require(witness.last)
         #expect(response.bytesOnWire == counts.onWire(isSecure: false))
@@ -114,7 +114,9 @@ struct CountingTests {
         let path = try folder.write("video", noise(8 << 20))
         let task = Task {
             try await transport.send(
-                Request("PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: 8 << 20)))
+                Request(
+                    "PATCH", server.url, headers: [("Expect", "")], body: .file(.path(path), offset: 0, count: 8 << 20))
+            )
         }
         if how == "cancelled" {
             try await eventually("the server has some") { received.withLock { $0 > 0 } }
@@ -203,7 +205,8 @@ struct StoppingTests {
         #expect(path.withCString { truncate($0, off_t(size)) } == 0)
         let task = Task { [transport] in
             try await transport.send(
-                Request("PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: size)))
+                Request(
+                    "PATCH", server.url, headers: [("Expect", "")], body: .file(.path(path), offset: 0, count: size)))
         }
         try await eventually("it runs") { arrived.withLock { $0 > (isRead ? 1 << 20 : 1000) } }
         if !isRead {

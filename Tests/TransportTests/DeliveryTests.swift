@@ -32,7 +32,7 @@ struct DeliveryTests {
         }
         let path = try folder.write("video", noise(size))
         let request = Request(
-            "PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: Int64(size)))
+            "PATCH", server.url, headers: [("Expect", "")], body: .file(.path(path), offset: 0, count: Int64(size)))
         let task = Task { try await transport.send(request) }
         if end == .cancelled {
             try await eventually("the server has read") { isRead.withLock { $0 ? true : nil } }
@@ -75,7 +75,7 @@ struct DeliveryTests {
         server.stop()
         let path = try folder.write("video", noise(1000))
         let error = await #expect(throws: TransportError.self) {
-            try await transport.send(Request("PUT", url, body: .file(path, offset: 0, count: 1000)))
+            try await transport.send(Request("PUT", url, body: .file(.path(path), offset: 0, count: 1000)))
         }
         #expect(error?.delivery == Delivery(atLeast: 0, atMost: 0))
     }
@@ -89,7 +89,7 @@ struct DeliveryTests {
         }
         let path = try folder.write("video", noise(1000))
         let error = await #expect(throws: TransportError.self) {
-            try await transport.send(Request("PUT", server.url, body: .file(path, offset: 0, count: 1000)))
+            try await transport.send(Request("PUT", server.url, body: .file(.path(path), offset: 0, count: 1000)))
         }
         #expect(error?.delivery == Delivery(atLeast: 0, atMost: 1000))
     }
@@ -105,7 +105,7 @@ struct DeliveryTests {
             try await transport.send(
                 Request(
                     "POST", server.url,
-                    body: .framed(head: noise(300), path, offset: 0, count: 5000, tail: noise(40))))
+                    body: .framed(head: noise(300), .path(path), offset: 0, count: 5000, tail: noise(40))))
         }
         #expect(error?.delivery == Delivery(atLeast: 5000, atMost: 5000))
     }

@@ -43,7 +43,8 @@ struct FaultTests {
         }
         let error = await failure(
             Request(
-                "PATCH", server.url, body: .file(path, offset: 0, count: 32 << 20), limits: Limits(sendingStall: .short)
+                "PATCH", server.url, body: .file(.path(path), offset: 0, count: 32 << 20),
+                limits: Limits(sendingStall: .short)
             ))
         #expect(error?.kind == .stalled)
         #expect((error?.bytesSent ?? 0) > 0)
@@ -93,7 +94,7 @@ struct FaultTests {
             _ = exchange.body(100_000)
             exchange.cut(reset: reset)
         }
-        let error = await failure(Request("PATCH", server.url, body: .file(path, offset: 0, count: 8 << 20)))
+        let error = await failure(Request("PATCH", server.url, body: .file(.path(path), offset: 0, count: 8 << 20)))
         #expect(error?.kind == .reset)
     }
 
@@ -171,7 +172,7 @@ struct FaultTests {
         if isUsed { _ = try await transport.send(Request("GET", server.url)) }
         let task = Task { [transport] in
             try await transport.send(
-                Request("PATCH", server.url, headers: [], body: .file(path, offset: 0, count: 32 << 20)))
+                Request("PATCH", server.url, headers: [], body: .file(.path(path), offset: 0, count: 32 << 20)))
         }
         try await eventually("the upload is there") { server.seen.contains { $0.hasPrefix("PATCH") } ? true : nil }
         let start = ContinuousClock.now

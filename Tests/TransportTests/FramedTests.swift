@@ -10,7 +10,7 @@ struct FramedTests {
     let folder = TemporaryFolder()
 
     private func body(_ path: FilePath, _ offset: Int64, _ count: Int64) -> Request.Body {
-        .framed(head: Array("head>".utf8), path, offset: offset, count: count, tail: Array("<tail".utf8))
+        .framed(head: Array("head>".utf8), .path(path), offset: offset, count: count, tail: Array("<tail".utf8))
     }
 
     @Test(

@@ -83,7 +83,8 @@ struct PinningTests {
         let path = try folder.write("video", noise(32 << 20))
         func long(_ interface: String?) -> Task<Result<Response, TransportError>, Never> {
             let request = Request(
-                "PATCH", server.url + "/long", headers: [("Expect", "")], body: .file(path, offset: 0, count: 32 << 20),
+                "PATCH", server.url + "/long", headers: [("Expect", "")],
+                body: .file(.path(path), offset: 0, count: 32 << 20),
                 interface: interface)
             return Task { [transport] in
                 do throws(TransportError) { return .success(try await transport.send(request)) } catch {

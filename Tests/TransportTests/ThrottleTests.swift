@@ -203,7 +203,7 @@ struct ThrottleTests {
         let mostSent = Mutex<Int64>(0)
         async let response = transport.send(
             Request(
-                "PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: 8 << 20),
+                "PATCH", server.url, headers: [("Expect", "")], body: .file(.path(path), offset: 0, count: 8 << 20),
                 throttles: [throttle],
                 onSent: { sent in
                     mostSent.withLock { $0 = sent }

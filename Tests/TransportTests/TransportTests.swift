@@ -100,7 +100,7 @@ struct TransportTests {
         let sent = Mutex<[Int64]>([])
         let response = try await transport.send(
             Request(
-                "PATCH", server.url, body: .file(path, offset: offset, count: count),
+                "PATCH", server.url, body: .file(.path(path), offset: offset, count: count),
                 onSent: { value in sent.withLock { $0.append(value) } }))
         #expect(response.status == 204)
         #expect(response.bytesSent == count)
@@ -119,7 +119,7 @@ struct TransportTests {
             got.withLock { $0 = count }
         }
         let error = await #expect(throws: TransportError.self) {
-            try await transport.send(Request("PATCH", server.url, body: .file(path, offset: 0, count: 200_000)))
+            try await transport.send(Request("PATCH", server.url, body: .file(.path(path), offset: 0, count: 200_000)))
         }
         #expect(error?.kind == .sourceFile)
         #expect(error?.detail.contains("ends at byte 100000") == true)
@@ -130,7 +130,9 @@ struct TransportTests {
     func missingFile() async throws {
         let error = await #expect(throws: TransportError.self) {
             try await transport.send(
-                Request("PATCH", "http://127.0.0.1:1/", body: .file(folder.path.appending("no"), offset: 0, count: 1)))
+                Request(
+                    "PATCH", "http://127.0.0.1:1/", body: .file(.path(folder.path.appending("no")), offset: 0, count: 1)
+                ))
         }
         #expect(error?.kind == .sourceFile)
     }
@@ -168,7 +170,8 @@ struct TransportTests {
             exchange.closeAfterwards()
         }
         let response = try await transport.send(
-            Request("PATCH", server.url, headers: [("Expect", "")], body: .file(path, offset: 0, count: 8 << 20)))
+            Request("PATCH", server.url, headers: [("Expect", "")], body: .file(.path(path), offset: 0, count: 8 << 20))
+        )
         #expect(response.status == 409)
         #expect(response.headers["upload-offset"] == "5")
     }

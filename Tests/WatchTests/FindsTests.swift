@@ -15,7 +15,10 @@ struct FindsTests {
         }
         let root: Root
 
-        init() { root = Root(path: folder.path, rules: [0, 1], of: rules, nextLook: MonotonicTime(nanoseconds: 0)) }
+        init() {
+            root = Root(
+                SourceFolders()[folder.path], rules: [0, 1], of: rules, nextLook: MonotonicTime(nanoseconds: 0))
+        }
 
         func cursor(_ origin: Origin, visit: Int, relative: FilePath = "") throws -> Cursor {
             Cursor(

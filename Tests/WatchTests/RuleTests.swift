@@ -90,15 +90,15 @@ struct RuleTests {
     func obstacles() throws {
         try Files.makeFolders(watched)
         let file = watched.appending(".sluiceignore")
-        #expect(FolderSurvey.obstacle(in: watched) == nil)
+        #expect(FolderSurvey.obstacle(in: SourceFolders()[watched]) == nil)
         #expect(makeLink(to: "elsewhere", at: file))
-        #expect(FolderSurvey.obstacle(in: watched)?.contains("(it is a symbolic link") == true)
+        #expect(FolderSurvey.obstacle(in: SourceFolders()[watched])?.contains("(it is a symbolic link") == true)
         try Files.remove(file)
         #expect(mkfifo(file.display, 0o600) == 0)
-        #expect(FolderSurvey.obstacle(in: watched)?.contains("(it is no regular file)") == true)
+        #expect(FolderSurvey.obstacle(in: SourceFolders()[watched])?.contains("(it is no regular file)") == true)
         try Files.remove(file)
         try folder.write("in/.sluiceignore", [UInt8](repeating: 35, count: 65_537))
-        #expect(FolderSurvey.obstacle(in: watched)?.contains("(it has more than 64 KiB)") == true)
+        #expect(FolderSurvey.obstacle(in: SourceFolders()[watched])?.contains("(it has more than 64 KiB)") == true)
     }
 
     @Test("a survey of the folders sees what the watcher would take, and nothing else")
@@ -113,12 +113,13 @@ struct RuleTests {
             $0.marker = MarkerName("{name}.ok")
             $0.limits = FileLimits(maxSize: 50)
         }
-        var survey = FolderSurvey(rules: [rule], clocks: SystemClocks())
+        var survey = FolderSurvey(rules: [rule], in: SourceFolders(), clocks: SystemClocks())
         var names: [String] = []
         while let piece = survey.next() { names += piece.files.map(\.relative.display) }
         #expect(names == ["a.mp4"])
         var away = FolderSurvey(
-            rules: [self.rule { $0.requirement = FolderRequirement(file: ".here") }], clocks: SystemClocks())
+            rules: [self.rule { $0.requirement = FolderRequirement(file: ".here") }], in: SourceFolders(),
+            clocks: SystemClocks())
         let piece = away.next()
         #expect(piece?.isFolderAway == true)
         #expect(piece?.files.isEmpty == true)

@@ -20,11 +20,12 @@ struct StandingTests {
     }
 
     private func standing(_ path: FilePath, _ rules: WatchRule...) -> Standing {
-        Standing.of(folder.path.appending(path), rules: rules, now: SystemClocks().wall())
+        Standing.of(folder.path.appending(path), rules: rules, in: SourceFolders(), now: SystemClocks().wall())
     }
 
     private func refused(_ path: FilePath, _ rules: WatchRule...) -> String? {
-        let standing = Standing.of(folder.path.appending(path), rules: rules, now: SystemClocks().wall())
+        let standing = Standing.of(
+            folder.path.appending(path), rules: rules, in: SourceFolders(), now: SystemClocks().wall())
         if case .leftAlone(_, let reason) = standing { return reason }
         return nil
     }

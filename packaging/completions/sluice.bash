@@ -49,6 +49,7 @@ _sluice_takes() {
         "limit --for" | "limit --config" | "limit --socket") return 0 ;;
         "reload --config" | "reload --socket") return 0 ;;
         "rescan --folder" | "rescan --config" | "rescan --socket") return 0 ;;
+        "folder --config" | "folder --socket") return 0 ;;
         "completions --config" | "completions --socket") return 0 ;;
         "version --config") return 0 ;;
     esac
@@ -115,6 +116,7 @@ _sluice_options() {
         limit) _sluice_words --for --json --config --socket --help ;;
         reload) _sluice_words --json --config --socket --help ;;
         rescan) _sluice_words --folder --wait --json --config --socket --help ;;
+        folder) _sluice_words --json --config --socket --help ;;
         completions) _sluice_words --config --socket --json --help ;;
         version) _sluice_words --json --config --help ;;
         help) _sluice_words --help ;;
@@ -123,7 +125,7 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
+        '') _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder completions version help ;;
         destinations) _sluice_words tus directory chunked-form vimeo s3 oss apsara-vod ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
@@ -139,7 +141,7 @@ _sluice_operands() {
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help ;;
+        help) _sluice_words run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder completions version help ;;
     esac
 }
 

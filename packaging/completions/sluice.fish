@@ -68,6 +68,7 @@ complete -c sluice -n '__sluice_at' -a allow -d 'let uploads off the policy for 
 complete -c sluice -n '__sluice_at' -a limit -d 'limit all transfers together for a while'
 complete -c sluice -n '__sluice_at' -a reload -d 'have the daemon read its configuration again'
 complete -c sluice -n '__sluice_at' -a rescan -d 'have folders looked through now'
+complete -c sluice -n '__sluice_at' -a folder -d 'accept the directory that stands under a folder\'s path'
 complete -c sluice -n '__sluice_at' -a completions -d 'print what a shell needs to complete the words of sluice'
 complete -c sluice -n '__sluice_at' -a version -d 'show the version of this program'
 complete -c sluice -n '__sluice_at' -a help -d 'show the verbs, or one of them'
@@ -299,6 +300,11 @@ complete -c sluice -n '__sluice_at rescan' -l config -d 'the configuration (else
 complete -c sluice -n '__sluice_at rescan' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at rescan' -l help -d 'this text'
 
+complete -c sluice -n '__sluice_at folder' -l json -d 'one JSON object (or one a line) for programs'
+complete -c sluice -n '__sluice_at folder' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at folder' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
+complete -c sluice -n '__sluice_at folder' -l help -d 'this text'
+
 complete -c sluice -n '__sluice_at completions' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at completions' -l socket -d 'the daemon\'s socket (else the one that the configuration names)' -r -F
 complete -c sluice -n '__sluice_at completions' -l json -d 'one JSON object (or one a line) for programs'
@@ -310,4 +316,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'the configuration (els
 complete -c sluice -n '__sluice_at version' -l help -d 'this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'this text'
-complete -c sluice -n '__sluice_at help' -a 'run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run check destinations config doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder completions version help'

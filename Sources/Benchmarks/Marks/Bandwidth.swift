@@ -37,7 +37,7 @@ private enum Limited {
                 group.addTask {
                     _ = try await transport.send(
                         Request(
-                            "PUT", "\(sink.url)/\(number)", body: .file(file, offset: 0, count: size),
+                            "PUT", "\(sink.url)/\(number)", body: .file(.path(file), offset: 0, count: size),
                             throttles: [throttle]))
                 }
             }

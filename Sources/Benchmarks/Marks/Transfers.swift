@@ -102,6 +102,6 @@ let transferMarks: [Mark] = [
 func put(_ file: FilePath, to url: String) async throws {
     let size = try FileLook(at: file).size
     let response = try await Transport().send(
-        Request("PUT", url, body: .file(file, offset: 0, count: size)))
+        Request("PUT", url, body: .file(.path(file), offset: 0, count: size)))
     guard response.status == 201 else { throw WrongResult("status \(response.status)") }
 }

@@ -18,6 +18,14 @@ int sluice_statx(int folder, const char *path, struct sluice_look *look);
 /// As sluice_statx, and a network file system asks its server (AT_STATX_FORCE_SYNC).
 int sluice_statx_fresh(int folder, const char *path, struct sluice_look *look);
 
+/// openat2(2) of a name below `folder` with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS: no symbolic link is
+/// followed (ELOOP), and the name does not lead out (EXDEV). Mounts below are entered.
+int sluice_open_beneath(int folder, const char *path, int flags, uint32_t mode);
+/// openat2(2) of an absolute path in which no symbolic link is followed (ELOOP).
+int sluice_open_without_links(const char *path, int flags);
+/// O_PATH of open(2).
+int sluice_path_flag(void);
+
 int64_t sluice_copy_file_range(int in, int out, size_t count);
 /// ioctl FICLONE: makes `out` share the blocks of `in`.
 int sluice_clone(int out, int in);
@@ -93,11 +101,11 @@ int sluice_statx_following(const char *path, struct sluice_look *look);
 /// The number of the mount that holds `path` relative to `folder` (the folder itself for an empty path), as in mountinfo;
 /// 0 when the kernel does not tell (before 5.8).
 uint64_t sluice_mount_number(int folder, const char *path);
-/// The number of the mount that holds `path`, which no later mount gets; 0 when the kernel does not tell (before 6.8).
-uint64_t sluice_unique_mount_number(const char *path);
-/// The 16 bytes of the UUID of the file system that holds `path` (FS_IOC_GETFSUUID, Linux 6.9; Btrfs's
+/// The same, of which no later mount gets it; 0 when the kernel does not tell (before 6.8).
+uint64_t sluice_unique_mount_number(int folder, const char *path);
+/// The 16 bytes of the UUID of the file system that holds an open file (FS_IOC_GETFSUUID, Linux 6.9; Btrfs's
 /// own question on any).
-int sluice_file_system_uuid(const char *path, uint8_t *uuid);
+int sluice_file_system_uuid(int file, uint8_t *uuid);
 uint64_t sluice_device_number(uint32_t major, uint32_t minor);
 
 // Swift's concurrency runtime lets a program replace the pool that runs its tasks (`swift_task_enqueueGlobal_hook` and
@@ -147,10 +155,10 @@ int sluice_io_priority(void);
 int sluice_set_io_priority(int priority);
 
 /// Starts a program, looked up in PATH, in a process group of its own, which the kernel kills when the calling thread ends.
-/// Its standard input is `input`. `words` and `environment` end with NULL. -1 with errno when it cannot be started.
+/// Its standard input is `input`; it has `lent` under the same number, unless that is -1. `words` and `environment` end with NULL. -1 with errno when it cannot be started.
 int sluice_spawn(
     const char *const *words, const char *const *environment, const char *folder, int input, int output,
-    int errors);
+    int errors, int lent);
 /// A file in memory (memfd_create(2)) with these bytes, to be read from its start; closed by exec.
 int sluice_input(const void *bytes, size_t count);
 /// Lets this process open as many files as it may (RLIMIT_NOFILE). What sluice_spawn starts has what we were started with:

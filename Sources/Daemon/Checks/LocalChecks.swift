@@ -74,7 +74,7 @@ enum LocalChecks {
                 return CheckResult(.failed, "\(path.display) is no folder")
             }
             _ = try Files.names(in: resolved(path))
-            if let obstacle = FolderSurvey.obstacle(in: path) { return CheckResult(.failed, obstacle) }
+            if let obstacle = FolderSurvey.obstacle(in: SourceFolders()[path]) { return CheckResult(.failed, obstacle) }
         } catch {
             return CheckResult(.failed, "\(path.display) cannot be read: \(error.reason); " + remedy(error, "read"))
         }
@@ -99,9 +99,7 @@ enum LocalChecks {
                     .failed,
                     "sources cannot be moved out of \(path.display): \(error.reason); " + remedy(error, "write"))
             }
-            let prefix = FilePath(target.literalPrefix)
-            let goal = prefix.bytes.last == UInt8(ascii: "/") ? prefix : prefix.parent
-            let (base, _) = existing(goal)
+            let (base, _) = existing(target.fixedFolder)
             if let error = Files.refusal(toWriteIn: base) {
                 return CheckResult(
                     .failed,
@@ -116,7 +114,9 @@ enum LocalChecks {
         guard folder.takesSources else { return nil }
         let path = resolved(folder.watch.path)
         let doubt: WriterSearch.Doubt
-        if WriterSearch.isElsewhere(path) {
+        // One that cannot be opened is told of by its own line.
+        guard let top = try? SourceFolders()[folder.watch.path].open() else { return nil }
+        if WriterSearch.isElsewhere(top) {
             doubt = .elsewhere
         } else if let rights, folder.watch.marker == nil, !rights.seesOthers, !rights.owns(path) {
             doubt = .notTold
@@ -144,9 +144,10 @@ enum LocalChecks {
     /// Why nothing in a folder would be looked at now; `nil` when it is there.
     private static func absent(_ rule: WatchRule) -> String? {
         do throws(SystemError) {
-            let stream = try FolderStream(rule.path, followsLink: true)
-            return try FolderGate(rule.path, [rule.requirement]).missing(in: stream).map { "absent: \($0)" }
+            let folder = SourceFolders()[rule.path]
+            return try FolderGate(folder, [rule.requirement]).missing(in: folder.open()).map { "absent: \($0)" }
         } catch {
+            if error.isOfAnotherFolder { return "absent: \(error.reason)" }
             // The rest is told by the questions that follow.
             guard error.isMissing, (try? FileLook(at: rule.path)) == nil else { return nil }
             return "absent: \(rule.path.display) is not there; it is watched when it appears"
@@ -179,7 +180,9 @@ enum LocalChecks {
     private static func unshared(_ folder: FolderSettings, _ staging: FilePath) -> CheckResult? {
         let (source, base) = (resolved(folder.watch.path), resolved(existing(staging).base))
         // What keeps it from being found out is told by the lines about the places themselves, if it matters.
-        guard let refusal = try? Files.refusesSharing(from: source, into: base) else { return nil }
+        guard let top = try? SourceFolders()[folder.watch.path].open(),
+            let refusal = try? Files.refusesSharing(from: top, into: base)
+        else { return nil }
         return CheckResult(
             .failed,
             "copy: reflink is set for folder \(folder.watch.name), and files of \(source.display) cannot share blocks with "

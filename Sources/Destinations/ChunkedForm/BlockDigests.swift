@@ -8,7 +8,7 @@ internal import Synchronization
 /// Kept in memory alone. A row for each block before it leaves would cost a write to the disk, to save a read after a crash.
 final class BlockDigests: Sendable {
     private struct Entry {
-        let path: FilePath
+        let place: FilePlace
         let look: FileLook
         let range: Range<Int64>
         let found: [FormName: String]
@@ -20,31 +20,31 @@ final class BlockDigests: Sendable {
 
     /// All of `names` in one pass; waits for the disk.
     func digests(
-        _ names: Set<FormName>, of path: FilePath, _ range: Range<Int64>
+        _ names: Set<FormName>, of place: FilePlace, _ range: Range<Int64>
     ) throws(SystemError) -> [FormName: String] {
-        let look = try FileLook(at: path)
+        let look = try FileLook(at: place)
         let known = entries.withLock { entries in
-            entries.last { $0.path == path && $0.range == range && $0.look.hasSameContent(as: look) }?.found
+            entries.last { $0.place == place && $0.range == range && $0.look.hasSameContent(as: look) }?.found
         }
         if let known, names.isSubset(of: known.keys) { return known }
-        let found = try Self.made(names, of: path, range)
+        let found = try Self.made(names, of: place, range)
         // What was written meanwhile may be half in it.
-        guard try FileLook(at: path).hasSameContent(as: look) else { return found }
+        guard try FileLook(at: place).hasSameContent(as: look) else { return found }
         entries.withLock { entries in
-            entries.append(Entry(path: path, look: look, range: range, found: found))
+            entries.append(Entry(place: place, look: look, range: range, found: found))
             if entries.count > Self.most { entries.removeFirst() }
         }
         return found
     }
 
     private static func made(
-        _ names: Set<FormName>, of path: FilePath, _ range: Range<Int64>
+        _ names: Set<FormName>, of place: FilePlace, _ range: Range<Int64>
     ) throws(SystemError) -> [FormName: String] {
         var crc = CRC(.crc32)
         let algorithms: [FormName: Hasher.Algorithm] = [.md5: .md5, .sha1: .sha1, .sha256: .sha256]
         let hashers = algorithms.filter { names.contains($0.key) }.mapValues { Hasher($0) }
         let wantsCRC = !names.isDisjoint(with: [.crc32, .crc32Upper, .crc32Decimal])
-        try readPieces(of: path, range) { bytes in
+        try readPieces(of: place, range) { bytes in
             if wantsCRC { crc.update(bytes) }
             for hasher in hashers.values { hasher.update(bytes) }
         }

@@ -99,7 +99,7 @@ extension FormDialect {
             request.body =
                 part.map {
                     .framed(
-                        head: body.head, piece.order.file.path, offset: $0.offset, count: $0.length, tail: body.tail)
+                        head: body.head, piece.order.file.place, offset: $0.offset, count: $0.length, tail: body.tail)
                 } ?? .bytes(body.head + body.tail)
         } else if !fields.isEmpty, message.encoding == .multipart {
             var body = FormBody()
@@ -166,7 +166,7 @@ extension FormDialect {
         _ names: Set<FormName>, _ part: PartPlan.Part, _ piece: PartsPiece
     ) async throws -> [FormName: String] {
         if names.isEmpty { return [:] }
-        let (path, known) = (piece.order.file.path, blockDigests)
+        let (path, known) = (piece.order.file.place, blockDigests)
         do { return try await blocking { try known.digests(names, of: path, part.range) } } catch {
             throw UploadError(failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
         }

@@ -51,7 +51,7 @@ extension DirectoryPlace {
         let (file, id) = (piece.order.file, piece.order.id)
         guard try FileLook.ifPresent(at: piece.name, in: folder) == nil else { return nil }
         let staged = try openStaged(file)
-        guard try FileLook(of: staged, named: file.path).size == file.size else { return nil }
+        guard try FileLook(of: staged, named: file.place.shown).size == file.size else { return nil }
         let part = try make(piece.part, for: file)
         let end = try copy(staged, file, from: 0, to: part, piece.part, pulse, { spent(id, $0) }, { _ in })
         guard end == file.size else { return nil }

@@ -93,7 +93,7 @@ final class DirectoryPlace: WholePlace {
     }
 
     func openStaged(_ file: StagedFile) throws -> Descriptor {
-        do { return try Descriptor.open(file.path, for: .reading) } catch {
+        do { return try Descriptor.open(file.place) } catch {
             throw UploadError(
                 target.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
         }
@@ -162,7 +162,7 @@ final class DirectoryPlace: WholePlace {
         into block: UnsafeMutableRawBufferPointer
     ) throws -> Int {
         let got: Int
-        do { got = try staged.read(into: block, at: offset, named: source.path) } catch {
+        do { got = try staged.read(into: block, at: offset, named: source.place.shown) } catch {
             throw UploadError(
                 target.failure(.local, "staged_unreadable", "\(error)", retryable: true), remedy: .restage)
         }

@@ -89,7 +89,7 @@ struct ContentRange: Sendable {
             headers: [
                 ("Content-Type", order.mediaType),
                 ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(order.file.size)"),
-            ], body: .file(order.file.path, offset: range.lowerBound, count: count), limits: limits.sending)
+            ], body: .file(order.file.place, offset: range.lowerBound, count: count), limits: limits.sending)
         request.asksFirst = false
         let carried = await asking.carry(request, sent: sent)
         switch carried.result {

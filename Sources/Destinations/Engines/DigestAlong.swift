@@ -17,7 +17,7 @@ final class DigestAlong: Sendable {
         var isBroken = false
     }
 
-    private let path: FilePath
+    private let place: FilePlace
     private let state = Mutex(State())
     /// Locked by the one that runs.
     private let hasher = Mutex(Hasher(.sha256))
@@ -25,7 +25,7 @@ final class DigestAlong: Sendable {
     /// Bytes between two looks whether it is to stop.
     private static let step: Int64 = 4 << 20
 
-    init(_ path: FilePath) { self.path = path }
+    init(_ place: FilePlace) { self.place = place }
 
     /// Bytes below `end` have arrived.
     ///
@@ -48,10 +48,10 @@ final class DigestAlong: Sendable {
             let count: Int64
             do {
                 if Task.isCancelled { throw CancellationError() }
-                count = try await blocking { [path, self] in
+                count = try await blocking { [place, self] in
                     try self.hasher.withLock { hasher throws(SystemError) in
                         var count: Int64 = 0
-                        try readPieces(of: path, range) {
+                        try readPieces(of: place, range) {
                             hasher.update($0)
                             count += Int64($0.count)
                         }

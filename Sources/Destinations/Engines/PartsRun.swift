@@ -75,7 +75,7 @@ final class PartsRun {
         self.order = order
         self.notes = notes
         self.look = look
-        along = DigestAlong(order.file.path)
+        along = DigestAlong(order.file.place)
         checkpoint = order.checkpoint ?? Checkpoint()
         bounds = PartsBounds(Checkpoint(), count: 0, tracksReach: false)
     }

@@ -9,7 +9,7 @@ extension StagedFile {
     @discardableResult
     func checkLook(_ failure: MakeFailure) throws(UploadError) -> FileLook {
         let look: FileLook
-        do { look = try FileLook(at: path) } catch {
+        do { look = try FileLook(at: place) } catch {
             throw UploadError(failure(.local, "staged_unreadable", "\(error)", true), remedy: .restage)
         }
         guard look.isRegular, look.size == size else {
@@ -20,13 +20,13 @@ extension StagedFile {
 
     /// Reads all of it, for the case that nothing else explains a difference.
     func checkContent(_ failure: MakeFailure) async throws {
-        let path = path
+        let place = place
         let found: Result<[UInt8], SystemError> = try await blocking {
             do throws(SystemError) {
-                let file = try Descriptor.open(path, for: .reading)
+                let file = try Descriptor.open(place)
                 return .success(
                     try Hasher.digest(.sha256) { block, offset throws(SystemError) in
-                        try file.read(into: block, at: offset, named: path)
+                        try file.read(into: block, at: offset, named: place.shown)
                     })
             } catch { return .failure(error) }
         }
@@ -40,6 +40,6 @@ extension StagedFile {
 
     /// The copy is not what was recorded.
     func changed(_ how: String, _ failure: MakeFailure) -> UploadError {
-        UploadError(failure(.local, "staged_changed", "\(path.display) \(how)", true), remedy: .restage)
+        UploadError(failure(.local, "staged_changed", "\(place.display) \(how)", true), remedy: .restage)
     }
 }

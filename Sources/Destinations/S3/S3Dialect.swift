@@ -196,7 +196,7 @@ struct S3Dialect: PartsDialect {
             }
             var request = S3Request(
                 method: "PUT", key: key(piece.checkpoint), headers: proof.headers,
-                body: .file(piece.order.file.path, offset: part.offset, count: part.length), payload: proof.payload,
+                body: .file(piece.order.file.place, offset: part.offset, count: part.length), payload: proof.payload,
                 limits: settings.limits.sending, what: "part \(part.index + 1) of \(piece.plan.count)")
             if settings.tellsLimit, let limit = OSS.trafficLimit(api.asking.transport.rate) {
                 request.headers.append(limit)

@@ -122,8 +122,8 @@ extension S3Dialect {
         let joined = Self.joinedTag(object.etag, plan.count)
         guard joined != nil || tag.utf8.count == 32 else { return false }
         return try await reading {
-            guard let joined else { return tag == hexadecimal(try digestOfPiece(.md5, file.path, 0..<file.size)) }
-            let parts = try (0..<plan.count).map { try digestOfPiece(.md5, file.path, plan[$0].range) }
+            guard let joined else { return tag == hexadecimal(try digestOfPiece(.md5, file.place, 0..<file.size)) }
+            let parts = try (0..<plan.count).map { try digestOfPiece(.md5, file.place, plan[$0].range) }
             return joined == hexadecimal(Hasher.digest(.md5, of: parts.flatMap { $0 }))
         }
     }
@@ -139,7 +139,7 @@ extension S3Dialect {
         guard known.count == plan.count else {
             return try await reading {
                 var crc = CRC(kind)
-                try readPieces(of: file.path, 0..<file.size) { crc.update($0) }
+                try readPieces(of: file.place, 0..<file.size) { crc.update($0) }
                 return sort.text(crc.bytes)
             }
         }
@@ -154,7 +154,7 @@ extension S3Dialect {
         if let known = file.parts.digest(.init(partSize: max(1, file.size), kind: .md5), of: 0) { return known }
         let (sha256, md5) = try await reading {
             let (sha256, md5) = (Hasher(.sha256), Hasher(.md5))
-            try readPieces(of: file.path, 0..<file.size) { bytes in
+            try readPieces(of: file.place, 0..<file.size) { bytes in
                 sha256.update(bytes)
                 md5.update(bytes)
             }
@@ -186,6 +186,6 @@ extension S3Dialect {
         let file = piece.order.file
         let wish = PartDigests.Wish(partSize: piece.plan.partSize, kind: .md5)
         if let known = file.parts.digest(wish, of: place.index) { return known }
-        return try await reading { try digestOfPiece(.md5, file.path, place.range) }
+        return try await reading { try digestOfPiece(.md5, file.place, place.range) }
     }
 }

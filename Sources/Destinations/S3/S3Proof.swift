@@ -78,7 +78,7 @@ extension S3Dialect {
             do {
                 let read = try await blocking {
                     let digesters = missing.map { PartDigester(.init(partSize: .max, kind: $0)) }
-                    try readPieces(of: file.path, part.range) { bytes in for one in digesters { one.update(bytes) } }
+                    try readPieces(of: file.place, part.range) { bytes in for one in digesters { one.update(bytes) } }
                     return digesters.map { ($0.wish.kind, $0.finish()) }
                 }
                 for (kind, digest) in read { found[kind] = digest }

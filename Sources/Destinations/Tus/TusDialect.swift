@@ -88,7 +88,7 @@ struct TusDialect: OffsetDialect {
             carried = await asking.carry(
                 Request(
                     "PATCH", url, headers: headers,
-                    body: .file(order.file.path, offset: range.lowerBound, count: count),
+                    body: .file(order.file.place, offset: range.lowerBound, count: count),
                     limits: settings.limits.sending),
                 sent: sent)
         } catch { return Sending(unsent: .failed(error)) }
@@ -259,7 +259,7 @@ struct TusDialect: OffsetDialect {
         guard let algorithm = settings.checksum,
             try await capabilities.current(self)?.checksums.contains(algorithm.rawValue) == true
         else { return nil }
-        let path = order.file.path
+        let path = order.file.place
         do {
             let digest = try await blocking { try digestOfPiece(algorithm, path, range) }
             return "\(algorithm.rawValue) \(base64(digest))"

@@ -113,7 +113,7 @@ struct VimeoPicture: Sendable {
         let file = order.file
         let request = Request(
             "PUT", url, headers: [("Content-Type", order.mediaType)],
-            body: .file(file.path, offset: 0, count: file.size), limits: dialect.settings.limits.sending)
+            body: .file(file.place, offset: 0, count: file.size), limits: dialect.settings.limits.sending)
         let response = try await dialect.ranges.asking.carry(request) { notes.sending(min($0, file.size)) }
             .result.get().response
         switch response.status {

@@ -31,7 +31,7 @@ extension Verb {
     }
 }
 
-private func line(_ folder: RescanView) -> String {
+func line(_ folder: RescanView) -> String {
     let about = "\(printable(folder.name)) (\(printable(folder.path))): "
     // `absent: …`, `failed: …`: nothing was looked through.
     guard folder.state == "watching" || folder.state == "scanning" else { return about + printable(folder.state) }

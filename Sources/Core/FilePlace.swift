@@ -1,0 +1,18 @@
+/// Where the bytes of an upload are read.
+package enum FilePlace: Hashable, Sendable {
+    /// A file of our own.
+    case path(FilePath)
+    /// A descriptor of this process that is open for as long as the upload's attempt lasts: a source that is uploaded in place, which
+    /// has no path that could be opened.
+    case open(Int32, shown: FilePath)
+
+    /// For messages.
+    package var shown: FilePath {
+        switch self {
+        case .path(let path): path
+        case .open(_, let path): path
+        }
+    }
+
+    package var display: String { shown.display }
+}

@@ -1,0 +1,41 @@
+internal import CLinux
+package import Core
+internal import Glibc
+
+extension Descriptor {
+    /// Opens the bytes of an upload for reading.
+    package static func open(_ place: FilePlace) throws(SystemError) -> Descriptor {
+        switch place {
+        case .path(let path): try open(path, for: .reading)
+        // Readers name their offsets, so that they do not share one.
+        case .open(let number, let path):
+            Descriptor(
+                adopting: try systemCall("fcntl", on: path.display) { fcntl(number, F_DUPFD_CLOEXEC, 0) })
+        }
+    }
+}
+
+/// A source that is held open for as long as an attempt reads it.
+package final class LentFile: Sendable {
+    private let descriptor: Descriptor
+    /// Valid while this lives.
+    package let place: FilePlace
+
+    package init(_ descriptor: consuming Descriptor, shown: FilePath) {
+        place = .open(descriptor.withNumber { $0 }, shown: shown)
+        self.descriptor = descriptor
+    }
+}
+
+extension FileLook {
+    /// Looks at the bytes of an upload.
+    package init(at place: FilePlace) throws(SystemError) {
+        switch place {
+        case .path(let path): try self.init(at: path)
+        case .open(let number, let path):
+            var look = sluice_look()
+            try systemCall("statx", on: path.display) { sluice_statx(number, "", &look) }
+            self.init(look)
+        }
+    }
+}

@@ -1,0 +1,286 @@
+internal import CLinux
+package import Core
+internal import Glibc
+
+/// An open directory, and the names below it.
+///
+/// No symbolic link below it is followed, and no name leads out of it, whoever may write there: openat2(2) with
+/// `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`, or one openat(2) with `O_NOFOLLOW` for each
+/// directory on the way. A link ends in `ELOOP`. Mounts below it are entered: bind mounts, subvolumes and automounts are
+/// what they seem to be.
+package struct OpenFolder: ~Copyable, Sendable {
+    /// How names of several parts are resolved.
+    enum Resolver: Sendable {
+        /// By the kernel, in one call (openat2(2), Linux 5.6).
+        case kernel
+        /// One directory after another: for older kernels, and where a filter of system calls refuses openat2.
+        case steps
+
+        /// Asked once: a filter answers `EPERM`, an older kernel `ENOSYS`.
+        static let standard: Resolver = {
+            let probe = sluice_open_beneath(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+            if probe >= 0 { _ = Glibc.close(probe) }
+            // What else it may say is about that directory, and not about the call.
+            return probe < 0 && (errno == ENOSYS || errno == EPERM) ? .steps : .kernel
+        }()
+    }
+
+    private let descriptor: Descriptor
+    private let resolver: Resolver
+    /// Where it was opened, for messages.
+    package let path: FilePath
+
+    init(_ descriptor: consuming Descriptor, named path: FilePath, by resolver: Resolver = .standard) {
+        self.descriptor = descriptor
+        self.path = path
+        self.resolver = resolver
+    }
+
+    /// Opens a directory by its path, in which symbolic links are followed.
+    package init(following path: FilePath) throws(SystemError) {
+        self.init(try Descriptor.open(path, for: .folder), named: path)
+    }
+
+    /// Lends the number for the length of `body`.
+    package borrowing func withNumber<R: ~Copyable, E: Error>(_ body: (CInt) throws(E) -> R) throws(E) -> R {
+        try descriptor.withNumber(body)
+    }
+
+    /// Makes the names in it durable (fsync(2)).
+    package borrowing func sync() throws(SystemError) { try descriptor.sync(named: path) }
+
+    // MARK: Looking
+
+    /// Looks at what has a name, without following a link.
+    ///
+    /// - Parameter relative: Empty for the directory itself.
+    package borrowing func look(at relative: FilePath) throws(SystemError) -> FileLook {
+        try withParent(of: relative) { folder, name throws(SystemError) in
+            var look = sluice_look()
+            try systemCall("statx", on: shown(relative)) { name.withCString { sluice_statx(folder, $0, &look) } }
+            return FileLook(look)
+        }
+    }
+
+    /// As ``look(at:)``; `nil` when the name is not there.
+    package borrowing func lookIfPresent(at relative: FilePath) throws(SystemError) -> FileLook? {
+        do { return try look(at: relative) } catch {
+            if error.isMissing { return nil }
+            throw error
+        }
+    }
+
+    /// As ``look(at:)``; a network file system asks its server, and does not tell what it knew a minute ago.
+    package borrowing func look(freshAt relative: FilePath) throws(SystemError) -> FileLook {
+        try withParent(of: relative) { folder, name throws(SystemError) in
+            var look = sluice_look()
+            try systemCall("statx", on: shown(relative)) { name.withCString { sluice_statx_fresh(folder, $0, &look) } }
+            return FileLook(look)
+        }
+    }
+
+    /// The number of the mount that holds a name, as in mountinfo; `nil` where the kernel does not tell (before 5.8).
+    borrowing func mountNumber(at relative: FilePath) -> UInt64? {
+        // What cannot be reached lies on no mount that anybody could name.
+        let number =
+            (try? withParent(of: relative) { folder, name throws(SystemError) in
+                name.withCString { sluice_mount_number(folder, $0) }
+            }) ?? 0
+        return number == 0 ? nil : number
+    }
+
+    /// The number of its mount, which no later mount of this boot gets; `nil` when the kernel does not tell (before 6.8).
+    package var uniqueMount: UInt64? {
+        let number = withNumber { sluice_unique_mount_number($0, "") }
+        return number == 0 ? nil : number
+    }
+
+    /// Whether something has this name, whatever it is.
+    package borrowing func has(_ relative: FilePath) throws(SystemError) -> Bool {
+        try lookIfPresent(at: relative) != nil
+    }
+
+    /// Where the directory really is, with every link resolved; `nil` without `/proc`.
+    package var realPath: FilePath? { withNumber { Files.linkTarget(FilePath("/proc/self/fd/\($0)")) } }
+
+    /// Asks whether what lies here could share its blocks with a file: the kernel refuses a directory last (`EISDIR`).
+    borrowing func clone(to file: borrowing Descriptor) -> SystemError? {
+        Files.clone(descriptor, to: file, named: path)
+    }
+
+    // MARK: Opening
+
+    /// Opens a file below it. Anything but a regular file is left to the caller; a FIFO does not block.
+    package borrowing func open(_ relative: FilePath, for purpose: Descriptor.Purpose) throws(SystemError) -> Descriptor
+    {
+        try open(relative, flags: purpose.flags | O_NOFOLLOW, mode: 0o600)
+    }
+
+    /// Opens a directory below it, or itself once more for an empty name.
+    package borrowing func folder(_ relative: FilePath) throws(SystemError) -> OpenFolder {
+        OpenFolder(
+            try open(relative, flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK), named: path.appending(relative),
+            by: resolver)
+    }
+
+    /// Opens the directory that a name lies in.
+    package borrowing func parent(of relative: FilePath) throws(SystemError) -> OpenFolder {
+        try folder(relative.parent)
+    }
+
+    /// Opens a directory below it to list it.
+    package borrowing func stream(_ relative: FilePath) throws(SystemError) -> FolderStream {
+        try FolderStream(
+            try open(relative, flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK), named: path.appending(relative))
+    }
+
+    private borrowing func open(
+        _ relative: FilePath, flags: CInt, mode: UInt32 = 0
+    ) throws(SystemError) -> Descriptor {
+        let flags = flags | O_CLOEXEC
+        try refuseWayOut(relative)
+        switch resolver {
+        case .kernel:
+            let name: FilePath = relative.isEmpty ? "." : relative
+            return try descriptor.withNumber { number throws(SystemError) in
+                Descriptor(
+                    adopting: try systemCall("openat2", on: shown(relative)) {
+                        name.withCString { name in
+                            // EAGAIN: something was renamed on the way meanwhile.
+                            for _ in 0..<100 {
+                                let opened = sluice_open_beneath(
+                                    number, name, flags, flags & O_CREAT == 0 ? 0 : mode)
+                                if opened >= 0 || errno != EAGAIN { return opened }
+                            }
+                            return -1
+                        }
+                    })
+            }
+        case .steps:
+            return try withParent(of: relative) { folder, name throws(SystemError) in
+                let name: FilePath = name.isEmpty ? "." : name
+                return Descriptor(
+                    adopting: try refusingLinks(folder, name, relative) {
+                        name.withCString { openat(folder, $0, flags | O_NOFOLLOW, mode_t(mode)) }
+                    })
+            }
+        }
+    }
+
+    /// Lends the directory that a name lies in, and the name in it; both are its own where `relative` is empty.
+    private borrowing func withParent<R: ~Copyable>(
+        of relative: FilePath, _ body: (_ folder: CInt, _ name: FilePath) throws(SystemError) -> R
+    ) throws(SystemError) -> R {
+        let above = relative.parent
+        if above.isEmpty {
+            // `/a` has an empty parent too, and would lead out.
+            try refuseWayOut(relative)
+            return try descriptor.withNumber { number throws(SystemError) in try body(number, relative) }
+        }
+        let way = sluice_path_flag() | O_DIRECTORY
+        switch resolver {
+        case .kernel:
+            try refuseWayOut(relative.name)
+            let folder = try open(above, flags: way)
+            return try folder.withNumber { number throws(SystemError) in try body(number, relative.name) }
+        case .steps:
+            try refuseWayOut(relative)
+            var folder = try descriptor.withNumber { number throws(SystemError) in try step(number, ".", relative) }
+            for part in above.components {
+                folder = try folder.withNumber { number throws(SystemError) in try step(number, part, relative) }
+            }
+            return try folder.withNumber { number throws(SystemError) in try body(number, relative.name) }
+        }
+    }
+
+    private borrowing func step(
+        _ folder: CInt, _ part: FilePath, _ relative: FilePath
+    ) throws(SystemError) -> Descriptor {
+        let flags = sluice_path_flag() | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+        return Descriptor(
+            adopting: try refusingLinks(folder, part, relative) { part.withCString { openat(folder, $0, flags) } })
+    }
+
+    /// With `O_DIRECTORY` a link is refused as no directory (`ENOTDIR`): said as what it is, as openat2 does.
+    private borrowing func refusingLinks(
+        _ folder: CInt, _ name: FilePath, _ relative: FilePath, _ call: () -> CInt
+    ) throws(SystemError) -> CInt {
+        do { return try systemCall("openat", on: shown(relative), call) } catch {
+            var look = sluice_look()
+            guard error.code == ENOTDIR, name.withCString({ sluice_statx(folder, $0, &look) }) == 0,
+                look.mode & 0o170000 == 0o120000
+            else { throw error }
+            throw SystemError(call: error.call, subject: error.subject, code: ELOOP)
+        }
+    }
+
+    private borrowing func refuseWayOut(_ relative: FilePath) throws(SystemError) {
+        guard relative.isAbsolute || relative.components.contains("..") else { return }
+        throw SystemError(call: "open", subject: shown(relative), code: EXDEV)
+    }
+
+    private borrowing func shown(_ relative: FilePath) -> String { path.appending(relative).display }
+
+    // MARK: Changing names
+
+    /// Removes a file's name in this directory.
+    package borrowing func remove(_ name: FilePath) throws(SystemError) {
+        try descriptor.withNumber { number throws(SystemError) in
+            _ = try systemCall("unlink", on: shown(name)) { name.withCString { unlinkat(number, $0, 0) } }
+        }
+    }
+
+    /// Removes a file's name in this directory; a name that is not there is fine.
+    package borrowing func removeIfPresent(_ name: FilePath) throws(SystemError) {
+        do { try remove(name) } catch { guard error.isMissing else { throw error } }
+    }
+
+    /// Renames in this directory, and replaces what stands there.
+    borrowing func rename(_ from: FilePath, to: FilePath, in target: borrowing OpenFolder) throws(SystemError) {
+        try descriptor.withNumber { source throws(SystemError) in
+            try target.withNumber { number throws(SystemError) in
+                _ = try systemCall("rename", on: shown(from)) {
+                    from.withCString { from in to.withCString { renameat(source, from, number, $0) } }
+                }
+            }
+        }
+    }
+
+    /// Makes the directories of `relative` that are missing, each with `mode`, and opens the last.
+    ///
+    /// - Parameter durably: Syncs the parent of each directory that was made, so that what is put there durably cannot go
+    ///   with its directory.
+    package borrowing func makingFolders(
+        _ relative: FilePath, mode: UInt32 = 0o750, durably: Bool = false
+    ) throws(SystemError) -> OpenFolder {
+        var at = try folder("")
+        for part in relative.components {
+            let isMade = try at.withNumber { number throws(SystemError) in
+                do throws(SystemError) {
+                    try systemCall("mkdir", on: at.path.appending(part).display) {
+                        part.withCString { mkdirat(number, $0, mode_t(mode)) }
+                    }
+                    return true
+                } catch {
+                    if error.exists { return false }
+                    throw error
+                }
+            }
+            if isMade && durably { try at.sync() }
+            at = try at.folder(part)
+        }
+        return at
+    }
+}
+
+extension Descriptor.Purpose {
+    /// For open(2), without what says which links are followed.
+    fileprivate var flags: CInt {
+        switch self {
+        case .reading: O_RDONLY | O_NONBLOCK
+        case .creating: O_RDWR | O_CREAT | O_EXCL
+        case .updating: O_RDWR | O_CREAT
+        case .folder: O_RDONLY | O_DIRECTORY
+        }
+    }
+}

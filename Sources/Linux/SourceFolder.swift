@@ -1,0 +1,200 @@
+internal import CLinux
+package import Core
+internal import Glibc
+internal import Synchronization
+
+/// A configured folder. Every source is reached through it, and through nothing else: for scanning, reading, copying,
+/// comparing and removing.
+///
+/// It holds no descriptor. ``open()`` opens it for one piece of work, so that its file system can be unmounted in between.
+package final class SourceFolder: Sendable {
+    package let path: FilePath
+
+    /// A look at the directory that was found good, in this run.
+    private struct Seen: Hashable {
+        var device: UInt64
+        var inode: UInt64
+        var owner: UInt32
+    }
+
+    private struct State {
+        var remembered: FolderIdentity?
+        var seen: Seen?
+        /// Something else says whether the right disk is there (`require:`).
+        var hasRequirement = false
+        /// Of the configuration.
+        var name: String?
+    }
+
+    private let state: Mutex<State>
+    private let tell: @Sendable (SourceFolders.News) -> Void
+
+    fileprivate init(
+        _ path: FilePath, _ remembered: FolderIdentity?, tell: @escaping @Sendable (SourceFolders.News) -> Void
+    ) {
+        self.path = path
+        self.tell = tell
+        state = Mutex(State(remembered: remembered))
+    }
+
+    /// Opens it, if it is the directory that it was, or one that may stand in its place.
+    ///
+    /// - Throws: `ESTALE` with a `detail` where the directory, or a link on the way to it, is somebody else's.
+    package func open() throws(SystemError) -> OpenFolder {
+        let top = try TopFolder(path)
+        let seen = Seen(device: top.device, inode: top.inode, owner: top.owner)
+        if state.withLock({ $0.seen == seen }) { return top.intoFolder() }
+        let identity = FolderIdentity(
+            fileSystem: FileSystems().identity(of: top.folder, device: top.device)?.name, inode: top.inode,
+            born: top.born, owner: top.owner)
+        let isJudged = !isExempt(top.folder)
+        let news = try state.withLock { state throws(SystemError) -> SourceFolders.News? in
+            var news: SourceFolders.News?
+            if let remembered = state.remembered, isJudged, !state.hasRequirement {
+                switch remembered.verdict(on: identity, daemon: geteuid()) {
+                case .same: news = remembered == identity ? nil : .remembered(path, identity)
+                case .replaced: news = .replaced(path, identity, before: remembered)
+                case .refused:
+                    throw SystemError(
+                        call: "open", subject: path.display, code: ESTALE,
+                        detail:
+                            "another directory stands there, of user \(Accounts.shown(identity.owner)): it was one of user "
+                            + "\(Accounts.shown(remembered.owner)) before. `sluice folder accept \(state.name ?? "NAME")` takes it"
+                    )
+                }
+            } else if state.remembered != identity {
+                news = .remembered(path, identity)
+            }
+            state.remembered = identity
+            state.seen = seen
+            return news
+        }
+        if let news { tell(news) }
+        return top.intoFolder()
+    }
+
+    /// On a disk that people pull out, and on one that knows no owners, another directory is nothing that could be told from
+    /// the one before.
+    private func isExempt(_ folder: borrowing OpenFolder) -> Bool {
+        if FileSystemKind.hasNoOwners(folder) { return true }
+        guard let real = folder.realPath else { return false }
+        return RemovableDisk().holds(real)
+    }
+
+    fileprivate func set(name: String, hasRequirement: Bool) {
+        state.withLock {
+            if $0.hasRequirement != hasRequirement { $0.seen = nil }
+            ($0.name, $0.hasRequirement) = (name, hasRequirement)
+        }
+    }
+
+    fileprivate func forget() { state.withLock { ($0.remembered, $0.seen) = (nil, nil) } }
+}
+
+extension SourceFolder: Hashable {
+    package static func == (a: SourceFolder, b: SourceFolder) -> Bool { a === b }
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// The configured folders, by their paths, and which directories they were.
+package final class SourceFolders: Sendable {
+    package enum News: Hashable, Sendable {
+        /// To be kept for the next start.
+        case remembered(FilePath, FolderIdentity)
+        /// The same; another directory stands in place of the one before, of a user who may put one there.
+        case replaced(FilePath, FolderIdentity, before: FolderIdentity)
+    }
+
+    private let folders: Mutex<[FilePath: SourceFolder]>
+    private let tell: @Sendable (News) -> Void
+
+    /// - Parameters:
+    ///   - remembered: What earlier runs knew.
+    ///   - tell: Called on any thread.
+    package init(
+        remembered: [FilePath: FolderIdentity] = [:], tell: @escaping @Sendable (News) -> Void = { _ in }
+    ) {
+        self.tell = tell
+        folders = Mutex(
+            Dictionary(uniqueKeysWithValues: remembered.map { ($0.key, SourceFolder($0.key, $0.value, tell: tell)) }))
+    }
+
+    /// The folder of a path as it is configured, or was when a file was found in it.
+    package subscript(path: FilePath) -> SourceFolder {
+        folders.withLock { folders in
+            if let folder = folders[path] { return folder }
+            let folder = SourceFolder(path, nil, tell: tell)
+            folders[path] = folder
+            return folder
+        }
+    }
+
+    package func source(_ path: SourcePath) -> SourceFile {
+        SourceFile(folder: self[path.root], relative: path.relative)
+    }
+
+    /// Which of them have a requirement that says whether the right disk is there.
+    package func apply(_ rules: [WatchRule]) {
+        let required = Set(rules.filter { $0.requirement != FolderRequirement() }.map(\.path))
+        // Of several folders of one path the first gives its name.
+        for rule in rules.reversed() {
+            self[rule.path].set(name: rule.name, hasRequirement: required.contains(rule.path))
+        }
+    }
+
+    /// Whatever directory stands there at the next look is the right one.
+    package func accept(_ path: FilePath) { self[path].forget() }
+}
+
+/// A source: a name below a configured folder. It is reached through the folder alone.
+package struct SourceFile: Hashable, Sendable {
+    package let folder: SourceFolder
+    package let relative: FilePath
+
+    package init(folder: SourceFolder, relative: FilePath) {
+        self.folder = folder
+        self.relative = relative
+    }
+
+    package var path: SourcePath { SourcePath(root: folder.path, relative: relative) }
+    package var name: FilePath { relative.name }
+    package var display: String { path.display }
+
+    /// Looks at it, without following a link.
+    package func look() throws(SystemError) -> FileLook { try folder.open().look(at: relative) }
+
+    /// As ``look()``; `nil` when it is not there.
+    package func lookIfPresent() throws(SystemError) -> FileLook? {
+        do { return try look() } catch {
+            if error.isMissing { return nil }
+            throw error
+        }
+    }
+
+    /// Whether something has its name, whatever it is.
+    package func isPresent() throws(SystemError) -> Bool {
+        do { return try folder.open().has(relative) } catch {
+            if error.isMissing { return false }
+            throw error
+        }
+    }
+
+    /// Opens it for reading.
+    package func open() throws(SystemError) -> Descriptor { try folder.open().open(relative, for: .reading) }
+
+    /// Opens the directory that it lies in.
+    package func openParent() throws(SystemError) -> OpenFolder { try folder.open().parent(of: relative) }
+
+    /// As ``openParent()``; `nil` when that is not there.
+    package func openParentIfPresent() throws(SystemError) -> OpenFolder? {
+        do { return try openParent() } catch {
+            if error.isMissing { return nil }
+            throw error
+        }
+    }
+
+    /// Another name in the same directory.
+    package func sibling(_ name: FilePath) -> SourceFile {
+        SourceFile(folder: folder, relative: relative.parent.appending(name))
+    }
+}

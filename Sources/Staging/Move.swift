@@ -1,0 +1,98 @@
+package import Core
+internal import Glibc
+internal import Linux
+
+/// Where a verified source is moved to.
+package struct MoveTarget: Sendable, Hashable {
+    /// The part that the configuration fixes, with every link in it as it is.
+    package var base: FilePath
+    /// Below that, from the template: made where it is missing, and no link in it is followed.
+    package var relative: FilePath
+
+    package init(base: FilePath, relative: FilePath) {
+        self.base = base
+        self.relative = relative
+    }
+
+    package var shown: FilePath { base.appending(relative) }
+}
+
+/// Moves a source that a release has caught out of its folder.
+struct Move {
+    private let asset: SourceRelease.AssetIdentity
+    private let caught: FilePath
+    private let target: MoveTarget
+
+    init(_ asset: SourceRelease.AssetIdentity, _ caught: FilePath, _ target: MoveTarget) {
+        self.asset = asset
+        self.caught = caught
+        self.target = target
+    }
+
+    /// - Returns: Where it stands then, durably; and whether that took a copy.
+    func run(from folder: borrowing OpenFolder) throws(SystemError) -> (place: FilePath, isCopied: Bool) {
+        try Files.makeFolders(target.base, durably: true)
+        let place = try OpenFolder(following: target.base).makingFolders(target.relative.parent, durably: true)
+        let wanted = target.relative.name
+        // Under the names that it may have got before a crash.
+        for number in 1..<10_000 {
+            let there = wanted.numbered(number)
+            guard let look = try place.lookIfPresent(at: there) else { break }
+            guard look.isRegular, look.size == asset.size, try digest(of: there, in: place) == asset.sha256 else {
+                continue
+            }
+            // The same bytes stand there: moved before a crash, or a copy of the same file, which may not be on disk yet.
+            try place.open(there, for: .reading).sync(named: place.path.appending(there))
+            try place.sync()
+            try folder.remove(caught)
+            return (place.path.appending(there), false)
+        }
+        do {
+            let name = try folder.placeFreely(caught, as: wanted, in: place)
+            try place.sync()
+            return (place.path.appending(name), false)
+        } catch {
+            guard error.crossesFileSystems else { throw error }
+        }
+        return (place.path.appending(try copy(from: folder, to: place, as: wanted)), true)
+    }
+
+    /// Between file systems a move is a copy, made durable and compared, and only then is the source removed. It keeps the
+    /// permissions without set-id bits, the times, and owner and group where this process may give files away.
+    private func copy(
+        from folder: borrowing OpenFolder, to place: borrowing OpenFolder, as wanted: FilePath
+    ) throws(SystemError) -> FilePath {
+        let partial = FilePath(".sluice-move-\(asset.id).part")
+        let (source, target) = (folder.path.appending(caught), place.path.appending(partial))
+        try place.removeIfPresent(partial)
+        do {
+            let from = try folder.open(caught, for: .reading)
+            let to = try place.open(partial, for: .creating)
+            let copied = try DigestingCopier.run(from: from, source: source, to: to, target: target, size: asset.size)
+            guard copied.sha256 == asset.sha256 else {
+                throw SystemError(call: "read", subject: source.display, code: EIO)
+            }
+            try to.takeAccess(of: from, named: target)
+            try to.setModified(asset.modified, named: target)
+            try to.sync(named: target)
+            try to.close(named: target)
+        } catch let error as SystemError {
+            try place.removeIfPresent(partial)
+            throw error
+        } catch let error as StagingError {
+            try place.removeIfPresent(partial)
+            switch error {
+            case .full(let error), .broken(let error), .unreadable(let error): throw error
+            case .changed, .missing, .stopped, .cannotShare, .noCommand, .commandFailed, .commandEnded:
+                throw SystemError(call: "read", subject: source.display, code: ENOENT)
+            }
+        } catch {
+            throw SystemError(call: "copy", subject: source.display, code: EIO)
+        }
+        let name = try place.placeFreely(partial, as: wanted, in: place)
+        try place.sync()
+        CrashPoint.reached("release-copied")
+        try folder.remove(caught)
+        return name
+    }
+}

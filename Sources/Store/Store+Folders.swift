@@ -1,0 +1,52 @@
+package import Core
+
+// Which directories the configured folders were.
+
+extension Schema {
+    static let sources = """
+        -- Which directory stood under a configured path when it was last found good.
+        CREATE TABLE folder_identity (
+            path BLOB PRIMARY KEY,
+            file_system TEXT,              -- UUID or mount source
+            inode INTEGER NOT NULL,
+            born INTEGER,                  -- ns since 1970
+            owner INTEGER NOT NULL         -- number of the user
+        ) WITHOUT ROWID;
+        -- The part of the name of a source on its way out that others cannot guess.
+        ALTER TABLE asset ADD COLUMN release_token TEXT;
+        """
+}
+
+extension Store {
+    /// What is remembered of the directories under configured paths.
+    package func folderIdentities() throws -> [FilePath: FolderIdentity] {
+        let rows = try connection.all("SELECT path, file_system, inode, born, owner FROM folder_identity", []) { row in
+            (
+                FilePath(bytes: row.blob(0)),
+                FolderIdentity(
+                    fileSystem: row.optionalText(1), inode: UInt64(bitPattern: row.integer(2)),
+                    born: row.optionalInteger(3), owner: UInt32(truncatingIfNeeded: row.integer(4)))
+            )
+        }
+        return Dictionary(rows, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Remembers the directory under a configured path. Durable when it returns.
+    package func remember(_ identity: FolderIdentity, at path: FilePath) async throws {
+        try await change { connection in
+            try connection.run(
+                "INSERT OR REPLACE INTO folder_identity VALUES (?1, ?2, ?3, ?4, ?5)",
+                [
+                    .blob(path.bytes), .init(identity.fileSystem), .integer(Int64(bitPattern: identity.inode)),
+                    .init(identity.born), .integer(Int64(identity.owner)),
+                ])
+        }
+    }
+
+    /// Forgets the directory under a configured path: whatever stands there next is the right one. Durable when it returns.
+    package func forgetFolder(at path: FilePath) async throws {
+        try await change { connection in
+            try connection.run("DELETE FROM folder_identity WHERE path = ?1", [.blob(path.bytes)])
+        }
+    }
+}

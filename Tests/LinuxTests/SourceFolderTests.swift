@@ -1,0 +1,174 @@
+import Core
+import Glibc
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Linux
+
+/// Users of their own take root.
+@Suite(
+    "Which directory a configured folder is",
+    .enabled(if: geteuid() == 0, "directories of several users take root: run the tests as root"))
+struct SourceFolderTests {
+    let temporary = TemporaryFolder()
+    private let alice: uid_t = 61_001
+    private let mallory: uid_t = 61_002
+
+    private func directory(_ name: FilePath, of user: uid_t) throws -> FilePath {
+        let path = temporary.path.appending(name)
+        try Files.makeFolders(path)
+        #expect(path.withCString { lchown($0, user, user) } == 0)
+        return path
+    }
+
+    private func link(_ name: FilePath, to target: FilePath, of user: uid_t) throws -> FilePath {
+        let path = temporary.path.appending(name)
+        try Files.makeLink(path, to: target)
+        #expect(path.withCString { lchown($0, user, user) } == 0)
+        return path
+    }
+
+    private func refusal(_ folder: SourceFolder) -> String? {
+        do { _ = try folder.open() } catch { return error.isOfAnotherFolder ? error.reason : "\(error)" }
+        return nil
+    }
+
+    @Test("a path without links opens, and one that is missing is missing")
+    func plain() throws {
+        let folders = SourceFolders()
+        #expect(refusal(folders[try directory("drop", of: alice)]) == nil)
+        let error = #expect(throws: SystemError.self) { _ = try folders[temporary.path.appending("none")].open().path }
+        #expect(error?.isMissing == true)
+    }
+
+    @Test("a link is followed when it belongs to root, to this user or to the owner of where it leads")
+    func trusted() throws {
+        let real = try directory("real", of: alice)
+        try temporary.write("real/file", [1])
+        for (name, owner) in [("root", 0), ("own", geteuid()), ("alice", alice)] as [(FilePath, uid_t)] {
+            let folder = SourceFolders()[try link(name, to: real, of: owner)]
+            #expect(refusal(folder) == nil, "\(name)")
+            let look = try SourceFile(folder: folder, relative: "file").look()
+            #expect(look.size == 1)
+        }
+    }
+
+    @Test("a link of somebody else is not followed, as the last part or on the way, and the sentence says whose it is")
+    func foreign() throws {
+        let real = try directory("real/sub", of: alice).parent
+        let direct = try link("direct", to: real, of: mallory)
+        let text = try #require(refusal(SourceFolders()[direct]))
+        #expect(text.contains("direct") && text.contains("61002") && text.contains("chown -h"))
+        #expect(refusal(SourceFolders()[direct.appending("sub")]) != nil)
+        // One that is allowed, and leads through one that is not.
+        let outer = try link("outer", to: "direct/sub", of: 0)
+        #expect(refusal(SourceFolders()[outer]) != nil)
+        // To a directory of root's: a link of mallory's is still his.
+        #expect(refusal(SourceFolders()[try link("etc", to: "/etc", of: mallory)]) != nil)
+    }
+
+    @Test("links that lead round in circles end")
+    func circle() throws {
+        let a = try link("a", to: "b", of: 0)
+        _ = try link("b", to: "a", of: 0)
+        let error = #expect(throws: SystemError.self) { _ = try SourceFolders()[a].open().path }
+        #expect(error?.code == ELOOP)
+    }
+
+    @Test("another directory of the same owner is taken, and said; one of somebody else's is not, until it is accepted")
+    func replaced() throws {
+        let news = Mutex<[SourceFolders.News]>([])
+        let folders = SourceFolders { item in news.withLock { $0.append(item) } }
+        let path = try directory("drop", of: alice)
+        let folder = folders[path]
+        #expect(refusal(folder) == nil)
+        #expect(refusal(folder) == nil)
+        // Another one of alice's: a restored backup.
+        try Files.rename(path, to: temporary.path.appending("old"))
+        _ = try directory("drop", of: alice)
+        #expect(refusal(folder) == nil)
+        try Files.rename(path, to: temporary.path.appending("older"))
+        _ = try directory("drop", of: mallory)
+        #expect(refusal(folder)?.contains("61002") == true)
+        #expect(refusal(folder) != nil, "it does not become right by being looked at")
+        // Back again.
+        try Files.rename(path, to: temporary.path.appending("foreign"))
+        try Files.rename(temporary.path.appending("older"), to: path)
+        #expect(refusal(folder) == nil)
+        try Files.rename(path, to: temporary.path.appending("older"))
+        try Files.rename(temporary.path.appending("foreign"), to: path)
+        #expect(refusal(folder) != nil)
+        folders.accept(path)
+        #expect(refusal(folder) == nil)
+        let kinds = news.withLock { news in
+            news.map { item in if case .replaced = item { "replaced" } else { "remembered" } }
+        }
+        #expect(kinds == ["remembered", "replaced", "remembered"])
+    }
+
+    @Test("what an earlier run remembered counts")
+    func remembered() throws {
+        let path = try directory("drop", of: mallory)
+        let known = FolderIdentity(fileSystem: nil, inode: 1, born: nil, owner: alice)
+        #expect(refusal(SourceFolders(remembered: [path: known])[path]) != nil)
+        let look = try FileLook(at: path)
+        let same = FolderIdentity(fileSystem: nil, inode: look.inode, born: look.born, owner: alice)
+        #expect(refusal(SourceFolders(remembered: [path: same])[path]) == nil, "a chown alone is no other directory")
+    }
+
+    @Test("where a requirement says whether the right disk is there, any directory will do")
+    func requirement() throws {
+        let path = try directory("drop", of: mallory)
+        let known = FolderIdentity(fileSystem: nil, inode: 1, born: nil, owner: alice)
+        let folders = SourceFolders(remembered: [path: known])
+        var rule = WatchRule(name: "cam", path: path)
+        folders.apply([rule])
+        #expect(refusal(folders[path])?.contains("sluice folder accept cam") == true)
+        rule.requirement = FolderRequirement(file: ".here")
+        folders.apply([rule])
+        #expect(refusal(folders[path]) == nil)
+    }
+
+    @Test("no descriptor stays open behind a piece of work")
+    func closed() throws {
+        let path = try directory("drop", of: alice)
+        let file = SourceFile(folder: SourceFolders()[path], relative: "a")
+        func open() throws -> [FilePath] {
+            try Files.names(in: "/proc/self/fd").compactMap {
+                Files.linkTarget(FilePath("/proc/self/fd").appending($0))
+            }
+        }
+        _ = try file.lookIfPresent()
+        #expect(try open().allSatisfy { $0 != path && $0.relative(to: path) == nil })
+    }
+}
+
+@Suite("What may stand in place of a directory")
+struct FolderIdentityTests {
+    private func identity(_ inode: UInt64, _ owner: UInt32, born: Int64? = 5, on system: String? = "a")
+        -> FolderIdentity
+    {
+        FolderIdentity(fileSystem: system, inode: inode, born: born, owner: owner)
+    }
+
+    @Test(
+        "inode, birth and file system tell directories apart, as far as both sides know them",
+        arguments: [
+            (FolderIdentity(fileSystem: "a", inode: 1, born: 5, owner: 9), true),
+            (FolderIdentity(fileSystem: nil, inode: 1, born: nil, owner: 9), true),
+            (FolderIdentity(fileSystem: "b", inode: 1, born: 5, owner: 7), false),
+            (FolderIdentity(fileSystem: "a", inode: 1, born: 6, owner: 7), false),
+            (FolderIdentity(fileSystem: "a", inode: 2, born: 5, owner: 7), false),
+        ])
+    func same(_ other: FolderIdentity, _ isSame: Bool) {
+        #expect(identity(1, 7).isSameDirectory(as: other) == isSame)
+    }
+
+    @Test("another directory is taken from root, the daemon's user and the owner before", arguments: [0, 33, 7, 8, 34])
+    func owners(_ owner: UInt32) {
+        let verdict = identity(1, 7).verdict(on: identity(2, owner), daemon: 33)
+        #expect(verdict == ([0, 33, 7].contains(owner) ? .replaced : .refused))
+        #expect(FolderIdentity.mayLead(linkOf: owner, toDirectoryOf: 7, daemon: 33) == [0, 33, 7].contains(owner))
+    }
+}

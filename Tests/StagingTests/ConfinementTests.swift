@@ -1,0 +1,180 @@
+import Core
+import Digests
+import Linux
+import Staging
+import Synchronization
+import TestKit
+import Testing
+
+/// Whoever can write in a watched folder, against what is done with sources there.
+@Suite("Sources are reached through their folder alone")
+struct ConfinementTests {
+    let temporary = TemporaryFolder()
+    let content = noise(20_000)
+
+    /// `drop/sub/a.mp4` in a configured folder, and a file with the same content, size and times that is somebody else's.
+    private func scene() throws -> (source: SourceFile, victim: FilePath) {
+        let path = try temporary.write("drop/sub/a.mp4", content)
+        let victim = try temporary.write("victim/a.mp4", content)
+        let look = try FileLook(at: path)
+        try Descriptor.open(victim, for: .reading).setModified(look.modified, named: victim)
+        let folder = SourceFolders()[temporary.path.appending("drop")]
+        return (SourceFile(folder: folder, relative: "sub/a.mp4"), victim)
+    }
+
+    private func swapForLink() throws {
+        let sub = temporary.path.appending("drop/sub")
+        try Files.rename(sub, to: temporary.path.appending("drop/kept"))
+        try Files.makeLink(sub, to: "../victim")
+    }
+
+    private func identity(_ source: SourceFile) throws -> SourceRelease.AssetIdentity {
+        let look = try source.look()
+        return SourceRelease.AssetIdentity(
+            id: 42, source: source, size: look.size, modified: look.modified, inode: nil, changed: look.changed,
+            sha256: Hasher.digest(.sha256, of: content))
+    }
+
+    @Test("a directory that became a link is not released through: nothing behind it is renamed, moved or deleted")
+    func release() throws {
+        let (source, victim) = try scene()
+        let staged = try identity(source)
+        try swapForLink()
+        let acts: [SourceRelease.Act] = [
+            .delete, .move(to: MoveTarget(temporary.path.appending("done/a.mp4"))),
+        ]
+        for act in acts {
+            let error = #expect(throws: SystemError.self) { try SourceRelease(staged, act).run() }
+            #expect(error?.isLink == true)
+        }
+        #expect(try Files.read(victim) == content)
+        #expect(try Files.names(in: victim.parent) == ["a.mp4"])
+    }
+
+    @Test("nothing is copied or digested from behind such a link")
+    func copy() throws {
+        let (source, _) = try scene()
+        let look = try source.look()
+        let stored = StoredIdentity(look, folder: "cam", relative: source.relative, on: nil)
+        try swapForLink()
+        let area = StagingArea(folder: temporary.path.appending("staging"))
+        try area.prepare()
+        let wanted = Wanted(source, stored, changed: look.changed)
+        #expect(throws: StagingError.self) { try area.copy(wanted, as: "1") }
+        #expect(throws: StagingError.self) { _ = try area.digestInPlace(wanted) }
+        #expect(throws: SystemError.self) { try contentDigest(of: source) }
+        #expect(try Files.names(in: area.folder) == [])
+    }
+
+    @Test("while a directory is swapped for a link and back all the time, only what was staged is ever taken")
+    func race() async throws {
+        let (_, victim) = try scene()
+        let isOver = Mutex(false)
+        let drop = temporary.path.appending("drop")
+        let attacker = Task.detached {
+            var swaps = 0
+            while !isOver.withLock({ $0 }) {
+                let sub = drop.appending("sub")
+                // Each may fail while the release has the file: that is the race.
+                try? Files.rename(sub, to: drop.appending("kept"))
+                try? Files.makeLink(sub, to: "../victim")
+                try? Files.remove(sub)
+                try? Files.rename(drop.appending("kept"), to: sub)
+                swaps += 1
+            }
+            return swaps
+        }
+        let folder = SourceFolders()[drop]
+        var released = 0
+        var tries = 0
+        while released < 20, tries < 200_000 {
+            tries += 1
+            let source = SourceFile(folder: folder, relative: FilePath("sub/\(tries % 5)"))
+            let staged = try? identity(source)
+            // It is made while nobody swaps anything the right way round, or not at all.
+            if staged == nil { _ = try? temporary.write(FilePath("drop/sub/\(tries % 5)"), content) }
+            guard let staged = try? identity(source) else { continue }
+            if case .released? = try? SourceRelease(staged, .delete).run() { released += 1 }
+            guard try Files.read(victim) == content else {
+                Issue.record("the victim's file was taken")
+                break
+            }
+            let names = try Files.names(in: victim.parent).filter { !($0.text?.allSatisfy(\.isNumber) ?? false) }
+            #expect(names == ["a.mp4"], "\(names)")
+        }
+        isOver.withLock { $0 = true }
+        #expect(await attacker.value > 0 && released == 20, "\(released) in \(tries) tries")
+    }
+
+    @Test("the part of a move's target that the template makes follows no link either")
+    func target() throws {
+        let (source, victim) = try scene()
+        let done = temporary.path.appending("done")
+        try Files.makeFolders(done)
+        try Files.makeLink(done.appending("2026"), to: "../victim")
+        let target = MoveTarget(base: done, relative: "2026/b.mp4")
+        let error = #expect(throws: SystemError.self) {
+            try SourceRelease(try identity(source), .move(to: target)).run()
+        }
+        #expect(error?.isLink == true)
+        #expect(try Files.names(in: victim.parent) == ["a.mp4"])
+        #expect(try source.look().size == content.count)
+    }
+
+    @Test("a hidden name that others have planted keeps nothing from its release, and is left alone")
+    func planted() throws {
+        let (source, _) = try scene()
+        for name in [".sluice-release-42", ".sluice-release-42-00000000deadbeef"] as [FilePath] {
+            try temporary.write(FilePath("drop/sub").appending(name), [6])
+        }
+        guard case .released = try SourceRelease(try identity(source), .delete).run() else {
+            Issue.record("not released")
+            return
+        }
+        let names = Set(try Files.names(in: temporary.path.appending("drop/sub")))
+        #expect(names == [".sluice-release-42", ".sluice-release-42-00000000deadbeef"])
+    }
+
+    @Test(
+        "a command of `export` reads what was looked at, under the file's own name, whatever takes its path meanwhile")
+    func export() throws {
+        let (source, victim) = try scene()
+        try Files.replace(victim, with: noise(10))
+        let look = try source.look()
+        let stored = StoredIdentity(look, folder: "cam", relative: source.relative, on: nil)
+        let area = StagingArea(folder: temporary.path.appending("staging"))
+        try area.prepare()
+        let sub = temporary.path.appending("drop/sub").display
+        // The swap is made by the command itself, so that it comes before the read.
+        let script =
+            #"mv "$3" "$3.away"; ln -s ../victim "$3"; basename "$1" >&2; cat "$1" > "$2"; rm "$3"; mv "$3.away" "$3""#
+        let export = Export(
+            command: try CommandWords(["sh", "-c", script, "sh", "{input}", "{output}", sub]), output: "a.out",
+            timeout: .seconds(20), minSize: 1, folder: "cam", relative: source.relative)
+        let made = try area.export(
+            Wanted(source, stored, changed: look.changed), as: "1", export, digestsSource: false)
+        #expect(made.copy.sha256 == Hasher.digest(.sha256, of: content))
+    }
+
+    @Test(
+        "a copy across file systems keeps mode and times without set-id bits",
+        .enabled(if: SmallDisk.isPossible, "mounting takes root: run the tests as root"))
+    func access() throws {
+        let (source, _) = try scene()
+        let path = source.path.shown
+        try Descriptor.open(path, for: .reading).setMode(0o6751, named: path)
+        let disk = try SmallDisk()
+        let staged = try identity(source)
+        guard
+            case .released(_, let isCopied) = try SourceRelease(
+                staged, .move(to: MoveTarget(base: disk.path, relative: "x/a.mp4"))
+            ).run()
+        else {
+            Issue.record("not released")
+            return
+        }
+        #expect(isCopied)
+        let moved = try FileLook(at: disk.path.appending("x/a.mp4"))
+        #expect(moved.mode & 0o7777 == 0o751 && moved.modified == staged.modified)
+    }
+}
