@@ -120,6 +120,10 @@ enum FinalAnswer {
         if checkpoint["reuploaded"] != nil {
             words.append("sent twice: whether the first time had worked could not be found out")
         }
+        if let status = checkpoint["refused_before"] {
+            words.append(
+                "sent again after the server had refused it at its end (\(status)): it may hold the file already")
+        }
         if checkpoint["held_before"] != nil {
             words.append(
                 "the remote had the last part before it was sent, perhaps by another upload of the same file: it may hold the file twice"
