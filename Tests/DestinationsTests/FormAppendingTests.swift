@@ -187,6 +187,17 @@ struct FormAppendingTests {
             second.object?.warnings.isEmpty == false && appender.files == [[1, 2], [1, 2, 3]], "\(appender.files)")
     }
 
+    @Test("a server whose words refuse the file again and again has refused it, and does not get it ever again")
+    func denied() async throws {
+        let appender = Appender(3, Array(repeating: .error, count: 20))
+        let server = try appender.server()
+        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (object, errors) = try await attempts(try destination(server, "blueimp"), parcel, logbook, most: 20)
+        #expect(object == nil && errors.last?.failure.code == "refused_at_end" && appender.files.count == 3)
+        #expect(errors.last?.failure.message.contains("busy") == true, "\(errors)")
+        #expect(errors.last?.failure.message.contains("may hold the file twice") == true, "\(errors)")
+    }
+
     @Test("a block that is said to be damaged is not sent behind itself", arguments: [2, 3])
     func damaged(_ number: Int) async throws {
         let appender = Appender(number, [.status(422)])

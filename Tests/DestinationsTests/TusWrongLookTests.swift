@@ -191,6 +191,21 @@ struct TusWrongLookTests {
         #expect(errors[19].failure.code == "server_contradicts" && wait(of: errors[19]) == .seconds(3600))
     }
 
+    @Test("a lock that never ends costs few bytes and is reported")
+    func lockForever() async throws {
+        let size = 1 << 20
+        let server = try FakeServer { [script] exchange in
+            guard exchange.method == "PATCH" else { return script.serve(exchange) }
+            let body = exchange.body()
+            script.state.withLock { $0.times["bytes", default: 0] += body.count }
+            exchange.reply(423, [], "ERR_UPLOAD_LOCKED")
+        }
+        let errors = try await attempts(try Journey(server.url + "/files", size: size, chunk: 1 << 19), 20)
+        #expect(bytesAgain <= 3 * size + 20 * (64 << 10), "\(bytesAgain) bytes went")
+        #expect(errors[0].remedy == .again(after: .seconds(2)) && wait(of: errors[19]) == .seconds(3600))
+        #expect(errors[19].failure.message.contains("423") && errors[19].failure.message.contains("20 times in a row"))
+    }
+
     @Test("a place that a server gives up after a while is gone on from with all that is left")
     func lockEnds() async throws {
         let size = 1 << 20

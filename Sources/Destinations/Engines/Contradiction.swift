@@ -12,12 +12,15 @@ internal import Core
 /// | `conflict_peak` | the largest offset that was named meanwhile: more than that is progress |
 /// | `blind_looks`, `blind_since` | questions for the offset in a row whose answers could not be used, and since when |
 struct Contradiction {
-    enum Kind: String {
+    enum Kind {
+        /// What it names and what it does are two things.
         case conflict
-        case look = "blind"
+        /// It takes nothing: a lock that does not end. Counted with ``conflict``.
+        case standstill
+        case look
 
-        var count: String { self == .conflict ? "conflicts" : "blind_looks" }
-        var since: String { rawValue + "_since" }
+        var count: String { self == .look ? "blind_looks" : "conflicts" }
+        var since: String { self == .look ? "blind_since" : "conflict_since" }
     }
 
     /// So often everything that is left is sent all the same.
@@ -28,7 +31,13 @@ struct Contradiction {
     /// What is sent to see whether it is over.
     static let probe: Int64 = 64 << 10
 
-    var code: String { kind == .conflict ? "server_contradicts" : "offset_unknown" }
+    private var code: String? {
+        switch kind {
+        case .conflict: "server_contradicts"
+        case .look: "offset_unknown"
+        case .standstill: nil
+        }
+    }
 
     let kind: Kind
     /// In a row, this one included.
@@ -54,7 +63,7 @@ struct Contradiction {
     static func end(_ kind: Kind, in checkpoint: inout Checkpoint) {
         checkpoint[kind.count] = nil
         checkpoint[kind.since] = nil
-        if kind == .conflict { checkpoint["conflict_peak"] = nil }
+        if kind != .look { checkpoint["conflict_peak"] = nil }
     }
 
     /// 2 s behind the first, doubled each time.
@@ -75,11 +84,11 @@ struct Contradiction {
         guard times >= Self.most || lasted >= Self.longest else { return error }
         let long = lasted >= .seconds(1) ? " in \(lasted.inWords)" : ""
         error.failure.kind = .protocol
-        error.failure.code = code
+        error.failure.code = code ?? error.failure.code
         error.failure.message +=
             "; \(kind == .conflict ? "the server contradicts itself" : "that is so"), \(times) times in a row\(long): \(words). "
             + "It is asked again every \(wait.inWords)"
-            + (kind == .conflict ? ", with \(Self.probe >> 10) KiB at most" : "")
+            + (kind != .look ? ", with \(Self.probe >> 10) KiB at most" : "")
             + "; look at the server or at a proxy in front of it, or cancel the upload"
         return error
     }

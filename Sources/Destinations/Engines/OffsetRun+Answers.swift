@@ -37,7 +37,9 @@ extension OffsetRun {
         try await progress.record()
     }
 
-    func afterFailure(_ error: any Error, _ sending: Sending, _ end: Int64) async throws -> Int64 {
+    func afterFailure(
+        _ error: any Error, _ sending: Sending, from offset: Int64, to end: Int64
+    ) async throws -> Int64 {
         if error is CancellationError {
             // What left is known now, and the next attempt is to know it. Without it that has wider bounds, and the stop stays one.
             do { try await progress.record() } catch { throw CancellationError() }
@@ -49,8 +51,25 @@ extension OffsetRun {
         {
             checkpoint["unclear_end"] = error.failure.message
         }
+        // A lock that does not end: what was taken all the same, the next look tells.
+        if case .again = error.remedy, error.failure.http != nil, checkpoint["refused_status"] == nil {
+            let standstill = try await count(.standstill, error, at: offset)
+            throw standstill.error(error, "no byte from offset \(offset) on was taken")
+        }
         try await progress.record()
         return try await lookBehind(error)
+    }
+
+    /// Durable when it returns.
+    ///
+    /// - Parameter offset: The largest that was named.
+    private func count(
+        _ kind: Contradiction.Kind, _ error: UploadError, at offset: Int64
+    ) async throws -> Contradiction {
+        let contradiction = Contradiction(kind, error, in: &progress.checkpoint)
+        checkpoint["conflict_peak"] = "\(max(offset, checkpoint.number("conflict_peak")))"
+        try await progress.record()
+        return contradiction
     }
 
     /// Whether it is the whole file that was refused, its offset tells.
@@ -116,9 +135,7 @@ extension OffsetRun {
     func contradicted(
         _ error: UploadError, from offset: Int64, _ now: Int64, mayGoOn: Bool
     ) async throws -> Int64 {
-        let conflict = Contradiction(.conflict, error, in: &progress.checkpoint)
-        checkpoint["conflict_peak"] = "\(max(offset, now, checkpoint.number("conflict_peak")))"
-        try await progress.record()
+        let conflict = try await count(.conflict, error, at: max(offset, now))
         if mayGoOn, conflict.times <= Contradiction.few { return now }
         let taken = checkpoint.number("taken")
         throw conflict.error(

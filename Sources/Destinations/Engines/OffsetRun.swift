@@ -177,7 +177,7 @@ final class OffsetRun {
             return try await afterDamage(offset, error)
         case .failed(let error):
             ChunkSize.noteCut(from: offset, to: offset + sending.bytesSent, &progress.checkpoint)
-            return try await afterFailure(error, sending, end)
+            return try await afterFailure(error, sending, from: offset, to: end)
         }
     }
 

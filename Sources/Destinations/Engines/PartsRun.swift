@@ -26,6 +26,7 @@ internal import Linux
 /// | `ended_in` | the generation in which it was given up on |
 /// | `refused_before` | as of ``OffsetProgress`` |
 /// | `doubled` | the last part went again, or the upload began anew, after the remote may have made a file of it |
+/// | `denied` | times that the body of the last answer refused the file, where a part may not come twice |
 /// | `remains` | beginnings that could not be removed at the remote |
 /// | `damaged` | times that a part arrived damaged, in a row |
 /// | `gone_seen` | times that the remote did not know the upload, in a row |
@@ -34,7 +35,7 @@ final class PartsRun {
     /// Fields that stay when the upload begins anew.
     static let counted = [
         "orphans", "found_again", "reuploaded", "restarts", "beginnings", "lost", "remains", "doubled",
-        "refused_before",
+        "refused_before", "denied",
     ]
 
     /// Why a run ends before its end.
@@ -361,6 +362,7 @@ final class PartsRun {
         // What was given up on may be there all the same.
         if FinalAnswer.isOfBefore(old, order) {
             checkpoint["reuploaded"] = old["ended_in"].map { _ in "1" }
+            checkpoint["denied"] = nil
             checkpoint["refused_before"] = old["refused_status"] ?? checkpoint["refused_before"]
         }
         let restarts = isWanted ? 0 : checkpoint.count("restarts")
@@ -375,8 +377,9 @@ final class PartsRun {
         try await notes.renewed(checkpoint, leaving: remains)
         if restarts > Self.mostRestarts {
             return dialect.error(
-                .protocol, "upload_lost", "it was begun \(restarts) times and not finished, now because \(reason)",
-                .giveUp)
+                .protocol, "upload_lost",
+                "it was begun \(restarts) times and not finished, now because \(reason)"
+                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
         renewals += 1
         if renewals > 1 {
