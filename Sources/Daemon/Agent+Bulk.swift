@@ -99,15 +99,8 @@ extension Agent {
             return try await throughout(selection, ["failed"]) { ids in try await self.retryAll(ids) }
         }
         let rows = try await rows(selection)
-        // One that was retried before is under way again: the second retry of two is no mistake. A pause is.
-        for row in rows where !row.upload.state.isTerminal {
-            guard row.upload.generation == 1 || row.upload.pausedAt != nil else { continue }
-            let state = row.upload.pausedAt == nil ? row.upload.state.rawValue : "paused"
-            throw Refusal(
-                .conflict,
-                "\(row.upload.id) is \(state): retry is for failed and cancelled uploads; "
-                    + (row.upload.pausedAt == nil ? "it goes on by itself" : "use `resume`"),
-                id: row.upload.id)
+        for row in rows where !row.upload.state.isTerminal && row.upload.pausedAt != nil {
+            throw Refusal(.conflict, "\(row.upload.id) is paused: use `resume`", id: row.upload.id)
         }
         for row in rows {
             switch row.upload.ending {
@@ -115,10 +108,13 @@ extension Agent {
                 throw Refusal(
                     .conflict, "\(row.upload.id) is completed: `add --again` uploads the file once more",
                     id: row.upload.id)
-            case nil: continue  // a second retry of the same: it is under way
+            case nil: continue
             default: try await retry(row)
             }
         }
+        // What waits is tried at once, as by `resume`. What was begun again a moment ago needs no more than that.
+        let waiting = Set(rows.filter { $0.upload.ending == nil }.map(\.upload.destination))
+        if !waiting.isEmpty { try await dispatcher.reconsider(waiting) }
         return try await reply(rows.map(\.upload.id))
     }
 

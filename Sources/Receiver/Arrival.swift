@@ -77,6 +77,8 @@ final class Arrival: Sendable {
 
     var record: Record { state.withLock(\.record) }
     var isFinished: Bool { state.withLock(\.isFinished) }
+    /// Where the next byte goes; HEAD waits for the disk before it says so.
+    var place: Int64 { state.withLock { $0.isFinished ? length : $0.offset } }
     var hasAllBytes: Bool { state.withLock { $0.offset == length } }
     /// For logs.
     var shownID: Substring { id.prefix(8) }

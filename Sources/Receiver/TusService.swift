@@ -113,7 +113,8 @@ final class TusService: WebService {
                 self?.incoming.withLock { _ = $0.removeValue(forKey: request.number) }
             }
             guard arrival.letWrite(request.number, at: offset) != nil else {
-                return refuse(409, "the upload does not stand at \(offset); ask with HEAD where it stands")
+                let text = "the upload does not stand at \(offset); ask with HEAD where it stands"
+                return .failure(Refusal(reply: no(409, text, [("Upload-Offset", String(arrival.place))])))
             }
             incoming.withLock { $0[request.number] = sink }
             return .success(sink)

@@ -107,6 +107,46 @@ struct DispatcherTests {
         try await scene.stop()
     }
 
+    @Test(
+        "a retry of what waits tries at once, in the same generation, however long the wait was and whoever set it",
+        arguments: [
+            Remedy.again(after: .seconds(3600)), .pending(after: .seconds(3600)), .holdDestination(after: nil),
+            .authenticate,
+        ])
+    func retryOfWaiting(_ remedy: Remedy) async throws {
+        let scene = try await AgentScene(retry: .seconds(3600))
+        scene.remote.standard = .fail(remedy)
+        let id = try await scene.add("a")
+        try await eventually("it waits") {
+            try await scene.agent.show(id).upload.holds.contains { $0.until != nil } ? true : nil
+        }
+        try await scene.reach(.queued, [id])
+        scene.remote.letGo()
+        let reply = try await scene.agent.retry(Selection(ids: [id]))
+        #expect(reply.uploads.map(\.id) == [id] && reply.uploads.map(\.generation) == [1])
+        try await scene.reach(.completed, [id])
+        #expect(try await scene.agent.show(id).upload.generation == 1)
+        try await scene.stop()
+    }
+
+    @Test("a retry of what runs or is being copied changes nothing, and one of what is paused says what to do")
+    func retryOfOthers() async throws {
+        let scene = try await AgentScene(retry: .seconds(3600))
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a")
+        try await scene.isRunning(1)
+        #expect(try await scene.agent.retry(Selection(ids: [id])).uploads.map(\.generation) == [1])
+        try await scene.isRunning(1)
+        #expect(scene.remote.began.count == 1)
+        _ = try await scene.agent.pause(Selection(ids: [id]))
+        let said = await #expect(throws: Refusal.self) { try await scene.agent.retry(Selection(ids: [id])) }
+        #expect(said == Refusal(.conflict, "\(id) is paused: use `resume`", id: id))
+        _ = try await scene.agent.resume(Selection(ids: [id]))
+        scene.remote.letGo()
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
     @Test("a folder's own concurrency holds back its files, and no others")
     func folderConcurrency() async throws {
         let scene = try await AgentScene(solo: 1)

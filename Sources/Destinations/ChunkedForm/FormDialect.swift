@@ -205,11 +205,12 @@ struct FormDialect: PartsDialect {
         case .startOver: return ends(.startOver(error))
         // A last block that was heard twice may be the reason.
         case .gone: return ends(.gone(error), isRefused: false)
-        case .damaged: return ends(.damaged(error))
+        case .damaged where settings.repeatsSafely: return ends(.damaged(error))
+        // It may have been put behind the others as it is. A last one that does not fit has refused the file.
+        case .damaged: return part.isLast ? ends(.failed(error), isRefused: false) : ends(.startOver(error))
         case .stop(let remedy):
             if remedy == .authenticate { await secrets.refused(reading) }
-            // A gateway may answer for a server that took it, and what was cut short may have been a yes.
-            var sending = ends(.failed(error), isRefused: answer.response.status < 500 && answer.body != .cut)
+            var sending = ends(.failed(error), isRefused: isRefused(answer, part))
             // An answer in JSON that is no success is a word on the file.
             sending.saysNo = answer.body.document != nil && (200..<300).contains(answer.response.status)
             return sending
@@ -231,6 +232,13 @@ struct FormDialect: PartsDialect {
             .taken(
                 TakenPart(index: part.index, size: part.length), finished: finished(answer, at: settings.done),
                 changes: changes))
+    }
+
+    /// Whether an answer that is no success says that the server does not have the block.
+    private func isRefused(_ answer: Heard, _ part: PartPlan.Part) -> Bool {
+        if part.offset > 0, !answer.response.isWebPage, standing(answer.response) == part.offset { return true }
+        return answer.body != .cut
+            && FormVerdict.isUndone(answer.response.status, isOnlyRepeated: settings.repeatsSafely)
     }
 
     /// How far a server got that says so with each answer: the first byte that it lacks.

@@ -42,6 +42,18 @@ enum FormVerdict: Hashable, Sendable {
         }
     }
 
+    /// Statuses by which servers say that they have not looked at the body: the right, the address or the length of the request is wrong.
+    private static let unread: Set<Int> = [401, 403, 404, 405, 407, 410, 411, 413, 414, 415, 417, 431]
+
+    /// Whether a status that is no success says that the server has done nothing with a block. A gateway may answer for one that took it, and
+    /// what it says of itself in a 2xx says nothing of the block.
+    ///
+    /// - Parameter isOnlyRepeated: A block that comes again replaces itself. Where it does not, only what is certain counts.
+    static func isUndone(_ status: Int, isOnlyRepeated: Bool) -> Bool {
+        guard isOnlyRepeated else { return unread.contains(status) }
+        return (300..<500).contains(status) && status != 408 && status != 425
+    }
+
     private static func byStatus(_ status: Int, isPermanent: Bool, _ wait: Duration?) -> Remedy {
         switch status {
         case 401, 403, 407: return .authenticate

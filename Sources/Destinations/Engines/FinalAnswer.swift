@@ -30,6 +30,9 @@ enum FinalAnswer {
 
     static func isRefusal(_ status: Int) -> Bool { (400...599).contains(status) && !withoutVerdict.contains(status) }
 
+    /// Statuses that servers answer with to bytes that they have already. One to the last bytes of a file says nothing of the file then.
+    static func isOfPlace(_ status: Int) -> Bool { [400, 401, 403, 404, 409, 410, 412, 416, 423].contains(status) }
+
     /// Keeps what `error` says of the file.
     ///
     /// - Parameters:
@@ -119,6 +122,16 @@ enum FinalAnswer {
         }
         if checkpoint["reuploaded"] != nil {
             words.append("sent twice: whether the first time had worked could not be found out")
+        }
+        let lost = checkpoint.number("whole_lost")
+        if lost > 0 {
+            words.append(
+                "begun again \(lost) time(s) after every byte had left, since the server said again and again that it lacks some: it may "
+                    + "hold the file more than once")
+        }
+        if let status = checkpoint["refused_before"] {
+            words.append(
+                "sent again after the server had refused it at its end (\(status)): it may hold the file already")
         }
         if checkpoint["held_before"] != nil {
             words.append(

@@ -130,12 +130,24 @@ struct Sending: Sendable {
     var delivery: Delivery
     /// An answer that is no success is about where the upload stands (another offset, a lock), and says nothing of the file.
     var isOfState = false
+    /// Its text says that the upload was finished before, or that the bytes stand at the wrong place.
+    var saysPlace = false
 
-    init(_ answer: Answer, _ carried: Asking.Carried, isOfState: Bool = false) {
+    init(_ answer: Answer, _ carried: Asking.Carried, isOfState: Bool = false, saysPlace: Bool = false) {
         self.answer = answer
+        self.saysPlace = saysPlace
         bytesSent = carried.bytesSent
         delivery = carried.delivery
         self.isOfState = isOfState
+    }
+
+    /// What the remote said, where it was no success.
+    var error: UploadError? {
+        switch answer {
+        case .accepted: nil
+        case .look(let error, _), .tooMuch(let error), .damaged(let error): error
+        case .failed(let error): error as? UploadError
+        }
     }
 
     /// The request was not made.

@@ -52,7 +52,10 @@ extension UploadError {
     /// A creation that failed like this has made nothing at the remote: it was refused, or nobody heard it.
     var leavesNothingBehind: Bool {
         // 507 (RFC 4918, section 11.5) says that it could not be stored, not that something went wrong on the way.
-        if let status = failure.http { return (300..<500).contains(status) || status == 507 }
+        // A gateway that has waited too long (408), or that will not pass on what may come twice (425), may have passed it on.
+        if let status = failure.http {
+            return (300..<500).contains(status) && status != 408 && status != 425 || status == 507
+        }
         return ["unreachable", "tls", "secret_unreadable", "request_impossible"].contains(failure.code)
     }
 }

@@ -17,6 +17,8 @@ struct OffsetLoss {
 
     /// So many bytes at the remote are not thrown away for one 404: a proxy may have lost its backend.
     private static let muchProgress: Int64 = 64 << 20
+    /// So often a file goes again that the remote has lost behind its last byte.
+    private static let mostWhole: Int64 = 10
 
     private var dialect: any OffsetDialect { engine.dialect }
     private var size: Int64 { order.file.size }
@@ -41,7 +43,7 @@ struct OffsetLoss {
                 .transient, "upload_missing", "the upload with \(acknowledged) bytes is not found; asking again",
                 .pending(after: .seconds(15)))
         }
-        if progress.bounds.mayBeWhole {
+        if progress.bounds.mayBeWhole || progress.wasTakenWhole {
             // It may be finished and cleared away, or lost.
             if engine.gone == .assumeComplete, progress.bounds.isDelivered, !isRefused { return .assumed }
             return try await again("the upload is gone", "it is gone after its last byte may have left")
@@ -61,6 +63,15 @@ struct OffsetLoss {
         if let refusal { throw refusal }
         let isBack = offset.map { $0 <= progress.bounds.reach } ?? false
         let mayBeWhole = progress.bounds.mayBeWhole || size > 0 && acknowledged == size
+        if isBack, size > 0, progress.bounds.reachBefore == size {
+            guard progress.checkpoint.count("whole_lost") > Self.mostWhole else { return .again(reason) }
+            progress.checkpoint["ended_in"] = "\(order.generation)"
+            try await progress.record()
+            throw dialect.error(
+                .protocol, "upload_lost",
+                "the server takes every byte and loses some each time (\(reason))"
+                    + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .giveUp)
+        }
         guard !isBack, mayBeWhole else { return .again(reason) }
         // All of it would go twice for one wrong look.
         if progress.checkpoint.count("foreign_seen") < 3 {

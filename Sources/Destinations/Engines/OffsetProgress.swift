@@ -2,12 +2,13 @@ internal import Core
 
 /// What is written down of one upload to a remote that counts bytes. Owned by one ``OffsetRun``.
 ///
-/// Its fields of the checkpoint, besides the dialect's `url` and `server` and those of ``SentBounds``, ``FinalAnswer`` and
-/// ``ChunkSize``:
+/// Its fields of the checkpoint, besides the dialect's `url` and `server` and those of ``SentBounds``, ``FinalAnswer``, ``Contradiction``
+/// and ``ChunkSize``:
 ///
 /// | field | means |
 /// |---|---|
 /// | `offset` | the last offset that the remote named |
+/// | `taken` | the largest offset that a success named, whatever was said of it since |
 /// | `creating` | a creation was begun, and no answer to it is known |
 /// | `orphans` | creations without an answer so far: the remote may hold as many unfinished uploads |
 /// | `answered` | the request with the last byte was answered with success, or the remote had the file before |
@@ -15,6 +16,8 @@ internal import Core
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
 /// | `ended_in` | the generation in which it was given up on |
 /// | `refused_url` | where the upload was that the remote refused at its end, before a person had it tried again |
+/// | `refused_before` | the status of that refusal |
+/// | `whole_lost` | times it was begun again although every byte had left, since the remote said several times that it lacks some |
 /// | `restarts` | times it was begun again from its first byte because the remote had lost it |
 /// | `rejections` | times the remote took every byte and kept none |
 /// | `regressions` | times the remote went back behind what it had acknowledged |
@@ -48,11 +51,13 @@ final class OffsetProgress {
         try await notes.accepted(offset, checkpoint)
     }
 
-    /// The remote says that bytes are missing: what is not known of the last of them is no matter any more. A refusal stands, since that
-    /// word may be an old one, until the remote takes bytes again.
+    /// A success has named the end of the file.
+    var wasTakenWhole: Bool { order.file.size > 0 && checkpoint.number("taken") == order.file.size }
+
+    /// The remote says that bytes are missing. What it answered to the last of them stands, since that word may be an old one, until the
+    /// remote takes bytes again.
     func lacks() {
         bounds.lacks()
-        checkpoint["unclear_end"] = nil
         checkpoint["answered"] = nil
     }
 
@@ -64,7 +69,7 @@ final class OffsetProgress {
     }
 
     /// Fields that stay when the upload begins again.
-    private static let lasting = ["orphans", "reuploaded", "rejections", "restarts"]
+    private static let lasting = ["orphans", "reuploaded", "rejections", "restarts", "refused_before", "whole_lost"]
 
     /// Forgets the upload. Durable when it returns.
     ///
@@ -76,7 +81,10 @@ final class OffsetProgress {
         if FinalAnswer.isOfBefore(checkpoint, order) {
             // What was given up on may be there all the same.
             fresh["reuploaded"] = checkpoint["ended_in"].map { _ in "1" }
-            if checkpoint["refused_status"] != nil { fresh["refused_url"] = checkpoint["url"] }
+            if let status = checkpoint["refused_status"] {
+                fresh["refused_url"] = checkpoint["url"]
+                fresh["refused_before"] = status
+            }
         } else {
             fresh.count("restarts")
         }

@@ -3,23 +3,23 @@ internal import Transport
 
 /// One attempt. Owned by one task from beginning to end; what has to outlive it is in ``OffsetProgress``.
 final class OffsetRun {
-    private let engine: OffsetEngine
-    private let order: UploadOrder
+    let engine: OffsetEngine
+    let order: UploadOrder
     private let notes: any UploadNotes
-    private let progress: OffsetProgress
+    let progress: OffsetProgress
     private(set) var warnings: [String] = []
 
     /// Where the remote stood when it was asked last; `nil` once bytes were sent after that.
     private var located: Int64?
     /// Nothing grew, at this offset, so many times in this attempt.
-    private var standstills = 0
-    private var strangeAnswers = 0
-    private var renewals = 0
+    var standstills = 0
+    var strangeAnswers = 0
+    private(set) var renewals = 0
 
-    private var dialect: any OffsetDialect { engine.dialect }
-    private var size: Int64 { order.file.size }
+    var dialect: any OffsetDialect { engine.dialect }
+    var size: Int64 { order.file.size }
     var acknowledged: Int64 { progress.acknowledged }
-    private var checkpoint: Checkpoint {
+    var checkpoint: Checkpoint {
         get { progress.checkpoint }
         set { progress.checkpoint = newValue }
     }
@@ -89,13 +89,16 @@ final class OffsetRun {
 
     /// Asks the remote, and takes its word.
     @discardableResult
-    private func locate() async throws -> Int64 {
-        switch try await dialect.locate(order, &progress.checkpoint) {
+    func locate() async throws -> Int64 {
+        switch try await position() {
         case .at(let offset):
             checkpoint["gone_seen"] = nil
             checkpoint["doubts"] = nil
             if let reason = objection(to: offset) { return try await end(loss.ofForeign(reason, at: offset)) }
             checkpoint["foreign_seen"] = nil
+            if let peak = checkpoint["conflict_peak"].flatMap({ Int64($0) }), offset > peak {
+                Contradiction.end(.conflict, in: &progress.checkpoint)
+            }
             engine.chunks.learn(from: offset, &progress.checkpoint)
             if offset < size { progress.lacks() }
             located = offset
@@ -130,7 +133,11 @@ final class OffsetRun {
 
     // MARK: Bytes
 
-    private func end(from offset: Int64) -> Int64 { dialect.end(from: offset, of: size, atMost: engine.chunks.cap) }
+    private func end(from offset: Int64) -> Int64 {
+        let cap = engine.chunks.cap
+        let most = Contradiction.isMany(checkpoint) ? min(cap, Contradiction.probe) : cap
+        return dialect.end(from: offset, of: size, atMost: most)
+    }
 
     /// The attempt ends between two requests: what was entered for the next one did not leave.
     func stopped() async throws -> CancellationError {
@@ -143,11 +150,13 @@ final class OffsetRun {
     /// - Returns: The offset from there on.
     func send(from offset: Int64) async throws -> Int64 {
         let end = end(from: offset)
+        let reach = progress.bounds.reachBefore
         if progress.bounds.enter(to: end) { try await progress.record() }
         located = nil
         let notes = notes
-        let sending = await dialect.send(
+        var sending = await dialect.send(
             offset..<end, order, &progress.checkpoint, { notes.sending(offset + min($0, end - offset)) })
+        if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reach) }
         progress.bounds.ended(from: offset, sending.delivery)
         switch sending.answer {
         case .accepted(let new?) where new > offset && new <= end:
@@ -157,7 +166,7 @@ final class OffsetRun {
             try await note(error, sending, end)
             // The key may have been refused, and not the file: the next attempt looks, with what is the key by then.
             if end == size, error.failure.http == 401 { throw error }
-            return try await look(from: offset, error, again)
+            return try await look(from: offset, error, again, isOfPlace: sending.isOfState)
         case .tooMuch(let error):
             try await note(error, sending, end)
             let now = try await locate()
@@ -168,95 +177,25 @@ final class OffsetRun {
             return try await afterDamage(offset, error)
         case .failed(let error):
             ChunkSize.noteCut(from: offset, to: offset + sending.bytesSent, &progress.checkpoint)
-            return try await afterFailure(error, sending, end)
+            return try await afterFailure(error, sending, from: offset, to: end)
         }
-    }
-
-    /// What the remote says to the last byte is on disk before anything else is asked of it.
-    private func note(_ error: UploadError, _ sending: Sending, _ end: Int64) async throws {
-        guard end == size, progress.note(end: error, isOfState: sending.isOfState) else { return }
-        try await progress.record()
-    }
-
-    private func afterFailure(_ error: any Error, _ sending: Sending, _ end: Int64) async throws -> Int64 {
-        if error is CancellationError {
-            // What left is known now, and the next attempt is to know it. Without it that has wider bounds, and the stop stays one.
-            do { try await progress.record() } catch { throw CancellationError() }
-            throw error
-        }
-        guard let error = error as? UploadError else { throw error }
-        if end == size, !progress.note(end: error, isOfState: sending.isOfState), progress.bounds.mayBeWhole,
-            checkpoint["refused_status"] == nil
-        {
-            checkpoint["unclear_end"] = error.failure.message
-        }
-        try await progress.record()
-        return try await lookBehind(error)
-    }
-
-    /// Whether it is the whole file that was refused, its offset tells.
-    ///
-    /// - Throws: `error` where it is not, or nothing was refused.
-    private func lookBehind(_ error: UploadError) async throws -> Int64 {
-        guard checkpoint["refused_status"] != nil else { throw error }
-        let earlier = renewals
-        let now = try await locate()
-        // Every byte is there, and the refusal of the file is accepted: what is left is told as a warning.
-        if renewals == earlier, now < size || engine.finalError == .fail { throw error }
-        return now
     }
 
     private func advance(to offset: Int64, of asked: Int64, isWhole: Bool) async throws -> Int64 {
         if isWhole { engine.chunks.accepted(asked) }
         standstills = 0
         strangeAnswers = 0
+        // What a lie took back is no progress until it is more than was named before.
+        if checkpoint["conflict_peak"].flatMap({ Int64($0) }).map({ offset > $0 }) ?? true {
+            Contradiction.end(.conflict, in: &progress.checkpoint)
+        }
+        checkpoint["taken"] = "\(max(offset, checkpoint.number("taken")))"
         ChunkSize.forgetCuts(&progress.checkpoint)
         for field in ["damaged", "damaged_at"] { checkpoint[field] = nil }
         FinalAnswer.clear(&progress.checkpoint)
         if offset == size { checkpoint["answered"] = "1" }
         try await progress.accepted(offset)
         return offset
-    }
-
-    /// A success without growth, or with an offset that cannot be: the remote's word is asked again, three times.
-    private func afterStrange(_ new: Int64?, _ offset: Int64, _ end: Int64) async throws -> Int64 {
-        strangeAnswers += 1
-        // It was a success all the same.
-        if end == size, new == nil {
-            FinalAnswer.clear(&progress.checkpoint)
-            checkpoint["answered"] = "1"
-        }
-        let now = try await locate()
-        if now > offset, new == nil {
-            strangeAnswers = 0  // it does not name offsets, but it grows
-        } else if strangeAnswers >= 3 {
-            let said = new.map { "\($0)" } ?? "none"
-            let words = "bytes \(offset) to \(end) were acknowledged with the offset \(said), three times in a row"
-            throw dialect.error(.protocol, "no_progress", words, .again(after: nil))
-        }
-        return now
-    }
-
-    /// An answer that only the remote's own offset explains.
-    private func look(from offset: Int64, _ error: UploadError, _ again: Int) async throws -> Int64 {
-        let earlier = renewals
-        let now = try await locate()
-        if renewals != earlier { return now }
-        if now != offset {
-            standstills = 0
-            return now
-        }
-        standstills += 1
-        if standstills > again { throw error }
-        return now
-    }
-
-    private func afterDamage(_ offset: Int64, _ error: UploadError) async throws -> Int64 {
-        if checkpoint["damaged_at"] != "\(offset)" { checkpoint["damaged"] = nil }
-        checkpoint["damaged_at"] = "\(offset)"
-        if checkpoint.count("damaged") >= 3 { throw error }
-        try await progress.record()
-        return try await locate()
     }
 
     // MARK: The end
@@ -298,7 +237,7 @@ final class OffsetRun {
     func confirm() async throws -> String? {
         if isConcluding, let verified = checkpoint["concluding"] { return completed(verified) }
         if located == size { return completed(byOffset) }
-        switch try await dialect.locate(order, &progress.checkpoint) {
+        switch try await position() {
         case .at(size): return completed(byOffset)
         case .at(let offset):
             if let reason = objection(to: offset) {
@@ -321,7 +260,9 @@ final class OffsetRun {
     }
 
     /// That the remote counts every byte is said apart from that, where it was not heard to take the last one.
-    private var byOffset: String { size == 0 || checkpoint["answered"] != nil ? "offset" : FinalAnswer.unanswered }
+    private var byOffset: String {
+        size == 0 || checkpoint["answered"] != nil || progress.wasTakenWhole ? "offset" : FinalAnswer.unanswered
+    }
 
     private func completed(_ how: String) -> String {
         warnings += FinalAnswer.warnings(checkpoint, verifiedBy: how) + FinalAnswer.doubts(checkpoint)

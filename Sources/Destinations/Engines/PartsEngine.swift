@@ -50,3 +50,19 @@ struct PartsEngine: Sendable {
         return try await dialect.abort(checkpoint)
     }
 }
+
+extension PartsRun {
+    /// The attempt was stopped, and the next one begins anew: gives the remote's room back now, if it can be done at once.
+    func abandon() async {
+        guard checkpoint[Self.begun] != nil, !isPerhapsWhole, dialect.canAbort else { return }
+        let (dialect, checkpoint) = (dialect, checkpoint)
+        // What fails here is removed with the next beginning.
+        let task = Task { try? await dialect.abort(checkpoint) }
+        let alarm = Task {
+            try? await Alarms.shared.sleep(for: .seconds(2))
+            task.cancel()
+        }
+        _ = await task.value
+        alarm.cancel()
+    }
+}

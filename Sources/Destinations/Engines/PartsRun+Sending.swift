@@ -261,10 +261,13 @@ extension PartsRun {
             var error = error as? UploadError,
             FinalAnswer.note(error, isOfState: false, saysNo: sending.saysNo, order, in: &checkpoint)
         else { return nil }
+        // Where each time may leave a whole file, its word is not doubted for ever.
+        let isDenied = sending.saysNo && !dialect.repeatsSafely && checkpoint.count("denied") >= 3
         try await record()
         guard let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else { return nil }
         // Nothing can be asked: the answer decides.
         if dialect.inquiry == .none {
+            if isDenied { return refusal }
             return FinalAnswer.isFinal(error, isKnownPlace: !taken.isEmpty || wasPerhapsWhole) ? refusal : nil
         }
         guard error.remedy == .giveUp else { return nil }

@@ -24,7 +24,9 @@ internal import Linux
 /// | `lost` | times that it was begun again because the remote did not know it any more, before its last byte can have left |
 /// | `reuploaded` | sent once more after the outcome of the first time stayed unknown |
 /// | `ended_in` | the generation in which it was given up on |
+/// | `refused_before` | as of ``OffsetProgress`` |
 /// | `doubled` | the last part went again, or the upload began anew, after the remote may have made a file of it |
+/// | `denied` | times that the body of the last answer refused the file, where a part may not come twice |
 /// | `remains` | beginnings that could not be removed at the remote |
 /// | `damaged` | times that a part arrived damaged, in a row |
 /// | `gone_seen` | times that the remote did not know the upload, in a row |
@@ -33,6 +35,7 @@ final class PartsRun {
     /// Fields that stay when the upload begins anew.
     static let counted = [
         "orphans", "found_again", "reuploaded", "restarts", "beginnings", "lost", "remains", "doubled",
+        "refused_before", "denied",
     ]
 
     /// Why a run ends before its end.
@@ -142,8 +145,9 @@ final class PartsRun {
             checkpoint["done"] == nil
         {
             if checkpoint["final_sent"] != nil, !dialect.endsByRequest(plan) { checkpoint["doubled"] = "1" }
+            let said = (checkpoint["refused_words"] ?? checkpoint["unclear_end"]).map { " (\($0))" } ?? ""
             throw try await renewed(
-                "it is not known whether part \(sending + 1) has arrived, and this server takes no part twice")
+                "it is not known whether part \(sending + 1) has arrived\(said), and this server takes no part twice")
         }
         return plan
     }
@@ -346,20 +350,6 @@ final class PartsRun {
         return checkpoint["completing"] != nil || checkpoint["final_sent"] != nil && !endsByRequest
     }
 
-    /// The attempt was stopped, and the next one begins anew: gives the remote's room back now, if it can be done at once.
-    func abandon() async {
-        guard checkpoint[Self.begun] != nil, !isPerhapsWhole, dialect.canAbort else { return }
-        let (dialect, checkpoint) = (dialect, checkpoint)
-        // What fails here is removed with the next beginning.
-        let task = Task { try? await dialect.abort(checkpoint) }
-        let alarm = Task {
-            try? await Alarms.shared.sleep(for: .seconds(2))
-            task.cancel()
-        }
-        _ = await task.value
-        alarm.cancel()
-    }
-
     /// Forgets the upload; the next run begins a new one.
     ///
     /// - Parameters:
@@ -370,7 +360,11 @@ final class PartsRun {
         checkpoint = Checkpoint()
         for field in Self.counted + dialect.lasting { checkpoint[field] = old[field] }
         // What was given up on may be there all the same.
-        if FinalAnswer.isOfBefore(old, order) { checkpoint["reuploaded"] = old["ended_in"].map { _ in "1" } }
+        if FinalAnswer.isOfBefore(old, order) {
+            checkpoint["reuploaded"] = old["ended_in"].map { _ in "1" }
+            checkpoint["denied"] = nil
+            checkpoint["refused_before"] = old["refused_status"] ?? checkpoint["refused_before"]
+        }
         let restarts = isWanted ? 0 : checkpoint.count("restarts")
         checkpoint.count("beginnings")
         let lost = isGone && isWanted ? checkpoint.count("lost") : checkpoint.number("lost")
@@ -383,8 +377,9 @@ final class PartsRun {
         try await notes.renewed(checkpoint, leaving: remains)
         if restarts > Self.mostRestarts {
             return dialect.error(
-                .protocol, "upload_lost", "it was begun \(restarts) times and not finished, now because \(reason)",
-                .giveUp)
+                .protocol, "upload_lost",
+                "it was begun \(restarts) times and not finished, now because \(reason)"
+                    + FinalAnswer.doubts(checkpoint).map { "; " + $0 }.joined(), .giveUp)
         }
         renewals += 1
         if renewals > 1 {

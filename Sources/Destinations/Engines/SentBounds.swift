@@ -30,6 +30,9 @@ struct SentBounds: Sendable {
         isDelivered = checkpoint["delivered_whole"] != nil
     }
 
+    /// As `reach`, without the request that is entered now.
+    var reachBefore: Int64 { before?.reach ?? reach }
+
     func store(in checkpoint: inout Checkpoint) {
         checkpoint["reach"] = "\(reach)"
         checkpoint["may_be_whole"] = mayBeWhole ? "1" : nil

@@ -97,17 +97,31 @@ struct TusDialect: OffsetDialect {
         case .success(let answer):
             return Sending(
                 judge(answer, &checkpoint), carried,
-                isOfState: speaksOfState(answer.response, range))
+                isOfState: speaksOfState(answer.response, range), saysPlace: saysPlace(answer.response))
         }
     }
 
     /// Whether an answer is about where the upload stands: a conflict that names another offset, or one of tusd's words for a lock, an
     /// end of its own or a body that broke off.
     private func speaksOfState(_ response: Response, _ range: Range<Int64>) -> Bool {
-        let named = response.headers["Upload-Offset"].flatMap { plainInteger($0) }
+        let named = offset(in: response)
         // One that names the end of these bytes has taken them.
         return response.status == 409 && named.map { $0 != range.lowerBound && $0 != range.upperBound } ?? false
             || errorCode(response).map(TusVerdict.codesOfState.contains) == true
+    }
+
+    /// `Upload already completed`, and words like it. A hook that refuses the file has others.
+    private func saysPlace(_ response: Response) -> Bool {
+        if response.isWebPage { return false }
+        let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
+        return text.contains("offset")
+            || text.contains("already") && (text.contains("complete") || text.contains("finish"))
+    }
+
+    /// - Returns: `nil` also for one that is named twice and differently: a proxy has joined two answers.
+    private func offset(in response: Response) -> Int64? {
+        let values = Set(response.headers.lines.filter { $0.name.lowercased() == "upload-offset" }.map(\.value))
+        return values.count == 1 ? values.first.flatMap { plainInteger($0) } : nil
     }
 
     func allowance(for count: Int64) -> Int64 { asking.transport.allowance(for: count) }
@@ -189,7 +203,7 @@ struct TusDialect: OffsetDialect {
 
     /// The rules of an answer to HEAD, in this order.
     private func position(_ response: Response, _ order: UploadOrder, _ isTus: Bool) throws(UploadError) -> Position {
-        guard let offset = response.headers["Upload-Offset"].flatMap({ plainInteger($0) }) else {
+        guard let offset = offset(in: response) else {
             // 200 without a header of tus: a portal or a proxy speaks.
             let remedy: Remedy = isTus ? .again(after: nil) : .misconfigured
             throw UploadError(
@@ -215,7 +229,7 @@ struct TusDialect: OffsetDialect {
         func refusal(_ remedy: Remedy) -> UploadError { refused("bytes", response, remedy) }
         switch verdict(.PATCH, response) {
         case .success where response.isWebPage: return .look(refusal(.misconfigured), again: 0)
-        case .success: return .accepted(response.headers["Upload-Offset"].flatMap { plainInteger($0) })
+        case .success: return .accepted(offset(in: response))
         case .moved:
             guard let url = redirected(answer) else { return .failed(refusal(.misconfigured)) }
             checkpoint["url"] = url

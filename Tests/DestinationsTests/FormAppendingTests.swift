@@ -1,0 +1,249 @@
+import Core
+import Credentials
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// Servers that put blocks behind one another as they come: a block that comes twice makes another file of it.
+@Suite("a chunked form, servers that append", .timeLimit(.minutes(Patience.minutes(2))))
+struct FormAppendingTests {
+    /// How a block is answered, once.
+    enum Odd: Sendable, Hashable {
+        case status(Int)
+        case page(Int)
+        /// A 200 whose JSON says no.
+        case error
+        /// A 200 whose JSON breaks off.
+        case cut
+    }
+
+    /// Appends numbers of blocks by the name of their upload.
+    private final class Appender: Sendable {
+        struct State {
+            var files: [String: [Int]] = [:]
+            var order: [String] = []
+            var odd: [Odd] = []
+        }
+        let state = Mutex(State())
+        let number: Int
+        let appends: Bool
+        let header: String?
+
+        /// - Parameters:
+        ///   - number: The block that is answered oddly, once for each answer.
+        ///   - appends: It is appended all the same.
+        ///   - header: `Range` of that answer.
+        init(_ number: Int, _ odd: [Odd], appends: Bool = true, header: String? = nil) {
+            (self.number, self.appends, self.header) = (number, appends, header)
+            state.withLock { $0.odd = odd }
+        }
+
+        func server() throws -> FakeServer {
+            try FakeServer { exchange in
+                _ = exchange.body()
+                let values = exchange.target.split(separator: "?").last?.split(separator: "&") ?? []
+                func value(_ name: String) -> String {
+                    values.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) } ?? ""
+                }
+                let (id, number) = (value("zid"), Int(value("zn")) ?? 0)
+                let odd = self.state.withLock { state -> Odd? in
+                    let odd = number == self.number && !state.odd.isEmpty ? state.odd.removeFirst() : nil
+                    if state.files[id] == nil { state.order.append(id) }
+                    if odd == nil || self.appends { state.files[id, default: []].append(number) }
+                    return odd
+                }
+                let range = self.header.map { [("Range", $0)] } ?? []
+                switch odd {
+                case .status(let status): exchange.reply(status, range, "later")
+                case .page(let status): exchange.reply(status, [("Content-Type", "text/html")], "<html>log in</html>")
+                case .error: exchange.reply(200, [], #"{"error":"busy","files":[{"error":"busy"}]}"#)
+                case .cut: exchange.reply(200, [], #"{"files":[{"na"#)
+                case nil: exchange.reply(200, [], #"{"files":[{"name":"a"}]}"#)
+                }
+            }
+        }
+
+        /// Blocks of each upload, in the order in which they were begun.
+        var files: [[Int]] { state.withLock { state in state.order.map { state.files[$0] ?? [] } } }
+    }
+
+    private func destination(
+        _ server: FakeServer, _ preset: String, _ more: [String: SettingValue] = [:]
+    ) throws -> any Destination {
+        let values: [String: SettingValue] = [
+            "url": .text(server.url + "/up"), "preset": .text(preset), "block.size": .bytes(1000),
+            "send.query": .map(["zid": .literal("{id}"), "zn": .literal("{index1}")]), "repeat_safe": .flag(false),
+            "success.json": .texts(["/error empty", "/files/*/error empty"]),
+        ]
+        return try ChunkedForm.kind.make(
+            values.merging(more) { $1 },
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: SystemClocks(), name: "archive", log: { _ in })
+        )
+    }
+
+    private func attempts(
+        _ destination: any Destination, _ parcel: Parcel, _ logbook: Logbook, generation: Int = 1, most: Int = 6
+    ) async throws -> (object: RemoteObject?, errors: [UploadError]) {
+        var errors: [UploadError] = []
+        for _ in 0..<most {
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            order.generation = generation
+            logbook.beginAttempt()
+            do { return (try await destination.upload(order, notes: logbook), errors) } catch let error as UploadError {
+                errors.append(error)
+                if error.remedy == .giveUp { break }
+            }
+        }
+        return (nil, errors)
+    }
+
+    static let odd: [Odd] = [
+        .status(408), .status(421), .status(425), .status(429), .status(502), .status(503), .status(504), .status(302),
+        .page(200), .page(503), .error, .cut,
+    ]
+
+    @Test(
+        "a block that may have been appended is never sent behind itself: the file begins again under another name, with a warning",
+        arguments: ["blueimp", "plupload", "custom"], odd)
+    func unknown(_ preset: String, _ odd: Odd) async throws {
+        // Plupload counts redirects as a success, as its servers expect.
+        if preset == "plupload", odd == .status(302) { return }
+        for number in [2, 3] {
+            let appender = Appender(number, [odd])
+            let server = try appender.server()
+            let (object, errors) = try await attempts(try destination(server, preset), try Parcel(3000), Logbook())
+            #expect(errors.count == 1, "\(number): \(errors)")
+            #expect(appender.files == [Array(1...number), [1, 2, 3]], "\(number): \(appender.files)")
+            let twice = object?.warnings.contains { $0.contains("may hold the file twice") } == true
+            #expect(object?.warnings.isEmpty == false && twice == (number == 3), "\(object?.warnings ?? [])")
+            server.stop()
+        }
+    }
+
+    @Test(
+        "without such an answer each block is appended once, and nothing is warned of",
+        arguments: ["blueimp", "plupload"])
+    func control(_ preset: String) async throws {
+        let appender = Appender(3, [])
+        let server = try appender.server()
+        let (object, errors) = try await attempts(try destination(server, preset), try Parcel(3000), Logbook())
+        #expect(object?.warnings == [] && errors.isEmpty && appender.files == [[1, 2, 3]])
+    }
+
+    @Test(
+        "an answer that says that nothing was done lets the block go again under the same name",
+        arguments: [401, 403, 404, 407, 413])
+    func nothingDone(_ status: Int) async throws {
+        let appender = Appender(2, [.status(status)], appends: false)
+        let server = try appender.server()
+        let destination = try destination(server, "plupload")
+        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (object, errors) = try await attempts(destination, parcel, logbook)
+        if errors.last?.remedy == .giveUp {
+            // A person tries it again.
+            let again = try await attempts(destination, parcel, logbook, generation: 2)
+            #expect(again.object != nil)
+        } else {
+            #expect(object?.warnings == [])
+        }
+        #expect(errors.count == 1 && appender.files == [[1, 2, 3]], "\(errors) \(appender.files)")
+    }
+
+    @Test("a server that says with its refusal that it lacks the block gets it again under the same name")
+    func lacksIt() async throws {
+        for status in [408, 429, 503] {
+            let appender = Appender(2, [.status(status)], appends: false, header: "0-999")
+            let server = try appender.server()
+            let (object, errors) = try await attempts(try destination(server, "blueimp"), try Parcel(3000), Logbook())
+            #expect(object?.warnings == [] && errors.count == 1 && appender.files == [[1, 2, 3]], "\(appender.files)")
+            server.stop()
+        }
+        // One that says that it has it begins again like one that says nothing.
+        let appender = Appender(2, [.status(429)], header: "0-1999")
+        let server = try appender.server()
+        let (object, _) = try await attempts(try destination(server, "blueimp"), try Parcel(3000), Logbook())
+        #expect(object != nil && appender.files.last == [1, 2, 3])
+        #expect(appender.files.allSatisfy { Set($0).count == $0.count }, "\(appender.files)")
+    }
+
+    @Test(
+        "a block in the middle that was refused for good, and may have been appended, begins again when a person tries",
+        arguments: [400, 409, 422])
+    func refusedInTheMiddle(_ status: Int) async throws {
+        let appender = Appender(2, [.status(status)])
+        let server = try appender.server()
+        let destination = try destination(server, "blueimp")
+        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let first = try await attempts(destination, parcel, logbook)
+        #expect(first.errors.map(\.remedy) == [.giveUp])
+        let second = try await attempts(destination, parcel, logbook, generation: 2)
+        #expect(
+            second.object?.warnings.isEmpty == false && appender.files == [[1, 2], [1, 2, 3]], "\(appender.files)")
+    }
+
+    @Test("a server whose words refuse the file again and again has refused it, and does not get it ever again")
+    func denied() async throws {
+        let appender = Appender(3, Array(repeating: .error, count: 20))
+        let server = try appender.server()
+        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (object, errors) = try await attempts(try destination(server, "blueimp"), parcel, logbook, most: 20)
+        #expect(object == nil && errors.last?.failure.code == "refused_at_end" && appender.files.count == 3)
+        #expect(errors.last?.failure.message.contains("busy") == true, "\(errors)")
+        #expect(errors.last?.failure.message.contains("may hold the file twice") == true, "\(errors)")
+    }
+
+    @Test("a block that is said to be damaged is not sent behind itself", arguments: [2, 3])
+    func damaged(_ number: Int) async throws {
+        let appender = Appender(number, [.status(422)])
+        let server = try appender.server()
+        let destination = try destination(server, "blueimp", ["send.fields": .map(["crc": .literal("{crc32}")])])
+        let (parcel, logbook) = (try Parcel(3000), Logbook())
+        let (object, errors) = try await attempts(destination, parcel, logbook)
+        #expect(appender.files.allSatisfy { Set($0).count == $0.count }, "\(appender.files)")
+        if number == 3 {
+            #expect(object == nil && errors.map(\.failure.code) == ["refused_at_end"], "\(errors)")
+        } else {
+            #expect(object?.warnings.isEmpty == false && appender.files.last == [1, 2, 3], "\(errors)")
+        }
+    }
+
+    @Test(
+        "a last block that an answer without a verdict may have taken leaves a warning when it goes again",
+        arguments: [Odd.status(408), .status(425), .page(200), .error, .cut])
+    func safeServers(_ odd: Odd) async throws {
+        for finish in [false, true] {
+            let asked = Mutex<[String]>([])
+            let server = try FakeServer { exchange in
+                _ = exchange.body()
+                let isEnd = finish ? exchange.target.hasPrefix("/done") : exchange.target.hasSuffix("zn=3")
+                let isFirst = asked.withLock { asked in
+                    asked.append(exchange.target)
+                    return asked.count { $0 == exchange.target } == 1
+                }
+                guard isEnd, isFirst else { return exchange.reply(200, [], "{}") }
+                switch odd {
+                case .status(let status): exchange.reply(status, [], "later")
+                case .page: exchange.reply(200, [], "<html>log in</html>")
+                case .error: exchange.reply(200, [], #"{"error":"busy"}"#)
+                case .cut: exchange.reply(200, [], #"{"er"#)
+                }
+            }
+            let joining: [String: SettingValue] =
+                finish
+                ? ["finish.url": .text("/done"), "finish.query": .map(["zid": .literal("{id}")])]
+                : ["finish": .text("none")]
+            let destination = try destination(
+                server, "dropzone", joining.merging(["repeat_safe": .flag(true)]) { $1 })
+            let (object, errors) = try await attempts(destination, try Parcel(3000), Logbook())
+            #expect(errors.count == 1 && object != nil, "\(errors)")
+            #expect(object?.warnings.contains { $0.contains("may hold the file twice") } == true, "\(finish) \(odd)")
+            server.stop()
+        }
+    }
+}
