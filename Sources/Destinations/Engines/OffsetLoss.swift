@@ -58,8 +58,13 @@ struct OffsetLoss {
     ///
     /// - Parameter offset: Where it was said to stand, if that is known.
     func ofForeign(_ reason: String, at offset: Int64? = nil) async throws -> End {
-        if let refusal { throw refusal }
         let isBack = offset.map { $0 <= progress.bounds.reach } ?? false
+        if !isBack, progress.checkpoint[Checkpoint.isOfAnother] == nil {
+            // Durable before anything else: neither a cancel nor another beginning may remove what somebody else has sent.
+            progress.checkpoint[Checkpoint.isOfAnother] = "1"
+            try await progress.record()
+        }
+        if let refusal { throw refusal }
         let mayBeWhole = progress.bounds.mayBeWhole || size > 0 && acknowledged == size
         guard !isBack, mayBeWhole else { return .again(reason) }
         // All of it would go twice for one wrong look.

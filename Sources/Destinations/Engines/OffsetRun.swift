@@ -148,7 +148,9 @@ final class OffsetRun {
         let notes = notes
         let sending = await dialect.send(
             offset..<end, order, &progress.checkpoint, { notes.sending(offset + min($0, end - offset)) })
-        progress.bounds.ended(from: offset, sending.delivery)
+        let isConflict = dialect.isListed && sending.isConflict
+        // What is refused for its offset has brought nothing, however much of it left.
+        if isConflict { _ = progress.bounds.withdraw() } else { progress.bounds.ended(from: offset, sending.delivery) }
         switch sending.answer {
         case .accepted(let new?) where new > offset && new <= end:
             return try await advance(to: new, of: end - offset, isWhole: new == end)
@@ -174,7 +176,8 @@ final class OffsetRun {
 
     /// What the remote says to the last byte is on disk before anything else is asked of it.
     private func note(_ error: UploadError, _ sending: Sending, _ end: Int64) async throws {
-        guard end == size, progress.note(end: error, isOfState: sending.isOfState) else { return }
+        let isOfState = sending.isOfState || dialect.isListed && sending.isConflict
+        guard end == size, progress.note(end: error, isOfState: isOfState) else { return }
         try await progress.record()
     }
 
@@ -289,6 +292,15 @@ final class OffsetRun {
             }
             try await forget()
             throw error
+        case .missing(let error):
+            guard let seen = checkpoint.fields[OffsetProgress.missingIn].flatMap({ Int($0) }), seen < order.generation
+            else {
+                checkpoint[OffsetProgress.missingIn] = "\(order.generation)"
+                try await progress.record()
+                throw error
+            }
+            try await renew(error.failure.message)
+            return nil
         }
     }
 
@@ -357,6 +369,11 @@ final class OffsetRun {
 
     private func forget() async throws {
         located = nil
-        try await progress.renew(leaving: dialect.isOurs(checkpoint) ? dialect.remains(of: checkpoint) : nil)
+        // What is not found may be there all the same, whole.
+        let isRemoved =
+            dialect.isOurs(checkpoint) && checkpoint[Checkpoint.isOfAnother] == nil
+            && checkpoint[OffsetProgress.missingIn] == nil
+        try await progress.renew(
+            leaving: isRemoved ? dialect.remains(of: checkpoint) : nil, name: dialect.name(of: checkpoint)?.id)
     }
 }

@@ -50,3 +50,13 @@ struct PartsEngine: Sendable {
         return try await dialect.abort(checkpoint)
     }
 }
+
+extension PartsRun {
+    /// Why a run ends before its end.
+    enum Exit: Error {
+        /// Everything is to be looked at again: the upload was begun anew.
+        case renewed
+        case finished(RemoteObject)
+        case failed(any Error)
+    }
+}
