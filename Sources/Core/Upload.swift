@@ -10,6 +10,11 @@ package struct Checkpoint: Hashable, Sendable, Codable {
 
     /// Set for ``Destination/discard(_:)`` when the upload had been verified before it was cancelled.
     package static let isFinished = "finished"
+    /// Set when the remote has more of what it names than may have left here: another writer sends there, and it is never removed.
+    package static let isOfAnother = "of_another"
+    /// What the remote called a file that it had and did not find any more: shown until there is another name, and never that of what is
+    /// complete.
+    package static let perhapsTwice = "perhaps_twice"
 
     package subscript(field: String) -> String? {
         get { fields[field] }

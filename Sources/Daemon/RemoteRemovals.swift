@@ -41,6 +41,11 @@ actor RemoteRemovals {
         // Where nothing may be sent, a removal may not either. The dispatcher rings when that ends.
         if await dispatcher.forbidsRemovals(at: deletion.destination) { return }
         guard let lane = await dispatcher.lane(to: deletion.destination) else { return }
+        // Found out by an answer that came after the cancel.
+        guard deletion.checkpoint[Checkpoint.isOfAnother] == nil else {
+            try await end(deletion, "unsupported", "another writer has sent bytes to it: it is left there")
+            return
+        }
         guard let destination = house.destinations[deletion.destination] else {
             try await end(deletion, "gave_up", "the destination is no longer configured")
             return

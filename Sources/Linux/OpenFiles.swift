@@ -72,16 +72,20 @@ package final class OpenFiles {
 
     private func look(into process: FilePath, _ left: inout Int) {
         let folder = process.appending("fd")
+        var isWithheld = false
         do {
             for name in try Files.names(in: folder) {
                 left -= 1
                 if left <= 0 { return }
                 // Closed meanwhile, or something that is no file.
-                guard let look = FileLook.behind(folder.appending(name)), look.isRegular,
-                    isForWriting(process.appending("fdinfo").appending(name))
-                else { continue }
-                written.insert(File(device: look.device, inode: look.inode))
+                guard let look = FileLook.behind(folder.appending(name)), look.isRegular else { continue }
+                switch isForWriting(process.appending("fdinfo").appending(name)) {
+                case true?: written.insert(File(device: look.device, inode: look.inode))
+                case false?: break
+                case nil: isWithheld = true
+                }
             }
+            if isWithheld { closed += 1 }
             noteMappings(try Files.read(process.appending("maps"), limit: Self.longestMaps))
         } catch {
             // One that has ended has nothing open.
@@ -112,13 +116,19 @@ package final class OpenFiles {
     }
 
     /// `flags:	02100001`: the octal flags of open(2) (proc_pid_fdinfo(5)).
-    private func isForWriting(_ info: FilePath) -> Bool {
-        guard let text = try? Files.read(info, limit: 64 << 10) else { return false }
+    ///
+    /// - Returns: `nil` when it cannot be read how a descriptor was opened.
+    private func isForWriting(_ info: FilePath) -> Bool? {
+        let text: [UInt8]
+        do { text = try Files.read(info, limit: 64 << 10) } catch {
+            // Closed meanwhile, or its process has ended.
+            return error.isMissing || error.code == ESRCH ? false : nil
+        }
         for line in text.split(separator: UInt8(ascii: "\n")) where line.starts(with: Array("flags:".utf8)) {
             let digits = line.dropFirst(6).filter { $0 >= 0x30 && $0 <= 0x37 }
             guard let flags = CInt(String(decoding: digits, as: UTF8.self), radix: 8) else { return true }
             return flags & O_ACCMODE != O_RDONLY
         }
-        return false
+        return nil
     }
 }

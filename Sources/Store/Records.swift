@@ -243,7 +243,7 @@ package struct RemoteDeletion: Sendable, Hashable {
     package var checkpoint: Checkpoint
     package var tries: Int
     package var createdAt: WallTime
-    /// The upload itself went on without them.
+    /// The upload itself went on without them, or was tried again.
     package var isEarlier: Bool
 }
 

@@ -25,12 +25,14 @@ extension Store {
         return found
     }
 
-    /// Whether a destination calls another upload to it so.
+    /// Whether a destination calls another upload so. Two destinations may be one account, so all of them count.
     ///
     /// - Parameter id: The upload that asks.
     package func isOfAnother(_ remoteID: String, than id: String) throws -> Bool {
-        guard let destination = try upload(id)?.destination else { return false }
-        return try uploads(named: [remoteID], at: destination)[remoteID].map { $0 != id } ?? false
+        let destinations = try connection.all("SELECT DISTINCT destination FROM tally") { $0.text(0) }
+        return try destinations.contains { destination in
+            try uploads(named: [remoteID], at: destination)[remoteID].map { $0 != id } ?? false
+        }
     }
 
     /// Whose an unfinished upload at a remote is.

@@ -266,7 +266,8 @@ extension Store {
     /// - Parameter end: What it counts as.
     func complete(_ upload: UploadRecord, _ remote: RemoteObject, as end: UploadEnd = .completed) throws {
         var remote = remote
-        remote.id = remote.id ?? upload.named
+        let isFormer = try checkpoint(upload.id)?[Checkpoint.perhapsTwice] == upload.named
+        if !isFormer { remote.id = remote.id ?? upload.named }
         if remote.id == upload.named { remote.url = remote.url ?? upload.namedURL }
         // What was found there is what had been sent.
         if remote.verifiedBy != "held" { remote.warnings += try whatCancelLeft(of: upload.id) }

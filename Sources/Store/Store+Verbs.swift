@@ -54,10 +54,16 @@ extension Store {
     func abandon(_ upload: UploadRecord, code: String? = nil) throws {
         let checkpoint = try checkpoint(upload.id)
         // A checkpoint exists from before the creation request: something may be there.
-        if let checkpoint { try removeRemains(of: upload, checkpoint) }
+        let isRemoved = try checkpoint.map { try removeRemains(of: upload, $0) }
+        // What was begun before may still be on its way out; what is another writer's stays.
+        let isPending =
+            try isRemoved
+            ?? (connection.first(
+                "SELECT 1 FROM remote_delete WHERE upload = ?1 LIMIT 1", [.text(upload.id)]
+            ) { $0.integer(0) } != nil)
         try connection.run(
             "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
-            [.text(upload.id), .text(checkpoint == nil ? "none" : "pending")])
+            [.text(upload.id), .text(isPending ? "pending" : isRemoved == nil ? "none" : "unknown")])
         try connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
         try move(upload, by: .cancelled, because: code, as: code == Expiry.code ? .expired : .cancelled)
         try remember(upload, .cancelled, code: code)
@@ -71,6 +77,7 @@ extension Store {
         try await change { connection in
             guard let upload = try self.upload(id) else { return nil }
             guard upload.ending == .failed || upload.ending == .cancelled else { return upload.state }
+            try self.passRemains(of: id)
             try connection.run(
                 """
                 UPDATE upload SET generation = generation + 1, attempt = 0, backoff_until = 0, finished_at = NULL,

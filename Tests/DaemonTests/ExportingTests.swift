@@ -73,7 +73,8 @@ struct ExportingTests {
 
     @Test("one that fails says what the command said, and a retry makes it again")
     func failed() async throws {
-        let scene = try await scene("test -e \"$(readlink -f \"$1\").ok\" && cp \"$1\" \"$2\" || {{ echo no such codec >&2; exit 7; }}")
+        let scene = try await scene(
+            "test -e \"$(readlink -f \"$1\").ok\" && cp \"$1\" \"$2\" || {{ echo no such codec >&2; exit 7; }}")
         let path = try scene.folder.write("cam/clip.mov", noise(2000))
         let id = try await scene.add(path)
         try await scene.reach(.failed, [id])

@@ -185,7 +185,8 @@ struct ApsaraTests {
             // One in its place, and no more than that; a person hears of the empty one.
             #expect(try await end.media().count == 2)
             #expect(
-                object?.warnings.filter { $0.contains("they stay empty") }.count == 1, "\(String(describing: object))")
+                object?.warnings.filter { $0.contains("1 medium is left empty") }.count == 1,
+                "\(String(describing: object))")
         }
     }
 
@@ -223,7 +224,7 @@ struct ApsaraTests {
             let object = try await parcel.send(to: end, logbook)
             #expect(object.verifiedBy == "crc64")
             #expect(try await end.media().count == 2)
-            #expect(object.warnings.contains { $0.contains("they stay empty") })
+            #expect(object.warnings.contains { $0.contains("1 medium is left empty") })
         }
     }
 

@@ -174,8 +174,10 @@ struct FormLastAnswerTests {
         blocks.state.withLock { $0.alien = (first, [2, 3, 4, 5]) }
         var order = parcel.order
         order.checkpoint = logbook.last
-        _ = try await destination.upload(order, notes: logbook)
+        let object = try await destination.upload(order, notes: logbook)
         #expect(logbook.last?["id"] != first)
+        // It is left there, and that is said.
+        #expect(logbook.left.isEmpty && object.warnings.contains { $0.contains("another writer") })
     }
 
     @Test("a file that was stopped in its last block may not be whole, and begins again without a doubt")

@@ -157,6 +157,27 @@ struct TusEvidenceTests {
         #expect(verbs(server).filter { $0 == "PATCH" }.count == 2)
     }
 
+    @Test("what more bytes came to than left here is marked before anything else, and a warning says that it is left")
+    func foreignMark() async throws {
+        let server = try FakeServer { [script] exchange in
+            if exchange.method == "PATCH", script.time("PATCH") == 0 {
+                _ = exchange.body(300)
+                return exchange.cut()
+            }
+            guard exchange.method == "HEAD", script.time("HEAD") == 0 else { return script.serve(exchange) }
+            exchange.reply(200, [("Upload-Offset", "900"), ("Upload-Length", "1000"), ("Tus-Resumable", "1.0.0")])
+        }
+        let checkpoint = Checkpoint([
+            "url": server.url + "/files/old", "offset": "300", "reach": "300", "server": server.url,
+        ])
+        let journey = try Journey(server.url + "/files", checkpoint: checkpoint)
+        let object = try await journey.arrive().object
+        #expect(object.warnings.contains { $0.contains("another writer") }, "\(object.warnings)")
+        let marks = journey.ledger.book.withLock { $0.checkpoints.map { $0[Checkpoint.isOfAnother] } }
+        #expect(marks.first == "1" && marks.last == .some(nil))
+        #expect(script.held == journey.content)
+    }
+
     @Test(
         "an upload that is not known when all of its bytes have come is in doubt, as `gone` has it",
         arguments: ["hold", "reupload", "assume_complete"])

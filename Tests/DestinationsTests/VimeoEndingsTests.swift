@@ -157,7 +157,7 @@ struct VimeoEndingsTests {
         try await end.sweep(logbook)
         #expect(end.contents.isEmpty)
         let other = try VimeoEnd()
-        other.server.change { $0.always[.video] = .answer(404) }
+        other.server.change { $0.always[.video] = .answer(404, [], "{\"error\": \"not found\"}") }
         let gone = await #expect(throws: UploadError.self) { try await other.bring(try Parcel(1500)) }
         #expect(gone?.failure.code == "video_deleted")
         let third = try VimeoEnd()

@@ -47,7 +47,7 @@ struct VimeoPictureTests {
             (VimeoServer.Kind.image, VimeoServer.Fault.loseReply), (.image, .cut(after: 100)), (.image, .answer(503)),
             (.image, .answer(404)), (.image, .answer(403)), (.choice, .loseReply), (.choice, .answer(500)),
             (.choice, .answer(200, [], "{}")), (.picture, .answer(500)), (.choice, .answer(429)),
-            (.choice, .answer(404)),
+            (.choice, .answer(404, [], "{\"error\": \"not found\"}")),
         ])
     func faults(_ kind: VimeoServer.Kind, _ fault: VimeoServer.Fault) async throws {
         let scene = try await Scene()
@@ -114,7 +114,7 @@ struct VimeoPictureTests {
     @Test("that is gone before it is shown is made again, three times, and then by `retry`")
     func gone() async throws {
         let scene = try await Scene()
-        for _ in 0..<3 { scene.end.server.script(.choice, .answer(404)) }
+        for _ in 0..<3 { scene.end.server.script(.choice, .answer(404, [], "{\"error\": \"not found\"}")) }
         let error = try await scene.image.failure(to: scene.end, scene.logbook)
         #expect(error.remedy == .giveUp && error.failure.code == "video_deleted")
         try await scene.end.bring(scene.image, scene.logbook)

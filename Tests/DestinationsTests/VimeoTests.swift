@@ -191,7 +191,7 @@ struct VimeoTests {
             let wasStopped = try await parcel.sendStopped(to: end, logbook) { $0.taken == note }
             let checkpoint = try #require(logbook.last)
             // What was asked for and cannot be seen would show by then.
-            end.server.change { $0.behaviour.ahead = 700_000 }
+            end.pass(.seconds(700))
             for _ in 0..<2 { #expect(try await end.destination.discard(checkpoint)) }
             // Only a creation that nobody has written down.
             if checkpoint["url"] != nil { #expect(end.contents.isEmpty, "removed after note \(note)") }

@@ -162,7 +162,8 @@ struct VimeoVerifyTests {
     @Test("a video that is not found once is asked for again, and none is removed because it was not found")
     func notFound() async throws {
         let end = try VimeoEnd()
-        end.server.script(.video, .answer(404))
+        let gone = VimeoServer.Fault.answer(404, [], #"{"error": "not found", "error_code": 5000}"#)
+        end.server.script(.video, gone)
         let (parcel, logbook) = (try Parcel(1500), Logbook())
         guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
             throw Parcel.Unexpected(what: "no wait")
@@ -170,7 +171,7 @@ struct VimeoVerifyTests {
         _ = try await parcel.send(to: end, logbook)
         #expect(end.contents == [parcel.content])
         let other = try VimeoEnd()
-        other.server.script(.video, .answer(404), .answer(404), .answer(404))
+        other.server.script(.video, gone, gone, gone)
         let journal = Logbook()
         for _ in 0..<2 {
             guard case .pending = try await parcel.failure(to: other, journal).remedy else {

@@ -159,6 +159,26 @@ struct OpenFilesTests {
         #expect(answer.writer == .unknown)
     }
 
+    @Test("a process that does not tell how it opened the file leaves it open who writes")
+    func withheld() throws {
+        let path = try folder.write("a", noise(10))
+        let process = folder.path.appending("proc/12")
+        for name in ["fd", "fdinfo"] { try Files.makeFolders(process.appending(FilePath(name))) }
+        #expect(makeLink(to: path, at: process.appending("fd/3")))
+        _ = try folder.write("proc/12/maps", [])
+        // Closed meanwhile.
+        #expect(try answer(path, root: folder.path.appending("proc")).closed == 0)
+        for text in ["", "flags:\t0100001\n"] {
+            _ = try folder.write("proc/12/fdinfo/3", Array(text.utf8))
+            let answer = try answer(path, root: folder.path.appending("proc"))
+            #expect(answer.closed == (text.isEmpty ? 1 : 0) && answer.writer == (text.isEmpty ? .unknown : .somebody))
+        }
+        try Files.removeIfPresent(process.appending("fdinfo/3"))
+        // What is no file cannot be read, as one that is forbidden.
+        try Files.makeFolders(process.appending("fdinfo/3"))
+        #expect(try answer(path, root: folder.path.appending("proc")).closed == 1)
+    }
+
     @Test("where not every process is listed, that no writer is seen says nothing")
     func listed() throws {
         func lists(_ line: String) -> Bool { ProcessSight.listsAll(mounts: Array(line.utf8)) }

@@ -27,7 +27,11 @@ extension Apsara {
     /// | `lost_media` | questions whose answer is not known, and that cannot be asked about |
     /// | `left_media` | media that were given up since the right to them ended, and that stay empty |
     /// | `file` | the name that VOD was told |
-    static let counted = ["reference", "media_count", "lost_media", "left_media"]
+    /// | `former` | the last medium that was given up when VOD had its bytes; it is shown until there is another |
+    /// | `failed_media`, `twice_media` | those of which VOD could make nothing, and those that it did not find any more |
+    static let counted = [
+        "reference", "media_count", "lost_media", "left_media", "former", "failed_media", "twice_media",
+    ]
     static let file = "file"
 
     /// By what the file is, so that one that was asked for before a crash, or before the database was lost, is found again: no second
@@ -48,16 +52,16 @@ extension Apsara {
             return try await begin(order, &checkpoint, &wish, notes)
         }
         try reserve(wish.reference, order)
-        if let (grant, left) = newest.good(checkpoint, now: asking.clocks.wall()) {
+        let moved = ApsaraGift.moved(checkpoint, now: asking.clocks.wall())
+        if moved == nil, let (grant, left) = newest.good(checkpoint, now: asking.clocks.wall()) {
             asking.conceal(grant)
             return .place(Place(medium: medium, grant: grant, left: left))
         }
         let isPerhapsWhole =
             checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
         if isPerhapsWhole, try await authority.isWhole(medium, size: order.file.size) == true { return .whole(medium) }
-        if case .moved(let gift, let until) = newest, until > asking.clocks.wall() {
+        if let (gift, left) = moved {
             asking.conceal(gift.grant)
-            let left = life(of: gift)
             if medium.id != gift.medium.id { checkpoint.count("left_media") }
             try await take(gift, left, &checkpoint, notes, mayBeThere: isPerhapsWhole)
             return .place(Place(medium: gift.medium, grant: gift.grant, left: left))
@@ -76,6 +80,9 @@ extension Apsara {
             where ApsaraVerdict.isGone(error)
         {
             return try await begin(order, &checkpoint, &wish, notes)
+        } catch let error as UploadError where medium.sort == .image && error.isUnanswered {
+            // It may have made another picture.
+            throw creations.failed(error, asking)
         }
         asking.conceal(gift.grant)
         let left = life(of: gift)
@@ -113,7 +120,8 @@ extension Apsara {
             let (authority, wish) = (authority, wish)
             // Each question may have made a medium, whatever came of its answer.
             let answer = try await creations.make(
-                asking, after: checkpoint.number("lost_media") + (wasAsked ? 1 : 0)
+                asking, after: checkpoint.number("lost_media") + (wasAsked ? 1 : 0),
+                countsLost: authority.tellsWhole && wish.sort != .image ? .never : .unanswered
             ) {
                 try await outlasting(.milliseconds(800)) { try await authority.begin(wish, again: wasAsked) }
             }

@@ -9,6 +9,7 @@ extension Apsara {
     /// |---|---|
     /// | `transferred` | the storage has the file, as known by this |
     /// | `warnings` | what went wrong on the way, a line each |
+    /// | `missing`, `missing_in` | so many times in a row the medium was not found, and the generation in which that counted |
     /// | `polls`, `waits_since` | how often VOD was asked since then, and when that began (ms since 1970) |
     private static let transferred = "transferred"
 
@@ -32,53 +33,77 @@ extension Apsara {
         if !made.warnings.isEmpty { checkpoint["warnings"] = made.warnings.joined(separator: "\n") }
         // Durable before the question: from now on nothing but the answer is missing.
         try await notes.accepted(order.file.size, checkpoint)
-        return try await verified(medium, checkpoint, notes)
+        switch try await verified(medium, order, checkpoint, notes) {
+        case .done(let object): return object
+        // Only a person has it begun anew, before anything is sent.
+        case .anew: throw asking.moved()
+        }
     }
+
+    enum Verification {
+        case done(RemoteObject)
+        /// A person has it sent again, as another medium; the checkpoint is written down.
+        case anew(Checkpoint)
+    }
+
+    /// So many looks in a row do not find a medium before it counts as deleted: it may not be everywhere yet.
+    private static let mostMissing: Int64 = 5
+    private static let missingIn = OffsetProgress.missingIn
 
     /// Asks what VOD makes of a medium: one request.
     func verified(
-        _ medium: ApsaraMedium, _ old: Checkpoint, _ notes: any UploadNotes
-    ) async throws -> RemoteObject {
+        _ medium: ApsaraMedium, _ order: UploadOrder, _ old: Checkpoint, _ notes: any UploadNotes
+    ) async throws -> Verification {
         notes.entered(.finishing)
         var checkpoint = old
         if let id = medium.id { try await notes.named(id) }
         let state: ApsaraState?
         var noWord: String?
-        do { state = try await authority.state(of: medium) } catch let error as UploadError where error.isNoWord {
+        do { state = try await authority.state(of: medium, size: order.file.size) } catch let error as UploadError
+            where error.isNoWord
+        {
             (state, noWord) = (nil, error.failure.message)
         }
         let now = asking.clocks.wall().milliseconds
         let since = checkpoint["waits_since"].flatMap { Int64($0) } ?? now
         let waited = max(Duration.zero, .milliseconds(now.subtractingReportingOverflow(since).partialValue))
+        let status: String
         switch state {
         case .ready:
             var warnings = checkpoint["warnings"]?.split(separator: "\n").map(String.init) ?? []
             if waited > settings.verifyTimeout {
                 warnings.append("VOD worked on it for \(waited.inWords), longer than `verify_timeout`")
             }
-            return object(medium, "playable", warnings)
+            return .done(object(medium, "playable", warnings))
         case .failed(let words):
-            try await begunAnew(checkpoint, notes)
+            _ = try await begunAnew(medium, checkpoint, "failed_media", notes)
             throw refusal(
                 "transcoding_failed",
                 "VOD has every byte, and can make no medium of them: it says \(FilePath(words).display)")
+        case .gone where checkpoint.count("missing") < Self.mostMissing: status = "it is not found; asking again"
         case .gone:
-            try await begunAnew(checkpoint, notes)
-            throw refusal("medium_deleted", "the medium was deleted there after its bytes had come")
-        case .working, .untold, nil:
-            let status =
-                switch state {
-                case .working(let word)?: word
-                case .untold(let right)?: "the key lacks the right `\(right)`, so that it cannot be asked"
-                default: noWord ?? "it does not say how the medium stands"
-                }
-            let polls = checkpoint.count("polls")
-            checkpoint["waits_since"] = "\(since)"
+            if let seen = checkpoint[Self.missingIn].flatMap({ Int($0) }), seen < order.generation {
+                return .anew(try await begunAnew(medium, checkpoint, "twice_media", notes))
+            }
+            checkpoint[Self.missingIn] = "\(order.generation)"
             try await notes.record(checkpoint)
-            let poll = min(settings.firstPoll * (1 << min(polls - 1, 10)), max(.seconds(300), settings.firstPoll))
-            throw asking.unverified(
-                "the medium", status, waited: waited, timeout: settings.verifyTimeout, poll: poll)
+            throw refusal(
+                "medium_deleted",
+                "the medium \(name(of: medium)) was not found there \(Self.mostMissing) times after its bytes had come: it was deleted"
+            )
+        case .working(let word): status = word
+        case .untold(let right): status = "the key lacks the right `\(right)`, so that it cannot be asked"
+        case nil: status = noWord ?? "it does not say how the medium stands"
         }
+        switch state {
+        case .working: for field in ["missing", Self.missingIn] { checkpoint[field] = nil }
+        default: break
+        }
+        let polls = checkpoint.count("polls")
+        checkpoint["waits_since"] = "\(since)"
+        try await notes.record(checkpoint)
+        let poll = min(settings.firstPoll * (1 << min(polls - 1, 10)), max(.seconds(300), settings.firstPoll))
+        throw asking.unverified("the medium", status, waited: waited, timeout: settings.verifyTimeout, poll: poll)
     }
 
     func check() async -> CheckResult {
@@ -86,7 +111,7 @@ extension Apsara {
         guard result.verdict == .ok, authority.tellsWhole, settings.verify != .transfer else { return result }
         let nobody = ApsaraMedium(sort: .video, id: "sluice-check", endpoint: "", bucket: "", key: "")
         // What else may be wrong with the question was told already.
-        if case .untold(let right)? = try? await authority.state(of: nobody) {
+        if case .untold(let right)? = try? await authority.state(of: nobody, size: 0) {
             result.verdict = .warning
             result.detail +=
                 "; it lacks the right `\(right)`, without which it is not known whether VOD can use a file: "
@@ -95,10 +120,19 @@ extension Apsara {
         return result
     }
 
-    /// A `retry` is to upload it once more, as another medium.
-    private func begunAnew(_ old: Checkpoint, _ notes: any UploadNotes) async throws {
+    private func name(of medium: ApsaraMedium) -> String { medium.id ?? medium.key.display }
+
+    /// A `retry` is to upload it once more, as another medium. Until then this one is shown.
+    ///
+    /// - Parameter field: Keeps which medium that was, for a warning.
+    private func begunAnew(
+        _ medium: ApsaraMedium, _ old: Checkpoint, _ field: String, _ notes: any UploadNotes
+    ) async throws -> Checkpoint {
         var anew = Checkpoint()
         for field in Self.counted { anew[field] = old[field] }
+        anew["former"] = name(of: medium)
+        anew[field] = [anew[field], name(of: medium)].compactMap { $0 }.joined(separator: ", ")
         try await notes.renewed(anew, leaving: nil)
+        return anew
     }
 }

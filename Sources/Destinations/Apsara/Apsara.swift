@@ -83,8 +83,12 @@ struct Apsara: Destination {
         do { said = try settings.fields.said(of: order, as: sort) } catch {
             throw refusal("metadata_refused", error.text)
         }
+        var order = order
         if let checkpoint = order.checkpoint, let medium = Self.transferred(checkpoint) {
-            return try await verified(medium, checkpoint, notes)
+            switch try await verified(medium, order, checkpoint, notes) {
+            case .done(let object): return object
+            case .anew(let anew): order.checkpoint = anew
+            }
         }
         // No medium is made for what has to wait.
         try await engine(nowhere(isSingle: isSingle(order, said))).checkQuota(order, notes)
@@ -102,7 +106,6 @@ struct Apsara: Destination {
         if let id = place.medium.id { try await notes.named(id) }
         // What a removal asks with, when the file is not there any more.
         checkpoint[Self.file] = wish.name
-        var order = order
         order.checkpoint = checkpoint
         let remote = try await send(order, place, wish, notes)
         grants.forget(order.id)
@@ -115,6 +118,7 @@ struct Apsara: Destination {
         _ order: UploadOrder, _ place: Place, _ wish: ApsaraWish, _ notes: any UploadNotes
     ) async throws -> RemoteObject {
         let (authority, grants, asking, medium) = (authority, grants, asking, place.medium)
+        let notes = ApsaraNotes(notes, order.checkpoint ?? Checkpoint())
         let creations = creations
         let keys = ApsaraKeys(
             place.grant, left: place.left, clocks: asking.clocks, clock: clock, renewsForLooks: !authority.tellsWhole,
@@ -129,14 +133,17 @@ struct Apsara: Destination {
             let gift: ApsaraGift
             do { gift = try await authority.renew(medium, wish) } catch let error as UploadError {
                 if ApsaraVerdict.isGone(error) { grants.spoil(order.id) }
+                // It may have made another picture.
+                if medium.sort == .image, error.isUnanswered { throw creations.failed(error, asking) }
                 throw error
             }
             asking.conceal(gift.grant)
             let life = ApsaraKeys.life(of: gift.grant, now: asking.clocks.wall(), ahead: clock.ahead)
             let until = asking.clocks.wall().advanced(by: life)
             guard gift.medium.isAt(medium) else {
-                // The next attempt takes it: to ask once more might make one more.
-                grants.move(to: gift, until: until, for: order.id)
+                // The next attempt takes it, also that of another run: to ask once more might make one more.
+                try await notes.moved(to: gift, until: until)
+                grants.forget(order.id)
                 throw creations.failed(asking.moved(), asking)
             }
             grants.keep(gift.grant, until: until, for: order.id)
@@ -149,6 +156,7 @@ struct Apsara: Destination {
         let engine = engine(dialect)
         do { return try await engine.upload(order, notes) } catch let error as UploadError {
             switch error.failure.code {
+            case ApsaraKeys.moved: try await notes.settle()
             case S3Dialect.otherThere:
                 // What has its address is another file, which stays: this one gets a medium of its own.
                 var anew = Checkpoint()
@@ -265,12 +273,22 @@ struct Apsara: Destination {
     private func lostMedia(_ checkpoint: Checkpoint) -> [String] {
         let count = checkpoint.number("lost_media")
         let left = checkpoint.number("left_media")
-        return (count == 0 ? [] : ["\(count) question(s) for a medium got no answer: VOD may hold as many empty ones"])
-            + (left == 0
-                ? []
-                : [
-                    "the right to \(left) medium(s) ended before the file was there, and VOD gave another: they stay empty"
-                ])
+        var words: [String] = []
+        if count > 0 {
+            words.append("\(count) question(s) for a medium got no answer: VOD may hold as many empty ones")
+        }
+        if left > 0 {
+            let media = left == 1 ? "1 medium is left empty" : "\(left) media are left empty"
+            words.append("the right ended before the file was there, and VOD gave another medium: \(media)")
+        }
+        if let failed = checkpoint["failed_media"] {
+            words.append(
+                "VOD could make nothing of what was sent before, which is still there: \(FilePath(failed).display)")
+        }
+        if let lost = checkpoint["twice_media"] {
+            words.append("it was sent again since \(FilePath(lost).display) was not found there: it may be there twice")
+        }
+        return words
     }
 
     /// A path that VOD can show. To it a `\` is another `/`, and might leave nothing before the ending.

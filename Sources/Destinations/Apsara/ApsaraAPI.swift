@@ -100,7 +100,7 @@ struct ApsaraAPI: ApsaraAuthority {
         }
     }
 
-    func state(of medium: ApsaraMedium) async throws -> ApsaraState? {
+    func state(of medium: ApsaraMedium, size: Int64) async throws -> ApsaraState? {
         guard let id = medium.id else { return nil }
         let info: JSONValue?
         do {
@@ -117,7 +117,12 @@ struct ApsaraAPI: ApsaraAuthority {
             throw error
         }
         guard info?["VideoId"]?.string == id || info?["ImageId"]?.string == id else { return nil }
-        return info?["Status"]?.string.map { ApsaraState($0) }
+        guard let state = info?["Status"]?.string.map({ ApsaraState($0) }) else { return nil }
+        let there = info?[medium.sort == .image ? "Mezzanine" : "Size"]
+        if state == .ready, let there = there?["FileSize"]?.whole ?? there?.whole, there != size {
+            return .working("it speaks of \(there) bytes, and the file has \(size)")
+        }
+        return state
     }
 
     /// - Returns: `nil` where nothing is told: a key may be good for uploads alone.

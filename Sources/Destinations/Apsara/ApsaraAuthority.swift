@@ -20,8 +20,9 @@ protocol ApsaraAuthority: Sendable {
     func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool?
     /// What the service makes of a medium whose bytes it has; `nil` where that is not told.
     ///
+    /// - Parameter size: Of the file: what it says of another size it does not say of this file.
     /// - Throws: ``UploadError``; `CancellationError`.
-    func state(of medium: ApsaraMedium) async throws -> ApsaraState?
+    func state(of medium: ApsaraMedium, size: Int64) async throws -> ApsaraState?
     /// Without side effects.
     func check() async -> CheckResult
     /// The keys of the configuration that give the right to ask, for a person.

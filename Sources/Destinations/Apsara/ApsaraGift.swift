@@ -28,6 +28,11 @@ struct ApsaraGift: Hashable, Sendable {
     var medium: ApsaraMedium
     var grant: ApsaraGrant
 
+    init(medium: ApsaraMedium, grant: ApsaraGrant) {
+        self.medium = medium
+        self.grant = grant
+    }
+
     /// Why an answer gives nothing, in words that follow whose it is. No secret is in them.
     struct Unusable: Error, Hashable { let words: String }
 

@@ -28,6 +28,8 @@ actor ApsaraKeys: S3KeySource {
     private var reading = 0
     private var isRefused = false
     private var failedAt: MonotonicTime?
+    /// The right leads elsewhere now: that is final for all parts of the attempt, and asking once more might make one more medium.
+    private var hasMoved: UploadError?
     private var longestPart: Duration = .zero
 
     init(
@@ -52,8 +54,10 @@ actor ApsaraKeys: S3KeySource {
     }
 
     func current() async throws -> (key: S3Key, reading: Int) {
+        if let hasMoved { throw hasMoved }
         if !isDue { return (held.key, reading) }
         do { try await question.join { try await self.renew() } } catch let error as UploadError {
+            if error.failure.code == Self.moved { throw error }
             // One that counts still goes on without it.
             if !isRefused, clocks.monotonic() < end {
                 failedAt = clocks.monotonic()
@@ -77,7 +81,12 @@ actor ApsaraKeys: S3KeySource {
     private func renew() async throws {
         // Whoever waited for the one before has what it wanted.
         guard isDue else { return }
-        let grant = try await renewal(isRefused ? .refused : .ending)
+        if let hasMoved { throw hasMoved }
+        let grant: ApsaraGrant
+        do { grant = try await renewal(isRefused ? .refused : .ending) } catch let error as UploadError {
+            if error.failure.code == Self.moved { hasMoved = error }
+            throw error
+        }
         held = grant
         life = Self.life(of: grant, now: clocks.wall(), ahead: clock.ahead)
         end = clocks.monotonic().advanced(by: life)

@@ -21,7 +21,7 @@ struct ApsaraService: ApsaraAuthority {
     func renews(_ medium: ApsaraMedium) -> Bool { true }
 
     func isWhole(_ medium: ApsaraMedium, size: Int64) async throws -> Bool? { nil }
-    func state(of medium: ApsaraMedium) async throws -> ApsaraState? { nil }
+    func state(of medium: ApsaraMedium, size: Int64) async throws -> ApsaraState? { nil }
 
     func check() async -> CheckResult {
         do {

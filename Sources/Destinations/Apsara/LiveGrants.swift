@@ -9,14 +9,12 @@ final class LiveGrants: Sendable {
         case renewed(ApsaraGrant, until: WallTime)
         /// What is written down is not to be used any more, whatever is left of it.
         case spoiled
-        /// The same, and this was given in its place.
-        case moved(ApsaraGift, until: WallTime)
 
         /// The right that counts, and what is left of it.
         func good(_ checkpoint: Checkpoint, now: WallTime) -> (grant: ApsaraGrant, left: Duration)? {
             switch self {
             case .written: return ApsaraGrant.read(checkpoint, now: now)
-            case .spoiled, .moved: return nil
+            case .spoiled: return nil
             case .renewed(let grant, let until):
                 let left = Duration.milliseconds(until.milliseconds - now.milliseconds)
                 return left > .zero && left <= ApsaraKeys.longestLife ? (grant, left) : nil
@@ -58,7 +56,6 @@ final class LiveGrants: Sendable {
 
     func keep(_ grant: ApsaraGrant, until: WallTime, for id: String) { put(.renewed(grant, until: until), id) }
     func spoil(_ id: String) { put(.spoiled, id) }
-    func move(to gift: ApsaraGift, until: WallTime, for id: String) { put(.moved(gift, until: until), id) }
     func forget(_ id: String) { newest.withLock { $0.removeAll { $0.id == id } } }
 
     /// Asked once for each attempt: what spoils it is for the next one.
@@ -66,7 +63,7 @@ final class LiveGrants: Sendable {
         newest.withLock { all in
             guard let index = all.firstIndex(where: { $0.id == id }) else { return .written }
             switch all[index].what {
-            case .spoiled, .moved: return all.remove(at: index).what
+            case .spoiled: return all.remove(at: index).what
             case .written, .renewed: return all[index].what
             }
         }

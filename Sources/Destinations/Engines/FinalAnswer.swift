@@ -113,6 +113,15 @@ enum FinalAnswer {
         return words
     }
 
+    /// The field with what was left to another writer.
+    static let leftToOthers = "left_to_others"
+
+    /// Keeps what is given up and not removed, since another writer sends there.
+    static func leave(_ name: String?, in checkpoint: inout Checkpoint) {
+        let words = name.map { FilePath($0).display } ?? "an upload"
+        checkpoint[leftToOthers] = [checkpoint[leftToOthers], words].compactMap { $0 }.joined(separator: ", ")
+    }
+
     /// What may be at the remote besides, by requests whose end was never seen.
     static func doubts(_ checkpoint: Checkpoint) -> [String] {
         var words: [String] = []
@@ -140,6 +149,12 @@ enum FinalAnswer {
         }
         if checkpoint["doubled"] != nil {
             words.append("its end was sent again after it may have arrived: the remote may hold the file twice")
+        }
+        if let left = checkpoint[leftToOthers] {
+            words.append("another writer had sent bytes to what was begun for this file: it was left there (\(left))")
+        }
+        if let old = checkpoint[Checkpoint.perhapsTwice] {
+            words.append("it was sent again since \(FilePath(old).display) was not found there: it may be there twice")
         }
         return words
     }

@@ -32,6 +32,9 @@ protocol OffsetDialect: Sendable {
     /// What is to be removed at the remote when an upload begins anew; `nil` for nothing.
     func remains(of checkpoint: Checkpoint) -> Checkpoint?
 
+    /// Others that may use the same account find the addresses of its uploads in a list: somebody else may send to one of ours.
+    var isListed: Bool { get }
+
     /// What the remote calls an upload that was created, and where a person finds it; `nil` where that is known only in the end, or
     /// is a secret.
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)?
@@ -57,6 +60,7 @@ extension OffsetDialect {
     func remains(of checkpoint: Checkpoint) -> Checkpoint? { nil }
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
     var alignment: Int64 { 1 }
+    var isListed: Bool { false }
     var concludes: Bool { false }
     func conclude(
         _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
@@ -94,6 +98,8 @@ enum Conclusion: Sendable {
     case incomplete(UploadError)
     /// It has taken the bytes and does not keep them. The upload is to begin anew when `error` is over.
     case rejected(UploadError)
+    /// It does not find what it had taken. Only a person has the file sent again, after one more look.
+    case missing(UploadError)
 }
 
 /// Where a remote says that an upload stands.
@@ -148,6 +154,11 @@ struct Sending: Sendable {
         case .look(let error, _), .tooMuch(let error), .damaged(let error): error
         case .failed(let error): error as? UploadError
         }
+    }
+
+    /// It was refused since the upload stands elsewhere (tus 1.0.0, `PATCH`: 409), and none of its bytes were taken.
+    var isConflict: Bool {
+        if case .look(let error, _) = answer { error.failure.http == 409 } else { false }
     }
 
     /// The request was not made.

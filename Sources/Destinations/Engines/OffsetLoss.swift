@@ -60,8 +60,13 @@ struct OffsetLoss {
     ///
     /// - Parameter offset: Where it was said to stand, if that is known.
     func ofForeign(_ reason: String, at offset: Int64? = nil) async throws -> End {
-        if let refusal { throw refusal }
         let isBack = offset.map { $0 <= progress.bounds.reach } ?? false
+        if !isBack, progress.checkpoint[Checkpoint.isOfAnother] == nil {
+            // Durable before anything else: neither a cancel nor another beginning may remove what somebody else has sent.
+            progress.checkpoint[Checkpoint.isOfAnother] = "1"
+            try await progress.record()
+        }
+        if let refusal { throw refusal }
         let mayBeWhole = progress.bounds.mayBeWhole || size > 0 && acknowledged == size
         if isBack, size > 0, progress.bounds.reachBefore == size {
             guard progress.checkpoint.count("whole_lost") > Self.mostWhole else { return .again(reason) }

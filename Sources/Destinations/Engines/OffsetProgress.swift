@@ -22,6 +22,10 @@ internal import Core
 /// | `rejections` | times the remote took every byte and kept none |
 /// | `regressions` | times the remote went back behind what it had acknowledged |
 /// | `assumed` | taken for complete without a word of the remote, as configured |
+/// | `of_another` | ``Checkpoint/isOfAnother`` |
+/// | `left_to_others` | what the remote calls those that were given up for that |
+/// | `missing_in` | the generation in which the remote did not find what it had taken |
+/// | `perhaps_twice` | what the remote called it, of a file that was sent again after that |
 /// | `gone_seen`, `foreign_seen`, `doubts`, `damaged`, `damaged_at` | repeats of an answer that counts only the third time |
 final class OffsetProgress {
     private let order: UploadOrder
@@ -69,16 +73,25 @@ final class OffsetProgress {
     }
 
     /// Fields that stay when the upload begins again.
-    private static let lasting = ["orphans", "reuploaded", "rejections", "restarts", "refused_before", "whole_lost"]
+    private static let lasting = [
+        "orphans", "reuploaded", "rejections", "restarts", "refused_before", "whole_lost", FinalAnswer.leftToOthers,
+        Checkpoint.perhapsTwice,
+    ]
+    static let missingIn = "missing_in"
 
     /// Forgets the upload. Durable when it returns.
     ///
-    /// - Parameter remains: What is to be removed at the remote.
-    func renew(leaving remains: Checkpoint?) async throws {
+    /// - Parameters:
+    ///   - remains: What is to be removed at the remote.
+    ///   - name: What the remote calls what is forgotten, if that is no secret.
+    func renew(leaving remains: Checkpoint?, name: String?) async throws {
         var fresh = Checkpoint()
         for field in Self.lasting { fresh[field] = checkpoint[field] }
+        if checkpoint[Checkpoint.isOfAnother] != nil { FinalAnswer.leave(name, in: &fresh) }
         // Another generation is another wish.
-        if FinalAnswer.isOfBefore(checkpoint, order) {
+        if checkpoint[Self.missingIn] != nil {
+            fresh[Checkpoint.perhapsTwice] = name
+        } else if FinalAnswer.isOfBefore(checkpoint, order) {
             // What was given up on may be there all the same.
             fresh["reuploaded"] = checkpoint["ended_in"].map { _ in "1" }
             if let status = checkpoint["refused_status"] {

@@ -157,7 +157,13 @@ final class OffsetRun {
         var sending = await dialect.send(
             offset..<end, order, &progress.checkpoint, { notes.sending(offset + min($0, end - offset)) })
         if let error = sending.error { sending.isOfState = isOfPlace(error, sending, offset..<end, reach) }
-        progress.bounds.ended(from: offset, sending.delivery)
+        // What is refused for its offset has brought nothing, however much of it left.
+        if dialect.isListed && sending.isConflict {
+            sending.isOfState = true
+            _ = progress.bounds.withdraw()
+        } else {
+            progress.bounds.ended(from: offset, sending.delivery)
+        }
         switch sending.answer {
         case .accepted(let new?) where new > offset && new <= end:
             return try await advance(to: new, of: end - offset, isWhole: new == end)
@@ -228,6 +234,15 @@ final class OffsetRun {
             }
             try await forget()
             throw error
+        case .missing(let error):
+            guard let seen = checkpoint.fields[OffsetProgress.missingIn].flatMap({ Int($0) }), seen < order.generation
+            else {
+                checkpoint[OffsetProgress.missingIn] = "\(order.generation)"
+                try await progress.record()
+                throw error
+            }
+            try await renew(error.failure.message)
+            return nil
         }
     }
 
@@ -298,6 +313,11 @@ final class OffsetRun {
 
     private func forget() async throws {
         located = nil
-        try await progress.renew(leaving: dialect.isOurs(checkpoint) ? dialect.remains(of: checkpoint) : nil)
+        // What is not found may be there all the same, whole.
+        let isRemoved =
+            dialect.isOurs(checkpoint) && checkpoint[Checkpoint.isOfAnother] == nil
+            && checkpoint[OffsetProgress.missingIn] == nil
+        try await progress.renew(
+            leaving: isRemoved ? dialect.remains(of: checkpoint) : nil, name: dialect.name(of: checkpoint)?.id)
     }
 }

@@ -52,6 +52,14 @@ struct PartsEngine: Sendable {
 }
 
 extension PartsRun {
+    /// Why a run ends before its end.
+    enum Exit: Error {
+        /// Everything is to be looked at again: the upload was begun anew.
+        case renewed
+        case finished(RemoteObject)
+        case failed(any Error)
+    }
+
     /// The attempt was stopped, and the next one begins anew: gives the remote's room back now, if it can be done at once.
     func abandon() async {
         guard checkpoint[Self.begun] != nil, !isPerhapsWhole, dialect.canAbort else { return }

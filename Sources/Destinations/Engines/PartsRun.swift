@@ -35,16 +35,8 @@ final class PartsRun {
     /// Fields that stay when the upload begins anew.
     static let counted = [
         "orphans", "found_again", "reuploaded", "restarts", "beginnings", "lost", "remains", "doubled",
-        "refused_before", "denied",
+        "refused_before", "denied", FinalAnswer.leftToOthers,
     ]
-
-    /// Why a run ends before its end.
-    enum Exit: Error {
-        /// Everything is to be looked at again: the upload was begun anew.
-        case renewed
-        case finished(RemoteObject)
-        case failed(any Error)
-    }
 
     let engine: PartsEngine
     let order: UploadOrder
@@ -264,6 +256,8 @@ final class PartsRun {
         for part in indices.compactMap({ taken[$0] == nil ? found[$0] : nil })
         where try await dialect.vouches(for: part, plan[part.index], piece(plan)) { new.append(part) }
         if let alien = new.first(where: { !bounds.mayHaveLeft($0.index) }) {
+            // What another writer sends is not removed.
+            checkpoint[Checkpoint.isOfAnother] = "1"
             throw try await renewed(
                 "the server has part \(alien.index + 1), which never left here: there is a second writer", isGone: true)
         }
@@ -370,8 +364,10 @@ final class PartsRun {
         let lost = isGone && isWanted ? checkpoint.count("lost") : checkpoint.number("lost")
         let wasBegun = old[Self.begun] != nil
         // Also where the server said that it knows of none: it may have been mistaken, and "not there" is success.
-        let remains = wasBegun && dialect.canAbort && dialect.isOurs(old) ? old : nil
+        let isOthers = old[Checkpoint.isOfAnother] != nil
+        let remains = wasBegun && dialect.canAbort && dialect.isOurs(old) && !isOthers ? old : nil
         if wasBegun, !isGone, remains == nil { checkpoint.count("remains") }
+        if isOthers { FinalAnswer.leave(dialect.name(of: old)?.id, in: &checkpoint) }
         taken = [:]
         acked = 0
         try await notes.renewed(checkpoint, leaving: remains)

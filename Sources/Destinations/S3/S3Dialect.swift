@@ -83,7 +83,9 @@ struct S3Dialect: PartsDialect {
             case .untold: isListed = false
             }
         }
-        checkpoint["upload"] = try await api.creations.make(api.asking, after: orphans, countsLost: !isListed) {
+        checkpoint["upload"] = try await api.creations.make(
+            api.asking, after: orphans, countsLost: isListed ? .never : .repeated
+        ) {
             try await outlasting(Self.lastWords) { try await create(key, order) }
         }
     }

@@ -42,6 +42,23 @@ final class CreationPatience: Sendable {
         return error
     }
 
+    /// Which creations count that were not answered with success.
+    enum Lost: Sendable {
+        case never
+        /// From the second one on, where something may have been made.
+        case repeated
+        /// Those without an answer, or with one that was cut.
+        case unanswered
+
+        func counts(_ error: UploadError, after earlier: Int64) -> Bool {
+            switch self {
+            case .never: false
+            case .repeated: earlier > 0 && !error.leavesNothingBehind
+            case .unanswered: error.isUnanswered
+            }
+        }
+    }
+
     func succeeded() { state.withLock { $0 = State() } }
 
     /// Has something made at the remote, unless that has to wait. An answer by which something may have been made, and that is of no use,
@@ -52,7 +69,7 @@ final class CreationPatience: Sendable {
     ///   - countsLost: So does an answer that did not come: it cannot be looked for what was made.
     /// - Throws: What `creation` throws; ``UploadError`` while no other may be made.
     func make<Made>(
-        _ asking: Asking, after earlier: Int64, countsLost: Bool = false, _ creation: () async throws -> Made
+        _ asking: Asking, after earlier: Int64, countsLost: Lost = .never, _ creation: () async throws -> Made
     ) async throws -> Made {
         try check(asking)
         do {
@@ -60,7 +77,7 @@ final class CreationPatience: Sendable {
             succeeded()
             return made
         } catch let error as UploadError
-            where error.isUnusableCreation || countsLost && earlier > 0 && !error.leavesNothingBehind
+            where error.isUnusableCreation || countsLost.counts(error, after: earlier)
         {
             throw failed(error, asking, atLeast: earlier + 1)
         }
@@ -68,6 +85,9 @@ final class CreationPatience: Sendable {
 }
 
 extension UploadError {
+    /// The request may have arrived, and no answer to it came, or not all of one.
+    var isUnanswered: Bool { ["connection_lost", "no_reply"].contains(failure.code) }
+
     private static let ofUnusableCreations: Set = [
         Asking.unusableAnswer, Asking.unreadableAnswer, OwnService.unusable, "no_location", "bad_location", "no_token",
     ]

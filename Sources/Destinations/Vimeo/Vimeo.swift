@@ -57,11 +57,18 @@ struct Vimeo: Destination {
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         let thing = checkpoint["video"] ?? checkpoint["picture"]
         // A ticket that was not ended is no video, and goes by itself.
-        if thing == nil, checkpoint["ending_at"] == nil { return true }
-        guard dialect.isOurs(checkpoint) else { return false }
+        let isUnheard =
+            checkpoint["creating"] != nil && checkpoint["asked_at"] != nil && dialect.settings.flow != .fourStep
+        if thing == nil, checkpoint["ending_at"] == nil, !isUnheard { return true }
+        // One that was not found is not removed because of that.
+        guard dialect.isOurs(checkpoint), checkpoint[OffsetProgress.missingIn] == nil else { return false }
         return try await asking("the removal") {
-            if let thing { return try await dialect.remove(thing) }
-            return try await dialect.removeEnded(checkpoint)
+            if let thing {
+                guard try await !dialect.isOfAnother(checkpoint) else { return false }
+                return try await dialect.remove(thing)
+            }
+            return checkpoint["ending_at"] == nil
+                ? try await dialect.removeCreated(checkpoint) : try await dialect.removeEnded(checkpoint)
         }
     }
 
@@ -97,9 +104,16 @@ struct Vimeo: Destination {
             var result = judge(scopes, space)
             guard result.verdict != .failed else { return result }
             // Last: what would be refused anyway needs no question for it.
-            if let refusal = try await dialect.refusalOfFlow() {
+            switch try await dialect.wordOfFlow() {
+            case .taken: break
+            case .refused(let refusal):
                 result.verdict = .failed
                 result.detail += "; \(refusal.failure.message)"
+            case .unknown:
+                result.verdict = .warning
+                result.detail +=
+                    "; it is not known whether `flow: \(dialect.settings.flow.rawValue)` is taken: "
+                    + "the service refuses the trial for another reason"
             }
             return result
         } catch let error as UploadError {

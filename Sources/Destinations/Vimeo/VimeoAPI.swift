@@ -19,17 +19,22 @@ struct VimeoAPI: Sendable {
     private let clock = VimeoClock()
     let creations = CreationPatience()
     /// Videos of uploads that are under way.
-    let known = VimeoVideos()
+    let known: VimeoVideos
 
     /// `asking` brings the token.
     init(_ asking: Asking, base: String, limits: Limits) {
         self.asking = asking
         self.base = base
         self.limits = limits
+        known = .at(base)
     }
 
     /// By the clock of the service, as far as an answer has told it; ms since 1970.
     var now: Int64 { asking.clocks.wall().milliseconds.addingClamped(clock.ahead) }
+
+    /// How far that clock is ahead of this machine's, in ms; 0 while no answer has told it.
+    var ahead: Int64 { clock.ahead }
+    var isTimeKnown: Bool { clock.isKnown }
 
     /// - Parameters:
     ///   - path: Below the base, as the service names it: `/videos/123`.
@@ -97,6 +102,12 @@ struct VimeoAPI: Sendable {
         return asking.refused(what, response, verdict.remedy, words: words, code: verdict.code)
     }
 
+    /// Whether an answer that is no success has the form of the service's errors: a portal or a proxy says nothing of what is there.
+    func isOwnWord(_ response: Response) -> Bool {
+        !VimeoVerdict(response, wait: { _ in .zero }).numbers.isEmpty
+            || JSONValue.read(response.body)?["error"]?.text != nil
+    }
+
     func failure(_ kind: Failure.Class, _ code: String, _ message: String, retryable: Bool) -> Failure {
         asking.failure(kind, code, message, retryable: retryable)
     }
@@ -122,19 +133,16 @@ struct VimeoAPI: Sendable {
 /// How far the service's clock is ahead of this machine's, in ms, as its last answer told.
 private final class VimeoClock: Sendable {
     private let state = Atomic<Int64>(0)
+    private let known = Atomic(false)
 
+    var isKnown: Bool { known.load(ordering: .relaxed) }
     var ahead: Int64 {
         get { state.load(ordering: .relaxed) }
-        set { state.store(newValue, ordering: .relaxed) }
+        set {
+            state.store(newValue, ordering: .relaxed)
+            known.store(true, ordering: .relaxed)
+        }
     }
-}
-
-/// Videos that this process knows to belong to an upload, so that none is taken for another one's.
-final class VimeoVideos: Sendable {
-    private let state = Mutex<Set<String>>([])
-
-    func note(_ video: String) { state.withLock { _ = $0.insert(video) } }
-    func contains(_ video: String) -> Bool { state.withLock { $0.contains(video) } }
 }
 
 /// The wait that a service has asked for, shared by all uploads to an account. It doubles where the service names none.

@@ -55,6 +55,7 @@ extension VimeoDialect {
         }
         // It was ended before, by a request whose answer was lost, or this answer does not name the video.
         if let video = try await lookForVideo(order, checkpoint, notes) {
+            checkpoint["found"] = "1"
             try await became(video, &checkpoint, notes)
         } else if (200..<300).contains(response.status) {
             throw strange("the end of the upload was taken without a word of the video that it became")
@@ -76,8 +77,10 @@ extension VimeoDialect {
     ) async throws -> String? {
         let begun = checkpoint["ending_at"] == nil ? "ticket_at" : "ending_at"
         var mine: [String] = []
+        // One that has another name was given it by whoever knows it.
+        let names = ["", "Untitled", order.name.name.display, order.name.stem.display]
         for video in try await recent(since: checkpoint.number(begun)).videos
-        where video.size == order.file.size && !api.known.contains(video.uri) {
+        where video.size == order.file.size && !api.known.contains(video.uri) && names.contains(video.name ?? "") {
             if try await !notes.isOfAnother(video.uri) { mine.append(video.uri) }
         }
         return mine.count == 1 ? mine.first : nil
@@ -117,7 +120,7 @@ extension VimeoDialect {
         "available", "uploading_error", "transcoding_error", "quota_exceeded", "total_cap_exceeded",
     ]
     /// And those that a video has only when its bytes were taken.
-    private static let later = ["transcode_starting", "transcoding", "available"]
+    static let later = ["transcode_starting", "transcoding", "available"]
     /// So many looks in a row do not find a video before it counts as deleted.
     private static let mostMissing: Int64 = 3
     private static let day: Duration = .seconds(86_400)
@@ -135,31 +138,36 @@ extension VimeoDialect {
         let (response, json): (Response, JSONValue?)
         do {
             (response, json) = try await asked(
-                "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,transcode.status", nil,
+                "GET", "\(video)?fields=uri,link,status,is_playable,upload.status,upload.size,transcode.status", nil,
                 "the question what became of the video", allowing: [404, 410])
         } catch let error as UploadError where error.isNoWord {
             throw try await later(&checkpoint, notes, error.failure.message)
         }
         guard (200..<300).contains(response.status) else {
-            // A proxy may have lost its backend, and a video may not be everywhere yet.
+            guard api.isOwnWord(response) else {
+                throw try await later(&checkpoint, notes, "a \(response.status) that is not the service's own")
+            }
+            // A video may not be everywhere yet.
             if checkpoint.count("missing") < Self.mostMissing {
                 throw try await later(&checkpoint, notes, "it is not found; asking again")
             }
-            // Nothing is removed because of that.
-            checkpoint["video"] = nil
-            return .rejected(
+            return .missing(
                 refusal(
                     "video_deleted",
                     "the video \(FilePath(video).display) was not found there \(Self.mostMissing) times after its bytes had come: it was deleted"
                 ))
         }
-        checkpoint["missing"] = nil
+        for field in ["missing", OffsetProgress.missingIn] { checkpoint[field] = nil }
         // Known words alone: a page in between, or a language of next year, has not said that all is well.
         guard let uri = json?["uri"]?.string else {
             throw try await later(&checkpoint, notes, "an answer that is none")
         }
         guard Self.isSame(uri, video) else {
             throw try await later(&checkpoint, notes, "an answer about another video")
+        }
+        if let there = json?["upload"]?["size"]?.whole, there != order.file.size {
+            throw try await later(
+                &checkpoint, notes, "it speaks of \(there) bytes, and the file has \(order.file.size)")
         }
         var outcome = outcome
         if checkpoint["concluding"] == "offset_unanswered" {
@@ -300,6 +308,9 @@ extension VimeoDialect {
     func remove(_ video: String) async throws -> Bool {
         let (response, _) = try await api.ask(
             "DELETE", video, nil, "the removal of what was cancelled", allowing: [403, 404, 410])
+        if response.status != 403, response.isWebPage {
+            throw api.refusal(response, "the removal of what was cancelled")
+        }
         // Who may not delete will not be let later either.
         return response.status != 403
     }

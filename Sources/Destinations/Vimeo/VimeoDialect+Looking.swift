@@ -9,11 +9,11 @@ extension VimeoDialect {
         var uri: String
         var name: String?
         var size: Int64?
+        /// ms since 1970, by the service's clock.
+        var madeAt: Int64
         var item: JSONValue
     }
 
-    /// Clocks differ, and a machine may not have asked for the time yet.
-    private static let skew: Int64 = 600_000
     private static let fields = "uri,link,name,created_time,upload"
     /// So many pages of 50 are read.
     private static let mostPages = 10
@@ -42,104 +42,19 @@ extension VimeoDialect {
                 if made.milliseconds < since - Self.skew { return (found, isWhole) }
                 let size = item["upload"]?["size"]?.whole
                 if size == nil { isWhole = false }
-                found.append(Listed(uri: uri, name: item["name"]?.text, size: size, item: item))
+                found.append(
+                    Listed(
+                        uri: uri, name: item["name"]?.text, size: size, madeAt: made.milliseconds, item: item))
             }
             if json?["paging"]?["next"]?.text == nil { return (found, isWhole) }
         }
         return (found, false)
     }
 
-    // MARK: A creation whose answer is not known
-
-    /// What an attempt begins with: a video that an earlier one made, and whose name nobody has heard, is looked for before another is made.
-    ///
-    /// - Throws: ``UploadError``; `CancellationError`; what `notes` throws.
-    func prepared(_ order: UploadOrder, _ notes: any UploadNotes) async throws -> UploadOrder {
-        var order = order
-        var checkpoint = order.checkpoint ?? Checkpoint()
-        if let video = checkpoint["video"], isOurs(checkpoint) {
-            api.known.note(video)
-            try await notes.named(video, at: checkpoint["link"])
-        }
-        guard checkpoint["url"] == nil, checkpoint["concluding"] == nil else { return order }
-        if checkpoint["creating"] != nil, let asked = checkpoint["asked_at"].flatMap({ Int64($0) }) {
-            if try await adopt(since: asked, order, &checkpoint, notes) {
-                order.checkpoint = checkpoint
-                return order
-            }
-        }
-        // What has to wait asks for nothing, and leaves the time of the last question as it is.
-        try api.creations.check(api.asking)
-        checkpoint["asked_at"] = "\(api.now)"
-        order.checkpoint = checkpoint
-        return order
-    }
-
-    /// - Returns: Whether the upload goes on with what an earlier creation has made.
-    private func adopt(
-        since asked: Int64, _ order: UploadOrder, _ checkpoint: inout Checkpoint, _ notes: any UploadNotes
-    ) async throws -> Bool {
-        let approach: String
-        switch settings.flow {
-        case .tus: approach = "tus"
-        case .twoStep: approach = "streaming"
-        // A ticket that was not ended is nothing, and no list has it.
-        case .fourStep: return false
-        }
-        let name = try await said(of: order).fields["name"]?.text
-        let videos: [Listed]
-        do { videos = try await recent(since: asked).videos } catch let error as UploadError {
-            switch error.remedy {
-            // It cannot be asked for, and will not be later.
-            case .authenticate, .misconfigured, .giveUp: return try nothing(since: asked, checkpoint)
-            default: throw error
-            }
-        }
-        for video in videos
-        where video.size == order.file.size && video.name == name && !api.known.contains(video.uri) {
-            let upload = video.item["upload"]
-            guard upload?["approach"]?.text ?? approach == approach,
-                upload?["status"]?.text ?? "in_progress" == "in_progress",
-                let link = upload?["upload_link"]?.string, let url = try? uploadAddress(link),
-                try await !notes.isOfAnother(video.uri)
-            else { continue }
-            var found = checkpoint
-            for field in ["creating", "asked_at"] { found[field] = nil }
-            found["url"] = url
-            found["video"] = video.uri
-            found["link"] = video.item["link"]?.text.flatMap { Self.page($0) }
-            found["flow"] = settings.flow.rawValue
-            found["server"] = server
-            var look = found
-            // No byte of this file has left: what has any is somebody else's.
-            guard case .at(0) = try await locate(order, &look) else { continue }
-            api.known.note(video.uri)
-            api.creations.succeeded()
-            checkpoint = look
-            try await notes.record(checkpoint)
-            try await notes.named(video.uri, at: found["link"])
-            log("the video of a creation whose answer was lost was found: \(video.uri)")
-            return true
-        }
-        return false
-    }
-
-    /// It could not be looked for: the next creation waits longer with each that came to nothing, also over a restart.
-    ///
-    /// - Returns: `false`.
-    private func nothing(since asked: Int64, _ checkpoint: Checkpoint) throws(UploadError) -> Bool {
-        let wait = CreationPatience.wait(after: checkpoint.number("orphans") + 1)
-        // A clock that was set back meanwhile makes it no longer than that.
-        let gone = max(0, api.now.subtractingReportingOverflow(asked).partialValue)
-        let left = wait - .milliseconds(gone)
-        if left > .zero { throw api.asking.tooManyCreations(left) }
-        return false
-    }
-
     // MARK: An end that was asked for before a cancel
 
     /// So long a video may take to show in the list.
-    private static let showing: Int64 = 600_000
+    static let showing: Int64 = 600_000
 
     /// Removes the video of a four-step upload that was cancelled while its end was asked for.
     ///
@@ -150,7 +65,7 @@ extension VimeoDialect {
         let (videos, isWhole): ([Listed], Bool)
         do { (videos, isWhole) = try await recent(since: asked) } catch let error as UploadError {
             guard error.failure.http == 403 else { throw error }
-            throw unknown("the token may not list videos: \(error.failure.message)")
+            throw unknown(Self.inEnd, "the token may not list videos: \(error.failure.message)")
         }
         // One that has a name was given it by whoever knows it.
         let mine = videos.filter { video in
@@ -159,34 +74,46 @@ extension VimeoDialect {
         }
         if mine.count == 1, let video = mine.first { return try await remove(video.uri) }
         let isEarly = api.now.subtractingReportingOverflow(asked).partialValue < Self.showing
-        if isEarly {
-            throw UploadError(
-                failure(
-                    .transient, "not_shown_yet",
-                    "it was cancelled while its end was asked for, and the account shows \(mine.isEmpty ? "no" : "more than one") video that may be its",
-                    retryable: true), remedy: .again(after: nil))
-        }
+        if isEarly { throw notShown(Self.inEnd, mine.count) }
         if mine.isEmpty, isWhole { return true }
         throw unknown(
+            Self.inEnd,
             mine.isEmpty
                 ? "not every video in the account says of which size it is"
                 : "\(mine.count) videos in the account may be its")
     }
 
-    private func unknown(_ words: String) -> UploadError {
+    private static let inEnd = "it was cancelled while its end was asked for"
+
+    /// - Parameter what: When it was cancelled.
+    func notShown(_ what: String, _ count: Int) -> UploadError {
+        let some = count == 0 ? "no video" : count == 1 ? "one video" : "more than one video"
+        return UploadError(
+            failure(
+                .transient, "not_shown_yet",
+                "\(what), and the account shows \(some) that may be its; it is looked at again",
+                retryable: true), remedy: .again(after: nil))
+    }
+
+    func unknown(_ what: String, _ words: String) -> UploadError {
         UploadError(
             failure(
                 .protocol, Failure.removalUnknown,
-                "it was cancelled while its end was asked for, and whether a video came of it could not be found out: \(words); look at the account",
+                "\(what), and whether a video came of it could not be found out: \(words); look at the account",
                 retryable: false), remedy: .giveUp)
     }
 
     // MARK: Whether a flow is taken
 
+    enum FlowWord: Sendable {
+        case taken, unknown
+        case refused(UploadError)
+    }
+
     /// Asks for an upload of an impossible size, which makes nothing: a service that does not take the flow says so first.
     ///
-    /// - Returns: The refusal of the flow; `nil` where it is taken, or something else was refused.
-    func refusalOfFlow() async throws -> UploadError? {
+    /// - Returns: Whether it is taken; unknown where something else was refused first.
+    func wordOfFlow() async throws -> FlowWord {
         let size = JSONValue.whole(-1)
         let body: [String: JSONValue] =
             switch settings.flow {
@@ -201,8 +128,14 @@ extension VimeoDialect {
             // It takes any size, and has made one.
             _ = try await remove(video)
         }
-        guard !(200..<300).contains(response.status), response.status != 429 else { return nil }
-        return api.verdict(response).isOfFlow
-            ? api.refusal(response, "an upload by `flow: \(settings.flow.rawValue)`") : nil
+        if (200..<300).contains(response.status) { return .taken }
+        let verdict = api.verdict(response)
+        if response.status != 429 {
+            if verdict.isOfFlow {
+                return .refused(api.refusal(response, "an upload by `flow: \(settings.flow.rawValue)`"))
+            }
+            if verdict.isOfSize { return .taken }
+        }
+        return .unknown
     }
 }

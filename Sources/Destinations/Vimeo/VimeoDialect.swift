@@ -11,7 +11,11 @@ internal import Transport
 /// |---|---|
 /// | `flow` | how it was created; a later setting counts for later uploads |
 /// | `video`, `link` | the video's address in the API, and its public page |
-/// | `asked_at` | when the creation was asked for (ms since 1970, by the service's clock) |
+/// | `asked_by` | it was asked for before the service's clock was known |
+/// | `asked_at`, `asked_size`, `asked_name` | when the creation was asked for (ms since 1970, by the service's clock), and with what |
+/// | `seen`, `seen_at` | a video that may be that of a creation whose answer was lost, and when it was seen first |
+/// | `video_size` | the bytes that it was created for |
+/// | `found` | it was found by its size alone |
 /// | `complete`, `ticket_at` | of a four-step upload: the address that ends it, and when it began |
 /// | `ending_at`, `ending_size` | of one whose end was asked for: when, and the bytes of the file |
 /// | `settled`, `settings_tries` | what is said of the video is there, or was tried so often |
@@ -56,13 +60,13 @@ struct VimeoDialect: OffsetDialect {
             }
         } catch let error as UploadError {
             // Nothing was begun: no time of it is to be remembered.
-            if error.leavesNothingBehind { checkpoint["asked_at"] = nil }
+            if error.leavesNothingBehind { for field in Self.asked { checkpoint[field] = nil } }
             throw error
         }
-        checkpoint["asked_at"] = nil
-        if let video = checkpoint["video"] { api.known.note(video) }
+        for field in Self.asked { checkpoint[field] = nil }
         checkpoint["flow"] = settings.flow.rawValue
         checkpoint["server"] = server
+        checkpoint["video_size"] = "\(order.file.size)"
         return false
     }
 
@@ -78,11 +82,17 @@ struct VimeoDialect: OffsetDialect {
         var upload: [String: JSONValue] = ["approach": .text(approach), "size": .whole(order.file.size)]
         if approach == "streaming" { upload["mime_type"] = .text(order.mediaType) }
         body["upload"] = .object(upload)
-        let json = try await made(.object(body), "?fields=uri,link,name,upload", "the creation of a video")
-        let answer = json?["upload"]
-        guard let video = json?["uri"]?.string.flatMap({ Self.path(of: $0) }) else {
-            throw strange("an answer to the creation that names no video")
+        let (size, name) = (order.file.size, body["name"]?.text)
+        let (json, video) = try await api.known.creating(size, name) {
+            let json = try await made(.object(body), "?fields=uri,link,name,upload", "the creation of a video")
+            guard let video = json?["uri"]?.string.flatMap({ Self.path(of: $0) }) else {
+                throw strange("an answer to the creation that names no video")
+            }
+            // Before another upload can take it for its own.
+            api.known.note(video)
+            return (json, video)
         }
+        let answer = json?["upload"]
         // It is to be removed again, also when the rest is of no use.
         checkpoint["video"] = video
         checkpoint["link"] = json?["link"]?.text.flatMap { Self.page($0) }
@@ -183,6 +193,8 @@ struct VimeoDialect: OffsetDialect {
         }
     }
 
+    var isListed: Bool { true }
+
     func allowance(for count: Int64) -> Int64 { tus.allowance(for: count) }
 
     func send(
@@ -204,8 +216,11 @@ struct VimeoDialect: OffsetDialect {
 
     /// A video counts against the account's quota, whether it has bytes or not. A ticket that was not activated is nothing.
     func remains(of checkpoint: Checkpoint) -> Checkpoint? {
-        guard let video = checkpoint["video"] else { return nil }
-        return Checkpoint(["video": video, "server": checkpoint["server"] ?? server])
+        // One that was found by its size alone may be somebody else's.
+        guard let video = checkpoint["video"], checkpoint["found"] == nil else { return nil }
+        var remains = Checkpoint(["video": video, "server": checkpoint["server"] ?? server])
+        for field in ["url", "flow", "reach", "video_size", "concluding"] { remains[field] = checkpoint[field] }
+        return remains
     }
 
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? {

@@ -93,7 +93,13 @@ struct VimeoPicture: Sendable {
             let (response, json) = try await outlasting(VimeoDialect.lastWords) {
                 try await asked("POST", video + "/pictures", nil, "the creation of a thumbnail")
             }
-            guard response.status != 404 else { throw gone("the video that it travels with") }
+            guard response.status != 404 else {
+                // A portal says nothing of the video.
+                guard dialect.api.isOwnWord(response) else {
+                    throw dialect.api.refusal(response, "the creation of a thumbnail")
+                }
+                throw gone("the video that it travels with")
+            }
             guard let picture = json?["uri"]?.string, Self.isPicture(picture, of: video) else {
                 throw dialect.strange("an answer to the creation of a thumbnail that does not name it")
             }
@@ -137,7 +143,12 @@ struct VimeoPicture: Sendable {
             (response, json) = try await asked(
                 "GET", picture + "?fields=uri,active", nil, "the question for a thumbnail")
         }
-        if response.status == 404 { return nil }
+        if response.status == 404 {
+            guard dialect.api.isOwnWord(response) else {
+                throw dialect.api.refusal(response, "the choice of a thumbnail")
+            }
+            return nil
+        }
         guard json?["active"]?.flag == true else {
             throw UploadError(
                 dialect.failure(

@@ -13,6 +13,8 @@ struct VimeoVerdict: Sendable {
     var words: String
     /// The numbers that it names, that of its body first.
     var numbers: [Int64]
+    /// It is the size of the file that it refuses.
+    let isOfSize: Bool
 
     /// - Parameter wait: What a `rate_limit` hold is to last.
     init(_ response: Response, wait: (Response) -> Duration) {
@@ -21,6 +23,8 @@ struct VimeoVerdict: Sendable {
         let field = body?["invalid_parameters"]?.items.first
         numbers = [body?["error_code"]?.whole, body?["VimeoErrorCode"]?.whole, header, field?["error_code"]?.whole]
             .compactMap { $0 }
+        let name = field?["field"]?.text
+        isOfSize = numbers.contains(2254) || name == "size" || name?.hasSuffix(".size") == true
         code = numbers.first.map { "vimeo_\($0)" } ?? "http_\(response.status)"
         words = Self.words(body, field)
         remedy =

@@ -1,0 +1,89 @@
+internal import Core
+internal import Synchronization
+
+/// Passes on what the engine notes of one attempt, and adds to every checkpoint the gift that has taken the place of its medium meanwhile:
+/// a restart is to use it, and not to ask for one more.
+final class ApsaraNotes: UploadNotes {
+    private struct State {
+        var last: Checkpoint
+        var moved: [String: String] = [:]
+    }
+
+    private let notes: any UploadNotes
+    private let state: Mutex<State>
+
+    init(_ notes: any UploadNotes, _ checkpoint: Checkpoint) {
+        self.notes = notes
+        state = Mutex(State(last: checkpoint))
+    }
+
+    /// Durable when it returns.
+    func moved(to gift: ApsaraGift, until: WallTime) async throws {
+        let checkpoint = state.withLock { state in
+            gift.noteMoved(in: &state.moved, until: until)
+            return Self.with(state.moved, &state.last)
+        }
+        try await notes.record(checkpoint)
+    }
+
+    /// Whatever was on its way to the disk when the gift came.
+    func settle() async throws {
+        let checkpoint = state.withLock { $0.moved.isEmpty ? nil : $0.last }
+        if let checkpoint { try await notes.record(checkpoint) }
+    }
+
+    private static func with(_ moved: [String: String], _ checkpoint: inout Checkpoint) -> Checkpoint {
+        checkpoint.fields.merge(moved) { $1 }
+        return checkpoint
+    }
+
+    private func kept(_ checkpoint: Checkpoint) -> Checkpoint {
+        state.withLock { state in
+            state.last = checkpoint
+            return Self.with(state.moved, &state.last)
+        }
+    }
+
+    func record(_ checkpoint: Checkpoint) async throws { try await notes.record(kept(checkpoint)) }
+    func accepted(_ offset: Int64, _ checkpoint: Checkpoint) async throws {
+        try await notes.accepted(offset, kept(checkpoint))
+    }
+    func renewed(_ checkpoint: Checkpoint, leaving old: Checkpoint?) async throws {
+        try await notes.renewed(kept(checkpoint), leaving: old)
+    }
+    func parts() async throws -> [TakenPart] { try await notes.parts() }
+    func took(_ parts: [TakenPart], lost: [Int], acked: Int64) async throws {
+        try await notes.took(parts, lost: lost, acked: acked)
+    }
+    func companions() async throws -> [Companion] { try await notes.companions() }
+    func named(_ id: String, at url: String?) async throws { try await notes.named(id, at: url) }
+    func isOfAnother(_ id: String) async throws -> Bool { try await notes.isOfAnother(id) }
+    func credential(_ news: CredentialNews) async throws { try await notes.credential(news) }
+    func sending(_ offset: Int64) { notes.sending(offset) }
+    func spent(_ bytes: Int64) { notes.spent(bytes) }
+    func entered(_ phase: UploadPhase) { notes.entered(phase) }
+    var isToPause: Bool { notes.isToPause }
+    var mayClearUp: Bool { notes.mayClearUp }
+}
+
+// A gift that was given in the place of the medium that a checkpoint names, and is used by the next attempt.
+extension ApsaraGift {
+    private static let movedTo = "moved_"
+
+    func noteMoved(in fields: inout [String: String], until: WallTime) {
+        var own = Checkpoint()
+        note(in: &own, until: until)
+        fields = [:]
+        for (field, value) in own.fields { fields[Self.movedTo + field] = value }
+    }
+
+    /// With the time that is left of it; `nil` where none was given, or its right has ended.
+    static func moved(_ checkpoint: Checkpoint, now: WallTime) -> (gift: ApsaraGift, left: Duration)? {
+        var own = Checkpoint()
+        for (field, value) in checkpoint.fields where field.hasPrefix(movedTo) {
+            own[String(field.dropFirst(movedTo.count))] = value
+        }
+        guard let medium = ApsaraMedium(own), let (grant, left) = ApsaraGrant.read(own, now: now) else { return nil }
+        return (ApsaraGift(medium: medium, grant: grant), left)
+    }
+}

@@ -1,0 +1,123 @@
+import Core
+import Credentials
+import Linux
+import Synchronization
+import TestKit
+import Testing
+import Transport
+
+@testable import Destinations
+
+/// Media that are given up, not found or given too often.
+@Suite("apsara-vod: media that are left", .timeLimit(.minutes(Patience.minutes(5))))
+struct ApsaraMediaTests {
+    private func again(_ end: ApsaraEnd, _ parcel: Parcel, _ logbook: Logbook) async throws -> RemoteObject {
+        var order = parcel.order
+        order.generation = 2
+        order.checkpoint = logbook.last
+        return try await end.destination.upload(order, notes: logbook)
+    }
+
+    private func notFound(_ end: ApsaraEnd, times: Int) async throws {
+        try await end.server.control(
+            "faults",
+            "[{\"do\": \"error\", \"status\": 404, \"code\": \"InvalidVideo.NotFound\", \"times\": \(times), \"match\": {\"operation\": \"GetVideoInfo\"}}]"
+        )
+    }
+
+    @Test("a medium that is not found right behind its bytes is asked for again, more and more seldom")
+    func notFoundYet() async throws {
+        try await ApsaraEnd.open(.key) { end in
+            try await notFound(end, times: 4)
+            let (parcel, logbook) = (try Parcel(100, removesSource: true), Logbook())
+            for wait in [15, 30, 60, 120] {
+                #expect(try await parcel.failure(to: end, logbook).remedy == .pending(after: .seconds(wait)))
+            }
+            #expect(try await parcel.send(to: end, logbook).verifiedBy == "playable")
+            #expect(try await end.media().count == 1)
+        }
+    }
+
+    @Test("one that was not found five times is looked for by `retry`, and sent again only with a warning")
+    func deleted() async throws {
+        for isBack in [true, false] {
+            try await ApsaraEnd.open(.key) { end in
+                try await notFound(end, times: isBack ? 5 : 6)
+                let (parcel, logbook) = (try Parcel(100, removesSource: true), Logbook())
+                for _ in 0..<4 { _ = try await parcel.failure(to: end, logbook) }
+                let id = try #require(try await end.media().first?.id)
+                let error = try await parcel.failure(to: end, logbook)
+                #expect(error.failure.code == "medium_deleted" && error.failure.message.contains(id), "\(error)")
+                #expect(logbook.last?.fields.values.contains(id) == true)
+                let object = try await again(end, parcel, logbook)
+                #expect(try await end.media().count == (isBack ? 1 : 2))
+                #expect(object.warnings.contains { $0.contains(id) && $0.contains("there twice") } == !isBack)
+            }
+        }
+    }
+
+    @Test("a medium that VOD could make nothing of is told until there is another, and then in a warning")
+    func failed() async throws {
+        try await ApsaraEnd.open(.key) { end in
+            try await end.server.control("settings", #"{"media_status": "TranscodeFail"}"#)
+            let (parcel, logbook) = (try Parcel(100, removesSource: true), Logbook())
+            _ = try await parcel.failure(to: end, logbook)
+            let id = try #require(try await end.media().first?.id)
+            #expect(logbook.last?.fields.values.contains(id) == true)
+            try await end.server.control("settings", #"{"media_status": null}"#)
+            let object = try await again(end, parcel, logbook)
+            #expect(object.id != id && object.warnings.contains { $0.contains(id) }, "\(object.warnings)")
+        }
+    }
+
+    @Test("answers of an authorisation service that are cut make questions rare", arguments: ["a.mp4", "a.png"])
+    func cut(_ name: String) async throws {
+        let asked = Mutex(0)
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            asked.withLock { $0 += 1 }
+            exchange.cut()
+        }
+        defer { server.stop() }
+        let clocks = ManualClocks()
+        let destination = try Apsara(
+            ["authorisation.url": .text("\(server.url)/auth")],
+            DestinationTools(
+                transport: Transport(), secrets: SecretReader(), clocks: clocks, name: "archive", log: { _ in }))
+        let (parcel, logbook) = (try Parcel(100, name: FilePath(name)), Logbook())
+        for _ in 0..<60 {
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            await #expect(throws: UploadError.self) { try await destination.upload(order, notes: logbook) }
+            clocks.advance(by: .seconds(5))
+        }
+        let count = asked.withLock { $0 }
+        #expect((2...6).contains(count), "\(count) questions in five minutes")
+    }
+
+    // MARK: Pictures
+
+    private func refreshes(_ end: ApsaraEnd) async throws -> Int {
+        let record = JSONValue.read(Array(try await end.server.control("record").utf8))?.items ?? []
+        return record.filter { $0["operation"]?.string == "Auth" }.count
+    }
+
+    @Test("a picture whose credential ends while several parts go is moved once, also over a restart")
+    func moved() async throws {
+        try await ApsaraEnd.open(.service) { end in
+            try await end.server.control(
+                "faults", #"[{"do": "expire", "match": {"operation": "UploadPart"}, "nth": 4}]"#)
+            let (parcel, logbook) = (try Parcel(12 * ApsaraTests.part, name: "a.png"), Logbook())
+            let error = try await parcel.failure(to: end, logbook)
+            #expect(error.failure.code == ApsaraKeys.moved, "\(error)")
+            #expect(try await refreshes(end) == 2)
+            // As after a kill.
+            var order = parcel.order
+            order.checkpoint = logbook.last
+            let object = try await end.again().upload(order, notes: logbook)
+            #expect(try await refreshes(end) == 2)
+            #expect(try await end.media().count == 2)
+            #expect(object.warnings.contains { $0.contains("1 medium is left empty") }, "\(object.warnings)")
+        }
+    }
+}

@@ -1,0 +1,232 @@
+import Core
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import Destinations
+
+/// Several destinations, boxes or programs that use one account.
+@Suite("vimeo, other writers", .timeLimit(.minutes(Patience.minutes(3))))
+struct VimeoOtherWriterTests {
+    /// Sends while somebody else writes `count` bytes to the video that was made, before its creation is answered.
+    private func sent(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook, others count: Int) async throws {
+        end.server.script(.create, .slow(1500))
+        let task = Task { try await parcel.send(to: end, logbook) }
+        try await eventually("the video is made") { end.server.state.withLock { !$0.uploads.isEmpty } }
+        end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: count) }
+        do { _ = try await task.value } catch is UploadError {}
+    }
+
+    @Test(
+        "what another writer has sent to our video is neither mixed with ours nor removed, and a warning names it",
+        arguments: [(900, 900), (2500, 1000), (2500, 2500)])
+    func foreign(_ size: Int, _ others: Int) async throws {
+        let end = try VimeoEnd()
+        let (parcel, logbook) = (try Parcel(size), Logbook())
+        try await sent(end, parcel, logbook, others: others)
+        let object = try await end.bring(parcel, logbook)
+        #expect(object.id == "/videos/2")
+        let areWhole = end.contents == [[UInt8](repeating: 7, count: others), parcel.content]
+        #expect(areWhole, "\(end.server.requests)")
+        #expect(logbook.left.isEmpty)
+        #expect(object.warnings.contains { $0.contains("another writer") && $0.contains("/videos/1") })
+    }
+
+    @Test("one that more bytes came to than left here is not removed by a cancel either")
+    func cancelled() async throws {
+        let end = try VimeoEnd()
+        let (parcel, logbook) = (try Parcel(2500), Logbook())
+        try await parcel.sendStopped(to: end, logbook, accepting: 1000)
+        let checkpoint = try #require(logbook.last)
+        end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2400) }
+        #expect(try await end.destination.discard(checkpoint) == false)
+        #expect(end.server.videos.count == 1)
+        // Neither is one that is whole, and whose address has ended by that.
+        end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: 2500) }
+        end.server.script(.head, .answer(404))
+        #expect(try await end.destination.discard(checkpoint) == false)
+        end.server.change { $0.uploads[0].bytes.removeLast(100) }
+        // One that only our bytes came to is.
+        end.server.change { $0.uploads[0].bytes.removeLast(1400) }
+        #expect(try await end.destination.discard(checkpoint))
+        #expect(end.server.videos.isEmpty)
+    }
+
+    @Test("an empty video of the same name and size is another box's when bytes come to it: it is not taken")
+    func otherBox() async throws {
+        let end = try VimeoEnd()
+        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        // Lost before it was carried out.
+        end.server.script(.create, .answer(502))
+        _ = try await parcel.failure(to: end, logbook)
+        end.server.change { state in
+            state.uploads.append(
+                VimeoServer.Upload(
+                    number: 1, flow: .tus, size: 1500, isVideo: true, fields: ["name": "clip"], created: state.now))
+        }
+        guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
+            throw Parcel.Unexpected(what: "no second look")
+        }
+        let others = [UInt8](repeating: 7, count: 1000)
+        end.server.change { $0.uploads[0].bytes = others }
+        let object = try await end.bring(parcel, logbook)
+        #expect(object.id == "/videos/2")
+        let areWhole = end.contents == [others, parcel.content]
+        #expect(areWhole)
+        #expect(object.warnings.contains { $0.contains("got no answer") }, "\(object.warnings)")
+    }
+
+    @Test("one that was made long after our creation was asked for is not taken")
+    func later() async throws {
+        let end = try VimeoEnd()
+        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        end.server.script(.create, .answer(502))
+        _ = try await parcel.failure(to: end, logbook)
+        end.pass(.seconds(3600))
+        end.server.change { state in
+            state.uploads.append(
+                VimeoServer.Upload(
+                    number: 1, flow: .tus, size: 1500, isVideo: true, fields: ["name": "clip"], created: state.now))
+        }
+        #expect(try await end.bring(parcel, logbook).id == "/videos/2")
+        #expect(end.contents == [[], parcel.content])
+    }
+
+    @Test("two destinations of one account: neither takes what the other is about to hear of")
+    func twoDestinations() async throws {
+        let end = try VimeoEnd()
+        let other = try VimeoEnd(server: end.server)
+        let (one, two) = (try Parcel(1500, id: "01"), try Parcel(1500, id: "02", seed: 2))
+        let (first, second) = (Logbook(), Logbook())
+        end.server.script(.create, .answer(502), .slow(1500))
+        _ = try await one.failure(to: end, first)
+        let task = Task { try await two.send(to: other, second) }
+        try await eventually("the other's is made") { end.server.state.withLock { !$0.uploads.isEmpty } }
+        guard case .pending = try await one.failure(to: end, first).remedy else {
+            throw Parcel.Unexpected(what: "it did not wait")
+        }
+        _ = try await task.value
+        _ = try await end.bring(one, first)
+        let areWhole = end.contents == [two.content, one.content]
+        #expect(areWhole)
+        #expect(first.left.isEmpty && second.left.isEmpty)
+    }
+
+    // MARK: Cancelled before the creation was answered
+
+    @Test("a cancel while the answer to the creation is not known removes the empty video, when it can be told")
+    func lostCreation() async throws {
+        let end = try VimeoEnd()
+        end.server.script(.create, .garbled(.empty))
+        let logbook = Logbook()
+        _ = try await Parcel(1500).failure(to: end, logbook)
+        let checkpoint = try #require(logbook.last)
+        let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
+        #expect(error?.failure.code == "not_shown_yet")
+        end.pass(.seconds(700))
+        #expect(try await end.destination.discard(checkpoint))
+        #expect(end.contents.isEmpty)
+        // Nothing came of it.
+        #expect(try await end.destination.discard(checkpoint))
+    }
+
+    @Test("where that cannot be told the removal is unknown, and nothing is removed")
+    func unknownCreation() async throws {
+        let end = try VimeoEnd()
+        end.server.script(.create, .garbled(.empty))
+        let logbook = Logbook()
+        _ = try await Parcel(1500).failure(to: end, logbook)
+        let checkpoint = try #require(logbook.last)
+        end.server.change { state in
+            state.uploads.append(
+                VimeoServer.Upload(
+                    number: 2, flow: .tus, size: 1500, isVideo: true, fields: ["name": "clip"], created: state.now))
+        }
+        end.pass(.seconds(700))
+        let error = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
+        #expect(error?.failure.code == Failure.removalUnknown, "\(String(describing: error))")
+        #expect(end.server.videos.count == 2)
+        end.server.change { $0.account.scopes = ["upload", "delete"] }
+        let forbidden = await #expect(throws: UploadError.self) { try await end.destination.discard(checkpoint) }
+        #expect(forbidden?.failure.code == Failure.removalUnknown)
+    }
+
+    // MARK: Not found
+
+    private static let gone = VimeoServer.Fault.answer(404, [], #"{"error": "not found", "error_code": 5000}"#)
+
+    /// A file whose video is not found three times.
+    private func lost(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook) async throws {
+        end.server.script(.video, Self.gone, Self.gone, Self.gone)
+        for _ in 0..<2 { _ = try await parcel.failure(to: end, logbook) }
+        #expect(try await parcel.failure(to: end, logbook).failure.code == "video_deleted")
+        #expect(logbook.last?["video"] == "/videos/1", "what it was is still told")
+    }
+
+    private func again(_ end: VimeoEnd, _ parcel: Parcel, _ logbook: Logbook) async throws -> RemoteObject {
+        var order = parcel.order
+        order.generation = 2
+        order.checkpoint = logbook.last
+        return try await end.destination.upload(order, notes: logbook)
+    }
+
+    @Test("`retry` after a video was not found looks for it first, and sends nothing when it is there")
+    func foundAgain() async throws {
+        let end = try VimeoEnd()
+        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        try await lost(end, parcel, logbook)
+        #expect(try await end.destination.discard(try #require(logbook.last)) == false)
+        let object = try await again(end, parcel, logbook)
+        #expect(object.id == "/videos/1" && object.warnings.isEmpty)
+        #expect(end.server.state.withLock { $0.received } == 1500)
+    }
+
+    @Test("where it is not found again the file goes once more, with a warning that it may be there twice")
+    func sentTwice() async throws {
+        let end = try VimeoEnd()
+        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        try await lost(end, parcel, logbook)
+        end.server.script(.video, Self.gone)
+        let object = try await again(end, parcel, logbook)
+        #expect(object.id == "/videos/2")
+        #expect(object.warnings.contains { $0.contains("/videos/1") && $0.contains("there twice") })
+        #expect(logbook.left.isEmpty && end.server.videos.count == 2)
+    }
+
+    @Test("a page that a portal answers with 404 is no word about the video, however often it comes")
+    func portal() async throws {
+        let end = try VimeoEnd()
+        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        for _ in 0..<6 {
+            end.server.script(.video, .answer(404, [("Content-Type", "text/html")], "<html>who are you?</html>"))
+            guard case .pending = try await parcel.failure(to: end, logbook).remedy else {
+                throw Parcel.Unexpected(what: "it did not wait")
+            }
+        }
+        end.server.script(.removal, .answer(404, [], "<html>"))
+        await #expect(throws: UploadError.self) {
+            try await end.destination.discard(Checkpoint(["video": "/videos/1"]))
+        }
+        #expect(try await parcel.send(to: end, logbook).id == "/videos/1")
+    }
+
+    @Test("a word about a video of another size is none about this one")
+    func otherSize() async throws {
+        let end = try VimeoEnd()
+        end.server.script(
+            .video, .answer(200, [], #"{"uri": "/videos/1", "status": "available", "upload": {"size": 5}}"#))
+        let (parcel, logbook) = (try Parcel(1500), Logbook())
+        let error = try await parcel.failure(to: end, logbook)
+        #expect(error.failure.message.contains("5 bytes"), "\(error)")
+        #expect(try await parcel.send(to: end, logbook).id == "/videos/1")
+    }
+
+    @Test("where the trial is refused for another reason, the check says that the flow is not known to be taken")
+    func checkUnknown() async throws {
+        let end = try VimeoEnd()
+        end.server.script(.create, .answer(403, [], #"{"error": "no", "error_code": 3200}"#))
+        let result = await end.destination.check()
+        #expect(result.verdict == .warning && result.detail.contains("not known whether"), "\(result.detail)")
+    }
+}
