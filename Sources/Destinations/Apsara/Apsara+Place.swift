@@ -53,6 +53,7 @@ extension Apsara {
         }
         try reserve(wish.reference, order)
         let moved = ApsaraGift.moved(checkpoint, now: asking.clocks.wall())
+        if moved == nil, ApsaraGift.dropMoved(&checkpoint) { checkpoint.count("left_media") }
         if moved == nil, let (grant, left) = newest.good(checkpoint, now: asking.clocks.wall()) {
             asking.conceal(grant)
             return .place(Place(medium: medium, grant: grant, left: left))

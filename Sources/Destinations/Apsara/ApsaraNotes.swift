@@ -86,4 +86,13 @@ extension ApsaraGift {
         guard let medium = ApsaraMedium(own), let (grant, left) = ApsaraGrant.read(own, now: now) else { return nil }
         return (ApsaraGift(medium: medium, grant: grant), left)
     }
+
+    /// Forgets the gift whose right has ended before it was used.
+    ///
+    /// - Returns: Whether there was one: its medium stays empty.
+    static func dropMoved(_ checkpoint: inout Checkpoint) -> Bool {
+        let fields = checkpoint.fields.keys.filter { $0.hasPrefix(movedTo) }
+        for field in fields { checkpoint[field] = nil }
+        return !fields.isEmpty
+    }
 }
