@@ -27,9 +27,10 @@ RECORDS ?=
 STRICT := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 # The Swift runtime goes into the program, which then needs only Debian's C libraries; -s leaves the symbols out, nothing is
 # exported that nobody loads, and functions that are the same stand there once. lld comes with Swift and packs the million bytes of
-# relocations, which glibc knows since 2.36 (Debian 12). scripts/without-unwinding.ld says what else stays out.
+# relocations, which glibc knows since 2.36 (Debian 12). All of them are done at the start, and their table is read-only from then on
+# (-z now); no library is looked for beside the program (--disable-local-rpath). scripts/without-unwinding.ld says what else stays out.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker -s \
-	-Xlinker --no-export-dynamic -Xlinker --icf=safe \
+	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now --disable-local-rpath \
 	-Xlinker --no-eh-frame-hdr -Xlinker $(CURDIR)/scripts/without-unwinding.ld $(STRICT)
 # Optimized, a round of fuzzing or a million rows take a tenth of the time, and traps are the same. The tests reach inside all the same.
 OPTIMIZED := -c release -Xswiftc -enable-testing --scratch-path .build-fuzz

@@ -34,7 +34,12 @@ let package = Package(
     products: [.executable(name: "sluice", targets: ["sluice"])],
     targets: [
         // C, and nothing but C.
-        .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
+        .target(
+            name: "CLinux",
+            cSettings: [
+                .define("_GNU_SOURCE"), .define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release)),
+                .unsafeFlags(["-fstack-protector-strong"]),
+            ]),
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
         library("CExpat", pkgConfig: "expat", apt: "libexpat1-dev"),

@@ -95,6 +95,8 @@ int sluice_spawn(
     return child;
 }
 
+int sluice_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
 int sluice_pipe(int *ends) {
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
     // Read without waiting; the program at the other end writes as it likes.

@@ -54,6 +54,14 @@ package enum Machine {
     @discardableResult
     package static func raiseOpenFileLimit() -> Bool { sluice_raise_open_files() == 0 }
 
+    /// Keeps this process's memory, in which secrets are, from core files and from other processes of its user. What it reads of
+    /// itself in `/proc/self` stays readable to it. `SLUICE_DUMPABLE=1` in the environment leaves it as it is, for tests and diagnosis.
+    package static func forbidDumps() {
+        if let set = getenv("SLUICE_DUMPABLE"), strcmp(set, "1") == 0 { return }
+        // Cannot fail: 0 is a value that the kernel takes.
+        _ = sluice_forbid_dumps()
+    }
+
     /// How many descriptors a process may have (getrlimit(2), `RLIMIT_NOFILE`), now and when it asks for more.
     package static var openFileLimit: (now: UInt64, most: UInt64) {
         var limit = rlimit()

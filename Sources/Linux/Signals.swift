@@ -19,7 +19,7 @@ package final class Signals: Sendable {
     private let descriptor: CInt
     private let onStop = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// Blocks the signals in this thread, and ignores `SIGPIPE` and `SIGIO` (a lost lease is told by that) in the process.
+    /// Blocks the signals in this thread, and ignores `SIGPIPE`, `SIGXFSZ` and `SIGIO` (a lost lease is told by that) in the process.
     package init() throws(SystemError) {
         Self.ignoreNuisances()
         let numbers = Signal.allCases.map(\.rawValue)
@@ -50,5 +50,7 @@ package final class Signals: Sendable {
     package static func ignoreNuisances() {
         _ = signal(SIGPIPE, SIG_IGN)
         _ = signal(SIGIO, SIG_IGN)
+        // A limit on the size of files (RLIMIT_FSIZE) is an error of the write then (EFBIG).
+        _ = signal(SIGXFSZ, SIG_IGN)
     }
 }

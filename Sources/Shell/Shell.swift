@@ -54,6 +54,7 @@ package enum Shell {
         guard let verb = split(words).verb, verb == "run" || verb == "receive" else { return nil }
         // Those two have a descriptor for each of their clients. With fewer than could be had they take fewer clients.
         Machine.raiseOpenFileLimit()
+        Machine.forbidDumps()
         return try Signals()
     }
 

@@ -22,6 +22,13 @@ struct ConfinementTests {
         return (SourceFile(folder: folder, relative: "sub/a.mp4"), victim)
     }
 
+    /// Makes no directory on the way, as the attacker's would be gone then.
+    private func put(_ path: FilePath) throws {
+        let file = try Descriptor.open(path, for: .creating)
+        try file.write(content, named: path)
+        try file.close(named: path)
+    }
+
     private func swapForLink() throws {
         let sub = temporary.path.appending("drop/sub")
         try Files.rename(sub, to: temporary.path.appending("drop/kept"))
@@ -69,10 +76,9 @@ struct ConfinementTests {
     @Test("while a directory is swapped for a link and back all the time, only what was staged is ever taken")
     func race() async throws {
         let (_, victim) = try scene()
-        let isOver = Mutex(false)
+        let (isOver, swaps) = (Mutex(false), Mutex(0))
         let drop = temporary.path.appending("drop")
         let attacker = Task.detached {
-            var swaps = 0
             while !isOver.withLock({ $0 }) {
                 let sub = drop.appending("sub")
                 // Each may fail while the release has the file: that is the race.
@@ -80,19 +86,19 @@ struct ConfinementTests {
                 try? Files.makeLink(sub, to: "../victim")
                 try? Files.remove(sub)
                 try? Files.rename(drop.appending("kept"), to: sub)
-                swaps += 1
+                swaps.withLock { $0 += 1 }
             }
-            return swaps
         }
+        try await eventually("the swaps have begun") { swaps.withLock { $0 > 0 } }
         let folder = SourceFolders()[drop]
         var released = 0
         var tries = 0
-        while released < 20, tries < 200_000 {
+        while released < 100, tries < 20_000 {
             tries += 1
             let source = SourceFile(folder: folder, relative: FilePath("sub/\(tries % 5)"))
             let staged = try? identity(source)
             // It is made while nobody swaps anything the right way round, or not at all.
-            if staged == nil { _ = try? temporary.write(FilePath("drop/sub/\(tries % 5)"), content) }
+            if staged == nil { try? put(drop.appending(source.relative)) }
             guard let staged = try? identity(source) else { continue }
             if case .released? = try? SourceRelease(staged, .delete).run() { released += 1 }
             guard try Files.read(victim) == content else {
@@ -103,7 +109,8 @@ struct ConfinementTests {
             #expect(names == ["a.mp4"], "\(names)")
         }
         isOver.withLock { $0 = true }
-        #expect(await attacker.value > 0 && released == 20, "\(released) in \(tries) tries")
+        await attacker.value
+        #expect(released == 100, "\(released) released in \(tries) tries, \(swaps.withLock { $0 }) swaps")
     }
 
     @Test("the part of a move's target that the template makes follows no link either")

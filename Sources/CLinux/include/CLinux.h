@@ -164,6 +164,8 @@ int sluice_input(const void *bytes, size_t count);
 /// Lets this process open as many files as it may (RLIMIT_NOFILE). What sluice_spawn starts has what we were started with:
 /// a program that goes through all descriptors it could have would take its time.
 int sluice_raise_open_files(void);
+/// PR_SET_DUMPABLE of prctl(2) with 0: no core file, and no other process of this user may look into this one.
+int sluice_forbid_dumps(void);
 /// A pipe whose reading end never waits. Both ends are closed by exec.
 int sluice_pipe(int *ends);
 

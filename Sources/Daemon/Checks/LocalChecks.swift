@@ -27,10 +27,13 @@ enum LocalChecks {
                             "\(each.watch.path.display) has not answered for \(patience.inMilliseconds / 1000)s: look at the server that it "
                                 + "is on; its files are taken when it answers")))
             // One that did not answer is told of above.
-            guard result?.verdict == .ok, let sight = await answered({ openFiles(each, rights) }) ?? nil else {
-                continue
+            guard result?.verdict == .ok else { continue }
+            for look in [{ openFiles(each, rights) }, { parents(each.watch) }, { copies(each) }]
+                as [@Sendable () -> CheckResult?]
+            {
+                guard let more = await answered(look) ?? nil else { continue }
+                findings.append(CheckFinding(about: "folder", name: each.watch.name, more))
             }
-            findings.append(CheckFinding(about: "folder", name: each.watch.name, sight))
         }
         guard request.isAll else { return (findings, silent) }
         let answering = settings.folders.filter { !silent.contains($0.watch.name) }
@@ -139,6 +142,30 @@ enum LocalChecks {
                 "\(UnsureWords.unknown(doubt)): verified sources go at once, also those that are open (release_unsure: delete)"
             )
         }
+    }
+
+    /// Who could put another directory in the folder's place; `nil` when nobody could, or a requirement tells.
+    private static func parents(_ rule: WatchRule) -> CheckResult? {
+        guard rule.requirement == FolderRequirement(), let weak = FolderParents.weakest(above: rule.path) else {
+            return nil
+        }
+        return CheckResult(
+            .warning,
+            "\(weak.directory.display), above \(rule.path.display), \(weak.why), who could put another directory in its place: the "
+                + "folder is absent then. Keep it below directories of root's, or set `require`")
+    }
+
+    /// That verified sources are copied when they are moved, where they are; `nil` else.
+    private static func copies(_ folder: FolderSettings) -> CheckResult? {
+        guard case .move(let target) = folder.afterUpload else { return nil }
+        let (base, _) = existing(target.fixedFolder)
+        guard let here = try? SourceFolders()[folder.watch.path].open().look(at: ""),
+            let there = try? FileLook(at: resolved(base)), here.device != there.device
+        else { return nil }
+        return CheckResult(
+            .ok,
+            "\(base.display) is on another file system than \(folder.watch.path.display): a move is a copy, which is compared before the "
+                + "source goes")
     }
 
     /// Why nothing in a folder would be looked at now; `nil` when it is there.

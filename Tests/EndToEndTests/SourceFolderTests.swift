@@ -1,0 +1,138 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// A watched folder whose directory, or what lies above and below it, is in the hands of others.
+@Suite(
+    "Folders in the hands of others, from the built program",
+    .enabled(if: geteuid() == 0, "directories of several users, and mounts, take root: run the tests as root"),
+    .timeLimit(.minutes(Patience.minutes(3))))
+struct SourceFolderTests {
+    private static let mallory: uid_t = 61_002
+
+    private func run(_ fixture: DaemonFixture, _ words: [String]) async throws -> (Child.Ending, String) {
+        let name = hexadecimal(Chance.bytes(6))
+        let child = try Child(
+            fixture.binary, words + ["--config", fixture.config.display],
+            output: fixture.folder.path.appending(FilePath("\(name).out")),
+            errors: fixture.folder.path.appending(FilePath("\(name).err")))
+        let ending = try await child.end(within: .seconds(20))
+        return (ending, try child.printed() + child.complained())
+    }
+
+    private func completed(_ fixture: DaemonFixture, _ count: Int) async throws {
+        try await eventually("\(count) are complete; \(fixture.lastWords())", within: .seconds(40)) {
+            try await fixture.status()?.counts.completed == count
+        }
+    }
+
+    private func state(_ fixture: DaemonFixture, _ isIt: @escaping (String) -> Bool) async throws {
+        try await eventually("the folder is in its state; \(fixture.lastWords())", within: .seconds(40)) {
+            try await fixture.status()?.folders.first.map { isIt($0.state) } ?? false
+        }
+    }
+
+    @Test("what is added from behind a link is refused with 65 and a sentence, and the file there stays")
+    func added() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let victim = fixture.folder.path.appending("victim")
+        try Files.makeFolders(victim)
+        try Files.replace(victim.appending("secret.mp4"), with: noise(1000))
+        try Files.makeLink(fixture.drop.appending("sub"), to: victim)
+        try Files.makeLink(fixture.drop.appending("alone.mp4"), to: victim.appending("secret.mp4"))
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await state(fixture) { $0 == "watching" }
+        for name in ["sub/secret.mp4", "alone.mp4", "sub"] as [FilePath] {
+            let (ending, said) = try await run(fixture, ["add", fixture.drop.appending(name).display])
+            #expect(ending == .status(65) && said.contains("symbolic link"), "\(name): \(said)")
+        }
+        try Files.replace(fixture.drop.appending("own.mp4"), with: noise(2000))
+        try await completed(fixture, 1)
+        #expect(try Files.read(victim.appending("secret.mp4")) == noise(1000))
+        #expect(try Outcome.files(in: fixture.received, hidden: false) == ["own.mp4"])
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test(
+        "another directory of somebody else's in the folder's place is absent, over a restart too, until it is accepted"
+    )
+    func swapped() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try Files.replace(fixture.drop.appending("first.mp4"), with: noise(1000))
+        try await completed(fixture, 1)
+        try await eventually("it is released") { try Files.names(in: fixture.drop).isEmpty }
+        // Its own user moves it away, and puts one of his there.
+        let away = fixture.folder.path.appending("away")
+        try Files.rename(fixture.drop, to: away)
+        try Files.makeFolders(fixture.drop)
+        #expect(fixture.drop.withCString { chown($0, Self.mallory, Self.mallory) } == 0)
+        try Files.replace(fixture.drop.appending("planted.mp4"), with: noise(3000))
+        try await state(fixture) { $0.hasPrefix("absent: another directory stands there, of user 61002") }
+        fixture.killDaemon()
+        try fixture.startDaemon()
+        try await state(fixture) { $0.hasPrefix("absent: another directory stands there, of user 61002") }
+        #expect(try await fixture.status()?.counts.completed == 1)
+        #expect(try FileLook.ifPresent(at: fixture.drop.appending("planted.mp4")) != nil)
+        let (wrong, words) = try await run(fixture, ["folder", "accept", "camrea"])
+        #expect(wrong == .status(66), "\(words)")
+        let (ending, said) = try await run(fixture, ["folder", "accept", "camera"])
+        #expect(ending == .status(0) && said.contains("camera"), "\(said)")
+        try await completed(fixture, 2)
+        #expect(Set(try Outcome.files(in: fixture.received, hidden: false)) == ["first.mp4", "planted.mp4"])
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test("a restored backup, a link that root sets, and a bind mount in the folder's place go on")
+    func goesOn() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try Files.replace(fixture.drop.appending("1.mp4"), with: noise(1000, seed: 1))
+        try await completed(fixture, 1)
+        let real = fixture.folder.path.appending("elsewhere")
+        try Files.rename(fixture.drop, to: fixture.folder.path.appending("away"))
+        try Files.makeFolders(fixture.drop)
+        try Files.replace(fixture.drop.appending("2.mp4"), with: noise(1000, seed: 2))
+        try await completed(fixture, 2)
+        try await eventually("it is released") { try Files.names(in: fixture.drop).isEmpty }
+        try Files.rename(fixture.drop, to: real)
+        try Files.makeLink(fixture.drop, to: "elsewhere")
+        try Files.replace(real.appending("3.mp4"), with: noise(1000, seed: 3))
+        try await completed(fixture, 3)
+        let other = fixture.folder.path.appending("other")
+        try Files.makeFolders(other)
+        let mount = try BindMount(of: other, at: real)
+        try Files.replace(real.appending("4.mp4"), with: noise(1000, seed: 4))
+        try await completed(fixture, 4)
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        withExtendedLifetime(mount) {}
+    }
+
+    @Test("the folder's file system can be unmounted while it is idle, and while an upload from a copy goes on")
+    func unmounted() async throws {
+        let disk = try SmallDisk()
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary(), places: ["drop": disk.path])
+        fixture.policyKeys = ["bandwidth: 200 kB/s"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await state(fixture) { $0 == "watching" }
+        // Not lazily: an open descriptor refuses it.
+        #expect(disk.path.withCString { umount($0) } == 0, "idle: \(String(cString: strerror(errno)))")
+        try await state(fixture) { !$0.hasPrefix("failed") }
+        let again = try SmallDisk(at: disk.path)
+        try Files.makeFolders(fixture.drop)
+        try Files.replace(fixture.drop.appending("a.mp4"), with: noise(600_000))
+        try await eventually("it is on its way; \(fixture.lastWords())", within: .seconds(40)) {
+            try await fixture.ask("list")?.contains("uploading") == true
+        }
+        #expect(disk.path.withCString { umount($0) } == 0, "on its way: \(String(cString: strerror(errno)))")
+        try await completed(fixture, 1)
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        withExtendedLifetime(again) {}
+    }
+}
