@@ -14,8 +14,8 @@ extension Dispatcher {
         case known(Int64?)
     }
 
-    /// The room for uploads that have not begun. The destination is asked only while there are such: what is begun has its room, and
-    /// an upload that waits for the destination's word sends nothing more.
+    /// The room for uploads that have not begun. The destination is asked only while there are such, or when it has refused one for
+    /// lack of room: else what is begun has its room, and an upload that waits for the destination's word sends nothing more.
     func roomForNew(
         at name: String, _ destination: any Destination, from open: Set<String>
     ) async throws -> RoomForNew {
@@ -23,7 +23,9 @@ extension Dispatcher {
             destination.tellsSpace
             && (roomLooks[name] != nil || rooms[name, default: RemoteRoom()].isDue(at: house.clocks.monotonic()))
         guard isDue else { return .known(rooms[name]?.left) }
-        if try await house.store.first(waitingFor: name, lacking: 0, from: { open.contains($0) }) == nil {
+        if health[name]?.trouble?.kind != .quota,
+            try await house.store.first(waitingFor: name, lacking: 0, from: { open.contains($0) }) == nil
+        {
             return .known(0)
         }
         return asksForRoom(name, destination) ? .asked : .known(rooms[name]?.left)
