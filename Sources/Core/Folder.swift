@@ -84,6 +84,9 @@ package struct FolderRequirement: Hashable, Sendable {
         self.file = file
         self.mount = mount
     }
+
+    /// Whether it tells the right disk from another; `mount: /` asks for nothing.
+    package var tellsDisk: Bool { file != nil || mount.map { $0 != "/" } ?? false }
 }
 
 /// What becomes of a verified source that is to go, where it cannot be known whether a program has it open for writing.

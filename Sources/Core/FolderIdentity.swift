@@ -35,7 +35,8 @@ package struct FolderIdentity: Hashable, Sendable, Codable {
     ///   - found: What stands there now.
     ///   - daemon: The user with whose rights this process works.
     package func verdict(on found: FolderIdentity, daemon: UInt32) -> Verdict {
-        if isSameDirectory(as: found) { return .same }
+        // Without a birth time the number may be that of a directory that was made anew: then its owner counts too.
+        if isSameDirectory(as: found), owner == found.owner || born != nil && found.born != nil { return .same }
         return [0, daemon, owner].contains(found.owner) ? .replaced : .refused
     }
 

@@ -1,4 +1,6 @@
+internal import Config
 internal import Core
+internal import Linux
 internal import Watch
 
 /// Which folders are to be looked through now.
@@ -51,6 +53,7 @@ extension Agent {
     package func rescan(_ request: RescanRequest) async throws -> RescanReply {
         try requireReady()
         try requireKnown(folder: request.folder, destination: nil)
+        if let name = request.folder, let path = house.folder(name)?.watch.path { try await requireOwn(path) }
         let folders = request.folder.map { Set([$0]) }
         guard request.wait else {
             watcher.rescan(folders)
@@ -70,6 +73,18 @@ extension Agent {
                 // The limit for a file system that stops to answer, which nobody tells.
                 await bell.wait(atMost: .seconds(5))
             }
+        }
+    }
+
+    /// - Throws: ``Refusal`` where the folder's directory, or a link on the way to it, is somebody else's.
+    private func requireOwn(_ path: FilePath) async throws {
+        let folder = house.sources[path]
+        do { _ = try await SlowDisk(patience: .seconds(3)).run { _ in try folder.open().path } } catch let error
+            as SystemError where error.isOfAnotherFolder
+        {
+            throw Refusal(.conflict, error.description)
+        } catch {
+            // Whatever else keeps it from being opened is its state.
         }
     }
 

@@ -74,7 +74,12 @@ actor Gathering {
         while !Task.isCancelled {
             let now = house.clocks.monotonic()
             var listings: [FilePath: [FilePath]] = [:]
-            for key in grouping.due(at: now) where !Task.isCancelled { try await look(at: key, now, &listings) }
+            for key in grouping.due(at: now) where !Task.isCancelled {
+                do { try await look(at: key, now, &listings) } catch let error as SystemError {
+                    // What stands in a folder is in the hands of others: one group that cannot be looked at waits alone.
+                    if grouping.wait(key, for: "\(error)", isExpected: true, at: now) { tell(key, "\(error)") }
+                }
+            }
             // A group that came while another was looked at has its own time.
             await bell.wait(atMost: grouping.next.map { max(.milliseconds(10), $0.since(house.clocks.monotonic())) })
         }
@@ -93,11 +98,9 @@ actor Gathering {
         if let known = listings[directory] {
             names = known
         } else {
-            do { names = try await blocking { try Files.names(in: directory) } } catch let error as SystemError {
-                // A disk that is away: what waits here is found again when it is back.
-                if grouping.wait(key, for: "\(error)", isExpected: true, at: now) { tell(key, "\(error)") }
-                return
-            }
+            let (sources, root, below) = (house.sources, first.root, key.directory)
+            // A disk that is away: what waits here is found again when it is back.
+            names = try await blocking { try sources[root].open().stream(below).names() }
             listings[directory] = names
         }
         let taken = NameRules(include: folder.watch.include, exclude: folder.watch.exclude)

@@ -13,22 +13,42 @@ package enum FolderParents {
         // What is not there yet is told of by others.
         guard let real = Files.real(path), let top = look(real) else { return nil }
         let trusted: Set<UInt32> = [0, geteuid(), top.owner]
-        var entry = top
-        var at = real.parent
+        if let weak = weakest(above: real, top.owner, trusted) { return weak }
+        // Each link on the way can be replaced where it stands.
+        var at = path.normalised
+        while !at.isEmpty, at != "/" {
+            if let link = look(at), link.mode & 0o170000 == 0o120000, let folder = Files.real(at.parent),
+                let weak = weakest(above: folder.appending(at.name), link.owner, trusted)
+            {
+                return weak
+            }
+            at = at.parent
+        }
+        return nil
+    }
+
+    /// - Parameters:
+    ///   - path: Without links but, perhaps, its last part.
+    ///   - owner: Of what it names.
+    private static func weakest(
+        above path: FilePath, _ owner: UInt32, _ trusted: Set<UInt32>
+    ) -> (directory: FilePath, why: String)? {
+        var owner = owner
+        var at = path.parent
         while !at.isEmpty {
             guard let parent = look(at) else { return nil }
             if !trusted.contains(parent.owner) {
                 return (at, "belongs to user \(Accounts.shown(parent.owner))")
             }
             let isSticky = parent.mode & 0o1000 != 0
-            if !isSticky || !trusted.contains(entry.owner) {
+            if !isSticky || !trusted.contains(owner) {
                 if parent.mode & 0o002 != 0 { return (at, "can be written by everybody") }
                 if parent.mode & 0o020 != 0, parent.group != 0 {
                     return (at, "can be written by group \(parent.group)")
                 }
             }
             if at == "/" { break }
-            entry = parent
+            owner = parent.owner
             at = at.parent
         }
         return nil

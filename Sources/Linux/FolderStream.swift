@@ -100,6 +100,13 @@ package final class FolderStream {
         }
     }
 
+    /// All names that are left to read.
+    package func names() throws(SystemError) -> [FilePath] {
+        var names: [FilePath] = []
+        while try next({ name, _ in names.append(FilePath(fromKernel: name)) }) {}
+        return names
+    }
+
     /// Looks at a name that ``next(_:)`` lends; `nil` when it is gone by now.
     package func look(at name: UnsafeBufferPointer<UInt8>) throws(SystemError) -> FileLook? {
         guard let start = name.baseAddress else { return nil }

@@ -135,7 +135,7 @@ package final class SourceFolders: Sendable {
 
     /// Which of them have a requirement that says whether the right disk is there.
     package func apply(_ rules: [WatchRule]) {
-        let required = Set(rules.filter { $0.requirement != FolderRequirement() }.map(\.path))
+        let required = Set(rules.filter(\.requirement.tellsDisk).map(\.path))
         // Of several folders of one path the first gives its name.
         for rule in rules.reversed() {
             self[rule.path].set(name: rule.name, hasRequirement: required.contains(rule.path))

@@ -4,6 +4,7 @@ internal import Core
 internal import Credentials
 internal import Daemon
 internal import Linux
+internal import Store
 internal import Transport
 internal import Watch
 
@@ -69,6 +70,7 @@ enum MachineChecks {
             }
             directories += need.directories
             isCut = isCut || need.isCut
+            if let finding = planted(need.releases, rule, settings.state) { findings.append(finding) }
             if need.isPolled {
                 findings.append(
                     CheckFinding(
@@ -98,6 +100,23 @@ enum MachineChecks {
                     CheckResult(.ok, "\(limit) are allowed, \(counted) one; \(Inotify.instanceLimit) instances")))
         }
         return findings
+    }
+
+    /// Names of sources that are being released, which no release of ours has made; `nil` where there is none.
+    private static func planted(_ names: [FilePath], _ rule: WatchRule, _ state: FilePath) -> CheckFinding? {
+        let parsed = names.compactMap { ReleaseToken.parse($0.name) }
+        // A state that cannot be read is told of by its own line, and knows none of them.
+        let unknown = (try? StateFiles.unknown(parsed, in: state)) ?? parsed.map { _ in true }
+        var answers = unknown[...]
+        let strange = names.filter { ReleaseToken.parse($0.name) == nil || answers.popFirst() == true }
+        guard let first = strange.first else { return nil }
+        return CheckFinding(
+            about: "folder", name: rule.name,
+            CheckResult(
+                .warning,
+                "\(rule.path.appending(first).display)\(strange.count > 1 ? " and \(strange.count - 1) more" : "") looks like a source on "
+                    + "its way out, and no release of ours has made it: it is left alone. Look at it, and remove or rename it by hand"
+            ))
     }
 
     // MARK: Rights and time

@@ -22,15 +22,26 @@ struct Move {
     private let asset: SourceRelease.AssetIdentity
     private let caught: FilePath
     private let target: MoveTarget
+    private let token: ReleaseToken
 
-    init(_ asset: SourceRelease.AssetIdentity, _ caught: FilePath, _ target: MoveTarget) {
+    init(
+        _ asset: SourceRelease.AssetIdentity, _ caught: FilePath, _ target: MoveTarget, _ token: ReleaseToken
+    ) {
         self.asset = asset
         self.caught = caught
         self.target = target
+        self.token = token
     }
 
-    /// - Returns: Where it stands then, durably; and whether that took a copy.
-    func run(from folder: borrowing OpenFolder) throws(SystemError) -> (place: FilePath, isCopied: Bool) {
+    enum Result {
+        /// It stands there, durably; `isCopied` where that took a copy.
+        case moved(FilePath, isCopied: Bool)
+        /// Something else had the hidden name by then. It is back in the source's directory.
+        case anotherFile(FilePath)
+    }
+
+    /// - Parameter judged: The caught file, as it was found to be the one that was staged.
+    func run(_ judged: FileLook, from folder: borrowing OpenFolder) throws(SystemError) -> Result {
         try Files.makeFolders(target.base, durably: true)
         let place = try OpenFolder(following: target.base).makingFolders(target.relative.parent, durably: true)
         let wanted = target.relative.name
@@ -45,16 +56,22 @@ struct Move {
             try place.open(there, for: .reading).sync(named: place.path.appending(there))
             try place.sync()
             try folder.remove(caught)
-            return (place.path.appending(there), false)
+            return .moved(place.path.appending(there), isCopied: false)
         }
-        do {
-            let name = try folder.placeFreely(caught, as: wanted, in: place)
-            try place.sync()
-            return (place.path.appending(name), false)
-        } catch {
+        let name: FilePath
+        do { name = try folder.placeFreely(caught, as: wanted, in: place) } catch {
             guard error.crossesFileSystems else { throw error }
+            return .moved(place.path.appending(try copy(from: folder, to: place, as: wanted)), isCopied: true)
         }
-        return (place.path.appending(try copy(from: folder, to: place, as: wanted)), true)
+        // Who can write in the source's directory sees the hidden name there, and may have put something else under it.
+        let moved = try place.look(at: name)
+        guard moved.isRegular, moved.hasSameContent(as: judged) else {
+            let back = try place.placeFreely(name, as: asset.source.name, in: folder)
+            try place.sync()
+            return .anotherFile(folder.path.appending(back))
+        }
+        try place.sync()
+        return .moved(place.path.appending(name), isCopied: false)
     }
 
     /// Between file systems a move is a copy, made durable and compared, and only then is the source removed. It keeps the
@@ -62,7 +79,8 @@ struct Move {
     private func copy(
         from folder: borrowing OpenFolder, to place: borrowing OpenFolder, as wanted: FilePath
     ) throws(SystemError) -> FilePath {
-        let partial = FilePath(".sluice-move-\(asset.id).part")
+        // Several daemons may move into one directory, each with an asset of this number.
+        let partial = FilePath(".sluice-move-\(asset.id)-\(token).part")
         let (source, target) = (folder.path.appending(caught), place.path.appending(partial))
         try place.removeIfPresent(partial)
         do {

@@ -47,6 +47,7 @@ package struct SourceRelease: Sendable {
     private let act: Act
     private let inDoubt: InDoubt
     private let writers: any WriterAsking
+    private let token: ReleaseToken
     private let name: FilePath
     private let aside: FilePath
 
@@ -86,6 +87,7 @@ package struct SourceRelease: Sendable {
         self.act = act
         self.inDoubt = inDoubt
         self.writers = writers
+        self.token = token
         name = asset.source.name
         aside = token.name(of: asset.id)
     }
@@ -133,7 +135,7 @@ package struct SourceRelease: Sendable {
         if !isTrusted, try digest(of: aside, in: folder) != asset.sha256 {
             return try giveBack(.changed(Self.otherContent), folder)
         }
-        do { return try carryOut(folder) } catch {
+        do { return try carryOut(caught, folder) } catch {
             // It may be a long time until the target works: until then the file has its own name, unless a new file
             // has that by now. What says that the name is not free is no news beside the first error.
             try? folder.renameNoReplace(aside, to: name, in: folder)
@@ -154,13 +156,18 @@ package struct SourceRelease: Sendable {
         if case .unknown = answer { inDoubt == .compare } else { false }
     }
 
-    private func carryOut(_ folder: borrowing OpenFolder) throws(SystemError) -> Result {
+    private func carryOut(_ caught: FileLook, _ folder: borrowing OpenFolder) throws(SystemError) -> Result {
         var result = Result.released(note: "deleted")
         switch act {
         case .delete: try folder.remove(aside)
         case .move(let target):
-            let (place, isCopied) = try Move(asset, aside, target).run(from: folder)
-            result = .released(note: "moved to \(place.display)", isCopied: isCopied)
+            switch try Move(asset, aside, target, token).run(caught, from: folder) {
+            case .moved(let place, let isCopied):
+                result = .released(note: "moved to \(place.display)", isCopied: isCopied)
+            case .anotherFile(let place):
+                result = .kept(
+                    "something else was put in its place while it was moved; that stands now as \(place.display)")
+            }
         }
         CrashPoint.reached("release-done")
         try folder.sync()

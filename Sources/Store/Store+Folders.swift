@@ -50,3 +50,19 @@ extension Store {
         }
     }
 }
+
+extension StateFiles {
+    /// Which of these names of sources that are being released a state folder does not know: they are of somebody else's making. A
+    /// daemon may be using it. Changes nothing.
+    package static func unknown(
+        _ names: [(asset: Int64, token: ReleaseToken)], in state: FilePath
+    ) throws -> [Bool] {
+        let connection = try Connection(path: state.appending(database), asEvidence: true)
+        defer { connection.close() }
+        return try names.map { name in
+            try connection.first(
+                "SELECT 1 FROM asset WHERE id = ?1 AND release_token = ?2",
+                [.integer(name.asset), .text(name.token.description)], { _ in true }) != true
+        }
+    }
+}

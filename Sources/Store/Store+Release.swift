@@ -93,16 +93,6 @@ extension Store {
         }
     }
 
-    /// Which of these names of sources that are being released are known: of another's making they are nobody's to touch.
-    package func knows(_ names: [(asset: Int64, token: ReleaseToken)]) throws -> [Bool] {
-        try names.map { name in
-            try connection.first(
-                "SELECT 1 FROM asset WHERE id = ?1 AND release_token = ?2",
-                [.integer(name.asset), .text(name.token.description)]
-            ) { _ in true } == true
-        }
-    }
-
     /// For how long the release of an asset has waited for it to stay the same, in ms, by a clock that only counts while the machine
     /// is up: runs of the daemon that end before the time is over (`run --once`) are one wait. Begins now when it did not begin
     /// before, or in another boot, or before the asset was verified.

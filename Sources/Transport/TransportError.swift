@@ -15,13 +15,15 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
         case stalled
         /// The whole request took too long.
         case timedOut
-        /// The connection broke.
+        /// The connection broke, or what came on it is no answer (HTTP/0.9, an unknown version, a header without end): the request
+        /// may have been heard.
         case reset
         /// The file could not be read, or ended before the promised length.
         case sourceFile
         /// The answer is longer than allowed.
         case tooLarge
         case cancelled
+        /// The request was not made.
         case other
     }
 
@@ -81,7 +83,8 @@ extension TransportError.Kind {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_WEIRD_SERVER_REPLY,
             CURLE_UPLOAD_FAILED, CURLE_SEND_FAIL_REWIND:
             self = .reset
-        default: self = .other
+        // What libcurl objects to once there is a connection is in the answer.
+        default: self = isConnected ? .reset : .other
         }
     }
 }

@@ -10,7 +10,11 @@ extension FolderSurvey {
         package var isCut: Bool
         /// Nothing tells of changes there, so that it is looked through from time to time.
         package var isPolled: Bool
+        /// Files with names of sources that are being released, whoever made them; at most 1,000.
+        package var releases: [FilePath] = []
     }
+
+    private static let mostReleases = 1_000
 
     /// Counts the directories of a folder. Waits for the disk.
     ///
@@ -34,6 +38,8 @@ extension FolderSurvey {
                 while try stream.next({ name, kind in
                     if kind == .folder, !TemporaryNames.contains(name) {
                         waiting.append(relative.appending(FilePath(fromKernel: name)))
+                    } else if need.releases.count < mostReleases, ReleaseToken.isName(FilePath(fromKernel: name)) {
+                        need.releases.append(relative.appending(FilePath(fromKernel: name)))
                     }
                 }) {}
             } catch { continue }

@@ -19,6 +19,8 @@ struct FormAppendingTests {
         case error
         /// A 200 whose JSON breaks off.
         case cut
+        /// Bytes that are no answer of HTTP.
+        case raw(String)
     }
 
     /// Appends numbers of blocks by the name of their upload.
@@ -62,6 +64,9 @@ struct FormAppendingTests {
                 case .page(let status): exchange.reply(status, [("Content-Type", "text/html")], "<html>log in</html>")
                 case .error: exchange.reply(200, [], #"{"error":"busy","files":[{"error":"busy"}]}"#)
                 case .cut: exchange.reply(200, [], #"{"files":[{"na"#)
+                case .raw(let text):
+                    exchange.raw(text)
+                    exchange.cut()
                 case nil: exchange.reply(200, [], #"{"files":[{"name":"a"}]}"#)
                 }
             }
@@ -105,7 +110,8 @@ struct FormAppendingTests {
 
     static let odd: [Odd] = [
         .status(408), .status(421), .status(425), .status(429), .status(502), .status(503), .status(504), .status(302),
-        .page(200), .page(503), .error, .cut,
+        .page(200), .page(503), .error, .cut, .raw("<html>no status"), .raw("HTTP/9.9 200 OK\r\n\r\n"),
+        .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\n{}"),
     ]
 
     @Test(
@@ -215,7 +221,10 @@ struct FormAppendingTests {
 
     @Test(
         "a last block that an answer without a verdict may have taken leaves a warning when it goes again",
-        arguments: [Odd.status(408), .status(425), .page(200), .error, .cut])
+        arguments: [
+            Odd.status(408), .status(421), .status(425), .status(429), .page(200), .error, .cut,
+            .raw("<html>no status"),
+        ])
     func safeServers(_ odd: Odd) async throws {
         for finish in [false, true] {
             let asked = Mutex<[String]>([])
@@ -232,6 +241,9 @@ struct FormAppendingTests {
                 case .page: exchange.reply(200, [], "<html>log in</html>")
                 case .error: exchange.reply(200, [], #"{"error":"busy"}"#)
                 case .cut: exchange.reply(200, [], #"{"er"#)
+                case .raw(let text):
+                    exchange.raw(text)
+                    exchange.cut()
                 }
             }
             let joining: [String: SettingValue] =

@@ -297,7 +297,7 @@ struct FormCountedEndTests {
         }
     }
 
-    @Test("nothing is warned of after an answer that says that nothing was done", arguments: [401, 429])
+    @Test("nothing is warned of after an answer that says that nothing was done", arguments: [401, 407])
     func notDoubled(_ status: Int) async throws {
         for finish in [false, true] {
             let blocks = Joiner(3, joinsOnDemand: finish, ends: [.status(status)])

@@ -19,7 +19,9 @@ struct SourceFolderTests {
             output: fixture.folder.path.appending(FilePath("\(name).out")),
             errors: fixture.folder.path.appending(FilePath("\(name).err")))
         let ending = try await child.end(within: .seconds(20))
-        return (ending, try child.printed() + child.complained())
+        // Tables break their lines.
+        let words = try (child.printed() + child.complained()).split(whereSeparator: \.isWhitespace)
+        return (ending, words.joined(separator: " "))
     }
 
     private func completed(_ fixture: DaemonFixture, _ count: Int) async throws {
@@ -78,6 +80,8 @@ struct SourceFolderTests {
         try await state(fixture) { $0.hasPrefix("absent: another directory stands there, of user 61002") }
         #expect(try await fixture.status()?.counts.completed == 1)
         #expect(try FileLook.ifPresent(at: fixture.drop.appending("planted.mp4")) != nil)
+        let (looked, refusal) = try await run(fixture, ["rescan", "--folder", "camera", "--wait"])
+        #expect(looked == .status(65) && refusal.contains("another directory stands there"), "\(refusal)")
         let (wrong, words) = try await run(fixture, ["folder", "accept", "camrea"])
         #expect(wrong == .status(66), "\(words)")
         let (ending, said) = try await run(fixture, ["folder", "accept", "camera"])
@@ -111,6 +115,50 @@ struct SourceFolderTests {
         try await completed(fixture, 4)
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         withExtendedLifetime(mount) {}
+    }
+
+    @Test(
+        "doctor names what only looks like a source on its way out, and who could put another directory in a folder's place"
+    )
+    func doctor() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await state(fixture) { $0 == "watching" }
+        for name in [".sluice-release-5", ".sluice-release-5-0123456789abcdef"] as [FilePath] {
+            try Files.replace(fixture.drop.appending(name), with: [1])
+        }
+        let (_, said) = try await run(fixture, ["doctor"])
+        #expect(said.contains(" and 1 more looks like a source on its way out"), "\(said)")
+        #expect(!said.contains("could put another directory in its place"), "\(said)")
+        #expect(fixture.drop.parent.withCString { chmod($0, 0o777) } == 0)
+        let (_, warned) = try await run(fixture, ["check"])
+        #expect(
+            warned.contains("can be written by everybody, who could put another directory in its place"), "\(warned)")
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test("a directory that becomes a link while its files wait for their group ends nothing: the rest goes on")
+    func group() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.folderKeys = ["group: {by: stem, wait: 3s}"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await state(fixture) { $0 == "watching" }
+        let directory = fixture.drop.appending("d")
+        try Files.makeFolders(directory)
+        try Files.replace(directory.appending("a.mp4"), with: noise(1000))
+        try await eventually("it waits for its group", within: .seconds(20), every: .milliseconds(50)) {
+            try await fixture.ask("why", [directory.appending("a.mp4").display])?.contains("group") == true
+        }
+        try Files.rename(directory, to: fixture.drop.appending(".e"))
+        try Files.makeLink(directory, to: "/etc")
+        try await eventually("its time is over", within: .seconds(20)) {
+            fixture.lastWords().contains("files wait for their group")
+        }
+        try Files.replace(fixture.drop.appending("b.mp4"), with: noise(2000))
+        try await completed(fixture, 1)
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
     @Test("the folder's file system can be unmounted while it is idle, and while an upload from a copy goes on")

@@ -115,6 +115,9 @@ struct SourceFolderTests {
         let look = try FileLook(at: path)
         let same = FolderIdentity(fileSystem: nil, inode: look.inode, born: look.born, owner: alice)
         #expect(refusal(SourceFolders(remembered: [path: same])[path]) == nil, "a chown alone is no other directory")
+        // Without a birth time the number alone says nothing: it is given to the next directory at once.
+        let ageless = FolderIdentity(fileSystem: nil, inode: look.inode, born: nil, owner: alice)
+        #expect(refusal(SourceFolders(remembered: [path: ageless])[path]) != nil)
     }
 
     @Test("where a requirement says whether the right disk is there, any directory will do")
@@ -125,6 +128,9 @@ struct SourceFolderTests {
         var rule = WatchRule(name: "cam", path: path)
         folders.apply([rule])
         #expect(refusal(folders[path])?.contains("sluice folder accept cam") == true)
+        rule.requirement = FolderRequirement(mount: "/")
+        folders.apply([rule])
+        #expect(refusal(folders[path]) != nil, "`mount: /` asks for nothing")
         rule.requirement = FolderRequirement(file: ".here")
         folders.apply([rule])
         #expect(refusal(folders[path]) == nil)

@@ -213,6 +213,23 @@ struct FaultTests {
     }
 
     @Test(
+        "what comes back and is no answer of HTTP is a broken connection, for the request may have been heard",
+        arguments: [
+            "<html>no status", "220 ready\r\n", "HTTP/9.9 200 OK\r\n\r\n", "HTTP/1.1 1000 Odd\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\n{}",
+            "HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 400_000) + "\r\n\r\n",
+        ])
+    func noAnswer(_ text: String) async throws {
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            exchange.raw(text)
+            exchange.cut()
+        }
+        let error = await failure(Request("POST", server.url, body: .bytes(noise(1000))))
+        #expect(error?.kind == .reset, "\(error.map { "\($0)" } ?? "it was taken for an answer")")
+    }
+
+    @Test(
         "what would change the request is refused",
         arguments: [("X-A", "b\r\nX-C: d"), ("X-A\r\n", "b"), ("X A", "b"), ("", "b"), ("X-A", "b\u{0}c")])
     func badHeaders(_ name: String, _ value: String) async {

@@ -146,7 +146,7 @@ enum LocalChecks {
 
     /// Who could put another directory in the folder's place; `nil` when nobody could, or a requirement tells.
     private static func parents(_ rule: WatchRule) -> CheckResult? {
-        guard rule.requirement == FolderRequirement(), let weak = FolderParents.weakest(above: rule.path) else {
+        guard !rule.requirement.tellsDisk, let weak = FolderParents.weakest(above: rule.path) else {
             return nil
         }
         return CheckResult(

@@ -360,7 +360,9 @@ extension PartsRun {
             return FinalAnswer.refusal(in: checkpoint, dialect.failure)
         }
         // It has made no file.
-        if !isRepeated, error.leavesNothingBehind, checkpoint["completing"] != nil {
+        // A gateway that sends elsewhere (421) or slows down (429) may have passed it on.
+        let isUnheard = error.leavesNothingBehind && error.failure.http != 421 && error.failure.http != 429
+        if !isRepeated, isUnheard, checkpoint["completing"] != nil {
             checkpoint["completing"] = nil
             try await record()
         }
