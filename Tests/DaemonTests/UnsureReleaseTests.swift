@@ -318,7 +318,10 @@ struct UnsureReleaseTests {
     func rewritten() async throws {
         let scene = try await Scene(.nobody)
         try scene.rewrite()
-        try await scene.release(until: "it is judged") { try await scene.isOver() }
+        // It is handed back behind its record.
+        try await scene.release(until: "it is judged, and handed back") {
+            try await scene.isOver() && !scene.handedBack.withLock { $0.isEmpty }
+        }
         #expect(try await scene.source().state == .kept)
         #expect(try await scene.source().note == "its content changed after it was staged")
         #expect(try scene.stands)
@@ -340,7 +343,10 @@ struct UnsureReleaseTests {
     func cancelled() async throws {
         let scene = try await Scene(.nobody, isCancelled: true)
         try scene.rewrite()
-        try await scene.release(until: "it is judged") { try await scene.isOver() }
+        // It is handed back behind its record.
+        try await scene.release(until: "it is judged, and handed back") {
+            try await scene.isOver() && !scene.handedBack.withLock { $0.isEmpty }
+        }
         #expect(try await scene.source().note?.contains("its copy is") == true)
         #expect(try await !scene.isKnown)
         #expect(scene.handedBack.withLock { $0 } == ["a.mp4"])
