@@ -63,11 +63,11 @@ enum FinalAnswer {
     static func isFinal(_ error: UploadError, isKnownPlace: Bool) -> Bool {
         guard let status = error.failure.http, isRefusal(status) || error.remedy == .giveUp else { return false }
         return switch error.remedy {
-        case .giveUp, .holdDestination: true
+        case .giveUp, .holdDestination, .noRoom: true
         // A request that came to the wrong server.
         case .again: status != 421
         case .misconfigured: isKnownPlace
-        case .rateLimit, .noRoom, .authenticate, .pending, .restage: false
+        case .rateLimit, .authenticate, .pending, .restage: false
         }
     }
 
