@@ -90,10 +90,17 @@ final class EventQueue: Sendable {
         var progressOf: String?
     }
 
+    private typealias Reader = CheckedContinuation<[UInt8]?, Never>
+
     private struct State {
         var pieces: [Piece]
-        var reader: CheckedContinuation<[UInt8]?, Never>?
+        var reader: Reader?
         var ended = false
+
+        mutating func takeReader() -> Reader? {
+            defer { reader = nil }
+            return reader
+        }
     }
 
     private let capacity: Int
@@ -106,66 +113,68 @@ final class EventQueue: Sendable {
         state = Mutex(State(pieces: [Piece(bytes: Array("retry: 3000\n\n".utf8))]))
     }
 
+    /// Whether the reader waits for a piece.
+    var isAwaited: Bool { state.withLock { $0.reader != nil } }
+
+    // The reader is resumed outside of the lock: `end()` runs within its task's cancellation, which holds a lock of the
+    // runtime that resuming the task wants, too.
+
     /// - Returns: `false` when the reader is too slow or gone, and the queue has ended.
     func put(_ event: EventView) -> Bool {
         // Every view encodes: it holds finite numbers, and nothing else can fail. An event that did not would end the
         // stream rather than be missing from it.
         guard let bytes = try? writer.lines(event) else { return false }
         let piece = Piece(bytes: bytes, progressOf: event.type == "progress" ? event.op?.id : nil)
-        return state.withLock { state in
-            guard !state.ended else { return false }
-            if deliver(bytes, &state) { return true }
+        let (isTaken, reader) = state.withLock { state -> (Bool, Reader?) in
+            guard !state.ended else { return (false, nil) }
+            if let reader = state.takeReader() { return (true, reader) }
             if let id = piece.progressOf { state.pieces.removeAll { $0.progressOf == id } }
             if state.pieces.count < capacity {
                 state.pieces.append(piece)
-                return true
+                return (true, nil)
             }
             let last = EventView(seq: event.seq - 1, ts: event.ts, type: "overflow")
             // Without its farewell the reader sees the end of the stream, and asks again.
             if let bytes = try? last.lines() { state.pieces.append(Piece(bytes: bytes)) }
             state.ended = true
-            return false
+            return (false, nil)
         }
+        reader?.resume(returning: bytes)
+        return isTaken
     }
 
     /// A comment, where nothing else is on its way.
     func beat() {
-        state.withLock { state in
-            let comment = Array(": \n\n".utf8)
-            if !state.ended, state.pieces.isEmpty, !deliver(comment, &state) {
-                state.pieces.append(Piece(bytes: comment))
-            }
+        let comment = Array(": \n\n".utf8)
+        let reader = state.withLock { state -> Reader? in
+            guard !state.ended, state.pieces.isEmpty else { return nil }
+            if let reader = state.takeReader() { return reader }
+            state.pieces.append(Piece(bytes: comment))
+            return nil
         }
+        reader?.resume(returning: comment)
     }
 
     func end() {
-        state.withLock { state in
+        let reader = state.withLock { state in
             state.ended = true
-            state.reader?.resume(returning: nil)
-            state.reader = nil
+            return state.takeReader()
         }
+        reader?.resume(returning: nil)
     }
 
     /// The next piece; `nil` at the end. One caller at a time.
     func next() async -> [UInt8]? {
         await withCheckedContinuation { continuation in
-            state.withLock { state in
-                if !state.pieces.isEmpty {
-                    continuation.resume(returning: state.pieces.removeFirst().bytes)
-                } else if state.ended {
-                    continuation.resume(returning: nil)
-                } else {
-                    state.reader?.resume(returning: nil)
-                    state.reader = continuation
-                }
+            let (known, earlier) = state.withLock { state -> ([UInt8]??, Reader?) in
+                if !state.pieces.isEmpty { return (state.pieces.removeFirst().bytes, nil) }
+                if state.ended { return (.some(nil), nil) }
+                let earlier = state.takeReader()
+                state.reader = continuation
+                return (nil, earlier)
             }
+            earlier?.resume(returning: nil)
+            if let known { continuation.resume(returning: known) }
         }
-    }
-
-    private func deliver(_ bytes: [UInt8], _ state: inout State) -> Bool {
-        guard let reader = state.reader else { return false }
-        state.reader = nil
-        reader.resume(returning: bytes)
-        return true
     }
 }

@@ -40,7 +40,7 @@ final class Desk: Sendable {
 
     /// Starts work whose end ``close()`` can wait for. At closing time the work starts cancelled.
     func start(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
-        state.withLock { state in
+        let (task, isLate) = state.withLock { state in
             let number = state.nextTask
             state.nextTask += 1
             // The removal waits for this lock, so it cannot come before the entry.
@@ -49,9 +49,10 @@ final class Desk: Sendable {
                 self.state.withLock { _ = $0.tasks.removeValue(forKey: number) }
             }
             state.tasks[number] = task
-            if state.isClosing { task.cancel() }
-            return task
+            return (task, state.isClosing)
         }
+        if isLate { task.cancel() }
+        return task
     }
 
     /// Nothing new is asked of the service, and no connection is suspended when this returns: stopping libmicrohttpd

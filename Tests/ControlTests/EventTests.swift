@@ -109,6 +109,26 @@ struct EventTests {
         #expect(seen.count == 10)
     }
 
+    @Test("a reader that goes in the moment in which an event comes for it holds nobody up")
+    func leaving() async throws {
+        for _ in 0..<20_000 {
+            let queue = EventQueue(capacity: 10)
+            _ = await queue.next()
+            let reader = Task {
+                await withTaskCancellationHandler {
+                    _ = await queue.next()
+                } onCancel: {
+                    queue.end()
+                }
+            }
+            while !queue.isAwaited { await Task.yield() }
+            let writer = Task.detached { _ = queue.put(event(1)) }
+            reader.cancel()
+            await writer.value
+            await reader.value
+        }
+    }
+
     @Test("a client that was too slow asks again from its last event and misses none")
     func overflow() async throws {
         try await withLine { line in
