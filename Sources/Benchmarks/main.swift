@@ -35,7 +35,7 @@ if words.first == "serve", words.count == 2 {
     switch words[1] {
     case "vimeo":
         let server = try VimeoServer()
-        withExtendedLifetime(server) { serve(server.url, "token vimeo-token-1") }
+        withExtendedLifetime(server) { serve(server.url, "token vimeo-token-1, allow_origins: [\(server.bytesURL)]") }
     case "ceph":
         let gateway = try await Ceph.gateway.value
         serve(gateway.url, "access key \(S3Server.id), secret key \(S3Server.secretKey)")

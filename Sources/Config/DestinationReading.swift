@@ -147,6 +147,14 @@ extension SettingsReading {
         switch setting.kind {
         case .text: return fields.take(key, as: .text).map { .text($0.value) }
         case .url: return fields.take(key, as: .url).map { .text($0.value) }
+        case .origins:
+            let origins = fields.list(key, as: .origin)
+            for origin in origins ?? [] where isPlain(origin.value) {
+                findings.warning(
+                    "what goes there is not encrypted; use https if the server can", at: origin.node.start,
+                    key: origin.key)
+            }
+            return origins.map { .texts($0.map(\.value)) }
         // One that is not read is there all the same: what is wrong with it is told, and nobody misses it besides.
         case .secret: return .secret(secrets.secret(node, key: fields.path(of: key)) ?? .literal(""))
         case .flag: return fields.take(key, as: .flag).map { .flag($0.value) }
@@ -191,7 +199,7 @@ extension SettingsReading {
     /// A secret that goes over `http` can be read on its way. Those of a section go where its own `url` is.
     private func warnOfPlainText(_ values: [String: SettingValue], _ entry: Node.Entry, _ key: String) {
         for (name, value) in values.sorted(by: { $0.key < $1.key }) where name == "url" || name.hasSuffix(".url") {
-            guard case .text(let url) = value, url.lowercased().hasPrefix("http://") else { continue }
+            guard case .text(let url) = value, isPlain(url) else { continue }
             let hasSecret = values.contains { other, value in
                 guard other.hasPrefix(name.dropLast(3)) else { return false }
                 return switch value {
@@ -201,16 +209,21 @@ extension SettingsReading {
                 default: false
                 }
             }
-            let host = url.dropFirst(7).prefix { !"/?".contains($0) }
-            // The last two are good on their own link alone.
-            let isLocal = ["localhost", "127.", "[::1]", "169.254.", "[fd00:ec2:"].contains { host.hasPrefix($0) }
-            if hasSecret, !isLocal {
+            if hasSecret {
                 findings.warning(
                     "the secret goes over the network unencrypted; use https if the server can",
                     at: place(of: name[...], in: entry.value) ?? entry.place, key: "\(key).\(name)")
             }
         }
     }
+}
+
+/// Whether what goes to an address can be read on its way to another machine.
+private func isPlain(_ url: String) -> Bool {
+    guard url.lowercased().hasPrefix("http://") else { return false }
+    let host = url.dropFirst(7).prefix { !"/?".contains($0) }
+    // The last two are good on their own link alone.
+    return !["localhost", "127.", "[::1]", "169.254.", "[fd00:ec2:"].contains { host.hasPrefix($0) }
 }
 
 /// A summary as the end of a sentence: no capital that only a beginning has, no full stop.

@@ -131,21 +131,43 @@ extension Reader where Value == String {
     static var url: Reader {
         let expected = "an address like `https://nas.example/files`"
         return Reader(expected: expected) { text throws(Complaint) in
-            guard text.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) }) else {
-                throw Complaint("has a space or a character that is not ASCII; encode it as `%XX`, a host as punycode")
-            }
-            guard let scheme = ["http://", "https://"].first(where: { text.lowercased().hasPrefix($0) }) else {
-                throw Complaint("takes \(expected); it begins with neither `https://` nor `http://`")
-            }
-            let rest = text.dropFirst(scheme.count)
-            let authority = rest.prefix { !"/?#".contains($0) }
-            guard !authority.contains("@") else {
-                throw Complaint("has a user or password in it; give them as a secret of their own")
-            }
-            guard !text.contains("#") else { throw Complaint("has a `#`, which is never sent to a server") }
-            try checkHost(authority, after: scheme.count)
+            _ = try checkAddress(text, expected)
             return text
         }
+    }
+
+    /// Scheme, host and port of a server, and nothing behind them.
+    static var origin: Reader {
+        let expected = "an origin like `https://uploads.example.com` or `https://uploads.example.com:8443`"
+        return Reader(expected: expected) { text throws(Complaint) in
+            guard !text.contains("*") else {
+                throw Complaint("has a `*`, which stands for no host here; write each origin out")
+            }
+            let count = try checkAddress(text, expected)
+            guard text.utf8.count == count else {
+                throw Complaint(
+                    "has something behind its host, where an origin ends; write `\(text.prefix(count))`", offset: count)
+            }
+            return text
+        }
+    }
+
+    /// - Returns: How many characters of it are scheme, host and port.
+    private static func checkAddress(_ text: String, _ expected: String) throws(Complaint) -> Int {
+        guard text.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) }) else {
+            throw Complaint("has a space or a character that is not ASCII; encode it as `%XX`, a host as punycode")
+        }
+        guard let scheme = ["http://", "https://"].first(where: { text.lowercased().hasPrefix($0) }) else {
+            throw Complaint("takes \(expected); it begins with neither `https://` nor `http://`")
+        }
+        let rest = text.dropFirst(scheme.count)
+        let authority = rest.prefix { !"/?#".contains($0) }
+        guard !authority.contains("@") else {
+            throw Complaint("has a user or password in it; give them as a secret of their own")
+        }
+        guard !text.contains("#") else { throw Complaint("has a `#`, which is never sent to a server") }
+        try checkHost(authority, after: scheme.count)
+        return scheme.count + authority.count
     }
 
     private static func checkHost(_ authority: Substring, after offset: Int) throws(Complaint) {

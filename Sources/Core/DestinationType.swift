@@ -51,6 +51,8 @@ package struct SettingKey: Sendable {
         case text
         /// `http` or `https` with a host; no user or password.
         case url
+        /// A list of `https://host` or `https://host:8443`: nothing behind the host and port.
+        case origins
         case secret
         case flag
         /// Bytes with a unit.

@@ -181,6 +181,8 @@ package final class VimeoServer: Sendable {
         "\(door.withLock { $0 } ?? bytes.url)/upload/\(number)?signature=s\(number)"
     }
 
+    /// The origin of that host, which is another than the API's.
+    package var bytesURL: String { bytes.url }
     /// Where the host for bytes listens.
     package var bytesPort: Int { bytes.port }
     /// Links to videos lead here, to what stands before the host for bytes.

@@ -110,8 +110,47 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var hasUser: Bool { authority?.utf8.contains(UInt8(ascii: "@")) == true }
 
-    /// Scheme, host and port: who may see the credentials (RFC 6454).
-    package var origin: String { "\(scheme ?? "")://\(host):\(port ?? (scheme == "https" ? "443" : "80"))" }
+    /// Scheme, host and port: who may see the credentials (RFC 6454). Of spellings of one host it has one.
+    package var origin: String { "\(scheme ?? "")://\(normalHost):\(normalPort)" }
+
+    /// The same for people: without the scheme's own port.
+    package var shownOrigin: String {
+        "\(scheme ?? "")://\(normalHost)" + (isAtOwnPort ? "" : ":\(normalPort)")
+    }
+
+    /// ``host`` without the dot behind the last label; an IPv6 address as RFC 5952 writes it.
+    package var normalHost: String {
+        let host = host
+        if host.hasPrefix("["), host.hasSuffix("]"), let address = IPAddress(String(host.dropFirst().dropLast())),
+            address.isIPv6
+        {
+            return "[\(address)]"
+        }
+        return host.hasSuffix(".") && host.utf8.count > 1 ? String(host.dropLast()) : host
+    }
+
+    private var normalPort: String {
+        let written = port ?? (scheme == "https" ? "443" : "80")
+        return UInt16(written).map { "\($0)" } ?? written
+    }
+
+    /// The port is that of the scheme, written or not.
+    package var isAtOwnPort: Bool { normalPort == (scheme == "https" ? "443" : "80") }
+
+    /// Its host and port have no letter that two readers could read in two ways.
+    package var isOfPlainHost: Bool {
+        guard named.utf8.allSatisfy({ $0.isLetterOrDigit(or: ".-_:[]") }) else { return false }
+        let host = host
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            let inner = String(host.dropFirst().dropLast())
+            guard inner.contains(":"), IPAddress(inner) != nil else { return false }
+        } else {
+            guard (1...255).contains(host.utf8.count), host.utf8.first != UInt8(ascii: "."),
+                host.utf8.allSatisfy({ $0.isLetterOrDigit(or: ".-_") })
+            else { return false }
+        }
+        return port.map { UInt16($0).map { $0 > 0 } ?? false } ?? true
+    }
 }
 
 // By bytes, as libcurl and servers read an address. By `Character` an accent behind a `/` or an `@` would hide it.

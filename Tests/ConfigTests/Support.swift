@@ -8,6 +8,7 @@ let types: [DestinationType] = [
         name: "tus", summary: "a tus 1.0 server",
         keys: [
             SettingKey("url", .url, required: true, "The address that creates uploads."),
+            SettingKey("allow_origins", .origins, "other origins"),
             SettingKey("token", .secret, "sent as a bearer token"),
             SettingKey("headers", .headers, "sent with every request"),
             SettingKey("checksum", .choice(["none", "sha1", "sha256"]), "digest of each chunk"),

@@ -106,7 +106,7 @@ struct CompressedAnswerTests {
         let destination = try Vimeo(
             [
                 "url": .text(relay.url), "token": .secret(.file(end.tokenFile)), "flow": .text("tus"),
-                "chunk_size": .bytes(1000),
+                "chunk_size": .bytes(1000), "allow_origins": .texts([end.server.bytesURL]),
             ], Self.tools)
         let parcel = try Parcel(2500)
         let object = try await destination.upload(parcel.order, notes: Logbook())
@@ -154,12 +154,13 @@ struct CompressedAnswerTests {
         try await ApsaraEnd.open(way) { end in
             let relay = try CompressingRelay(to: end.server.url, .gzip)
             defer { relay.stop() }
-            let more: [String: SettingValue?] =
+            var more: [String: SettingValue?] =
                 switch way {
                 case .key: ["endpoint": .text(relay.url)]
                 case .service: ["authorisation.url": .text(relay.url + "/_auth")]
                 case .sts: ["endpoint": .text(relay.url), "sts.url": .text(relay.url + "/_sts")]
                 }
+            more["upload_endpoint"] = .text(end.server.url)
             let parcel = try Parcel(300 << 10)
             let object = try await end.again(more).upload(parcel.order, notes: Logbook())
             #expect(object.verifiedBy == "crc64" && object.warnings.isEmpty)

@@ -176,33 +176,6 @@ struct TusEndingsTests {
         #expect(ledger.last?["may_be_whole"] == nil)
     }
 
-    @Test("an upload on another host gets its bytes there, and never the credentials")
-    func otherOrigin() async throws {
-        let seen = Mutex<[[String]]>([])
-        let store = Script()
-        let storage = try FakeServer { exchange in
-            seen.withLock { $0.append(exchange.headerNames) }
-            store.serve(exchange)
-        }
-        store.state.withLock { state in
-            state.exists = true
-            state.length = 1000
-        }
-        let front = try FakeServer { exchange in
-            exchange.reply(201, [("Location", storage.url + "/u?signature=secret")])
-        }
-        let journey = try Journey(
-            front.url + "/files",
-            values: ["token": .secret(.literal("hunter2")), "headers": .map(["X-Key": .literal("hunter3")])])
-        _ = try await journey.attempt()
-        #expect(store.held == journey.content)
-        #expect(storage.seen.first == "PATCH /u?signature=secret")
-        for names in seen.withLock({ $0 }) {
-            #expect(!names.contains("authorization"))
-            #expect(!names.contains("x-key"))
-        }
-    }
-
     @Test("a lasting redirect of the upload is followed on its own host, and remembered")
     func moved() async throws {
         let server = try FakeServer { [script] exchange in

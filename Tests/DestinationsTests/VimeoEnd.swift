@@ -29,7 +29,7 @@ final class VimeoEnd: OtherEnd {
         tokenFile = try temporary.write("token", Array("vimeo-token-1\n".utf8))
         var values: [String: SettingValue] = [
             "url": .text(self.server.url), "token": .secret(.file(tokenFile)), "flow": .text(flow.rawValue),
-            "chunk_size": .bytes(Int64(Self.chunk)),
+            "chunk_size": .bytes(Int64(Self.chunk)), "allow_origins": .texts([self.server.bytesURL]),
         ]
         values.merge(more) { $1 }
         destination = try Vimeo(

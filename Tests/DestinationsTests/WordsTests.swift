@@ -26,34 +26,51 @@ struct AddressTests {
         "an upload's address stays exactly as the server wrote it",
         arguments: [
             ("abc", "https://h:8/abc"), ("/files/a+b~c%2F?sig=x%3D&y", "https://h:8/files/a+b~c%2F?sig=x%3D&y"),
-            ("https://h:8/a//b/./c/", "https://h:8/a//b/./c/"), ("//other/x", "https://other/x"),
-            ("https://store.test/x", "https://store.test/x"), ("?id=7", "https://h:8/files?id=7"),
+            ("https://h:8/a//b/./c/", "https://h:8/a//b/./c/"), ("?id=7", "https://h:8/files?id=7"),
+            // The host as it is configured.
+            ("//h:8/x", "https://h:8/x"), ("HTTPS://H:08/X", "https://h:8/X"), ("https://h.:8/x", "https://h:8/x"),
         ])
     func exact(_ location: String, _ url: String) throws {
-        let resolved = try TusLocation.resolve(location, base: "https://h:8/files", endpoint: "https://h:8/files")
-        #expect(resolved.url == url)
-        #expect(!resolved.isMended)
+        let allowed = AllowedOrigins(homes: ["https://h:8/files"])
+        let resolved = try TusLocation(location, base: "https://h:8/files", allowed: allowed)
+        #expect(resolved == TusLocation(url: url, isAllowed: true))
     }
 
     @Test(
-        "http behind https is mended for the same host, and refused for any other",
+        "an address at another origin is known for one, and stays as it is",
+        arguments: [
+            ("//other/x", "https://other/x"), ("https://store.test/x?s=a%2F", "https://store.test/x?s=a%2F"),
+            ("https://h/x", "https://h/x"), ("https://h:9/x", "https://h:9/x"), ("http://h:8080/x", "http://h:8080/x"),
+            ("http://other/x", "http://other/x"), ("https://h.evil.test:8/x", "https://h.evil.test:8/x"),
+            ("https://evilh:8/x", "https://evilh:8/x"), ("//h/x", "https://h/x"),
+        ])
+    func elsewhere(_ location: String, _ url: String) throws {
+        let allowed = AllowedOrigins(homes: ["https://h:8/files"])
+        let resolved = try TusLocation(location, base: "https://h:8/files", allowed: allowed)
+        #expect(resolved == TusLocation(url: url))
+    }
+
+    @Test(
+        "http behind https is mended for the same host",
         arguments: ["http://h/x", "http://h:80/x", "http://H/x"])
     func mended(_ location: String) throws {
-        let resolved = try TusLocation.resolve(location, base: "https://h:8443/files", endpoint: "https://h:8443/files")
-        #expect(resolved.url == "https://h:8443/x")
-        #expect(resolved.isMended)
+        let allowed = AllowedOrigins(homes: ["https://h:8443/files"])
+        let resolved = try TusLocation(location, base: "https://h:8443/files", allowed: allowed)
+        #expect(resolved == TusLocation(url: "https://h:8443/x", isMended: true, isAllowed: true))
     }
 
     @Test(
         "is refused",
         arguments: [
-            "http://other/x", "http://h:8080/x", "ftp://h/x", "file:///etc/passwd", "https://me:pw@h/x", "https:///x",
+            "ftp://h/x", "https://h%2e/x", "https://h\\.evil.test/x", "https://h:0/x", "https://h:99999/x",
+            "https://[::1/x",
+            "https://\u{212A}/x", "file:///etc/passwd", "https://me:pw@h/x", "https:///x",
             "/a b", "/a\r\nX: y", "javascript:alert(1)", "https://me@\u{301}h/x", "//me@\u{301}@\u{301}h/x",
             "/" + String(repeating: "a", count: 9000),
         ])
     func refused(_ location: String) {
         #expect(throws: TusLocation.Refused.self) {
-            try TusLocation.resolve(location, base: "https://h/files", endpoint: "https://h/files")
+            try TusLocation(location, base: "https://h/files", allowed: AllowedOrigins(homes: ["https://h/files"]))
         }
     }
 
@@ -66,6 +83,9 @@ struct AddressTests {
             ("http://h/\u{301}x:9", "http://h:80"), ("http://h?\u{301}:9", "http://h:80"),
             ("http://h#\u{301}@x", "http://h:80"), ("http://u@\u{301}h", "http://\u{301}h:80"),
             ("http://[::1]x:81", "http://[::1]x:81"),
+            // Other spellings of the same.
+            ("https://H.:0443/", "https://h:443"), ("http://[0:0::1]:081/", "http://[::1]:81"),
+            ("http://./", "http://.:80"),
         ])
     func origins(_ url: String, _ origin: String) { #expect(WebAddress(url).origin == origin) }
 }

@@ -103,7 +103,7 @@ struct CampaignScene {
             let token = try fixture.folder.write("token", Array("vimeo-token-1".utf8))
             fixture.moreDestinations = [
                 "remote: {type: vimeo, url: \"\(server.url)\", token: {file: \(token.display)}, flow: tus, "
-                    + "chunk_size: 128 KiB, poll: 1s}"
+                    + "chunk_size: 128 KiB, poll: 1s, allow_origins: [\(relay?.url ?? server.bytesURL)]}"
             ]
         case .form:
             var options = FormServer.Options()

@@ -120,6 +120,45 @@ struct ReloadTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
+    @Test("an upload that its server sends elsewhere waits and says which line lets it, and goes on with that, once")
+    func otherOrigin() async throws {
+        let slow = SlowServer()
+        slow.letGo()
+        let storage = try FakeServer { slow.serve($0) }
+        let storageURL = storage.url
+        let server = try FakeServer { exchange in
+            guard exchange.method == "POST" else { return slow.serve(exchange) }
+            exchange.reply(201, [("Location", storageURL + "/u?signature=Zq7canary"), ("Tus-Resumable", "1.0.0")])
+        }
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.destination = server.url + "/files"
+        try fixture.startDaemon()
+        try await ready(fixture)
+        let clip = fixture.drop.appending("clip.mp4")
+        try Files.rename(try fixture.folder.write("beside/clip.mp4", noise(30_000)), to: clip)
+        let line = "allow_origins: [\(storageURL)]"
+        let told = try await eventually("it says what to write") {
+            let said = try await sluice(fixture, ["why", "clip.mp4", "--config", fixture.config.display]).output
+            return said.contains(line) ? said : nil
+        }
+        #expect(!told.contains("Zq7canary"), "\(told)")
+        #expect(storage.connectionCount == 0)
+        #expect(try await fixture.status()?.counts.failed == 0)
+        // No attempt is used, and the source stays.
+        #expect(try FileLook.ifPresent(at: clip) != nil)
+        let allowed = try text(fixture.config).replacing("type: tus", with: "type: tus, \(line)")
+        try Files.replace(fixture.config, with: Array(allowed.utf8))
+        let ran = try await reload(fixture)
+        #expect(ran.ending == .status(0), "\(ran.errors)")
+        try await eventually("it is delivered") { try await fixture.status()?.counts.completed == 1 }
+        #expect(slow.received == 30_000)
+        #expect(server.seen.filter { $0.hasPrefix("POST") }.count == 1)
+        #expect(
+            storage.seen.filter { $0.hasPrefix("PATCH") }.count == 1 && storage.seen.first?.hasPrefix("HEAD") == true)
+        try await eventually("the source went") { try FileLook.ifPresent(at: clip) == nil }
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
     @Test("whatever is wrong with the file: status 78, its place and the reason, and the old stays in force")
     func hostile() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

@@ -22,7 +22,7 @@ struct VimeoCrashTests {
             fixture.destination = server.url
             fixture.moreDestinations = [
                 "film: {type: vimeo, url: \"\(server.url)\", token: {file: \(token.display)}, flow: \(flow), "
-                    + "chunk_size: 64 KiB, poll: 1s\(more)}"
+                    + "chunk_size: 64 KiB, poll: 1s, allow_origins: [\(server.bytesURL)]\(more)}"
             ]
             camera = Camera(fixture, dice: Dice(seed: 1))
         }

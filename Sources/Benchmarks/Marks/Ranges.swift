@@ -36,7 +36,8 @@ let rangeMarks: [Mark] = [
 
             let scene = try await Scene(
                 bench,
-                destination: "{type: vimeo, flow: two-step, url: \"\(server.url)\", token: {literal: vimeo-token-1}}")
+                destination: "{type: vimeo, flow: two-step, url: \"\(server.url)\", token: {literal: vimeo-token-1}, "
+                    + "allow_origins: [\(server.bytesURL)]}")
             try await scene.pause()
             try scene.place(FilePath("\(round).mp4"), size: size, seed: UInt64(round + 2))
             try await scene.staged(size)

@@ -54,7 +54,8 @@ struct FormDialect: PartsDialect {
     }
 
     func isOurs(_ checkpoint: Checkpoint) -> Bool {
-        checkpoint["server"] == WebAddress(url).origin && checkpoint["preset"] == settings.preset
+        checkpoint["server"].map { WebAddress($0).origin } == WebAddress(url).origin
+            && checkpoint["preset"] == settings.preset
     }
 
     // MARK: What the engine asks

@@ -14,6 +14,9 @@ protocol OffsetDialect: Sendable {
     /// Whether the checkpoint was made with the server that is configured now, as far as it tells.
     func isOurs(_ checkpoint: Checkpoint) -> Bool
 
+    /// Why no request may go to the upload of a checkpoint until a person has allowed it; `nil` for nothing.
+    func objection(to checkpoint: Checkpoint) -> UploadError?
+
     /// Asks how far the remote got. Follows a permanent redirect and keeps the new address in the checkpoint.
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position
 
@@ -57,6 +60,7 @@ protocol OffsetDialect: Sendable {
 }
 
 extension OffsetDialect {
+    func objection(to checkpoint: Checkpoint) -> UploadError? { nil }
     func remains(of checkpoint: Checkpoint) -> Checkpoint? { nil }
     func name(of checkpoint: Checkpoint) -> (id: String, url: String?)? { nil }
     var alignment: Int64 { 1 }

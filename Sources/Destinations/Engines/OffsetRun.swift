@@ -73,17 +73,20 @@ final class OffsetRun {
                 .protocol, "same_upload",
                 "a new upload has the address of the one that the server refused: remove that at the server", .giveUp)
         }
+        let objection = dialect.objection(to: checkpoint)
         checkpoint["offset"] = "0"
         progress.bounds = SentBounds(Checkpoint(), size: size)
         if isKnown {
             progress.bounds.isKnownThere()
             checkpoint["answered"] = "1"
-        } else if size > 0 {
+        } else if size > 0, objection == nil {
             _ = progress.bounds.enter(to: end(from: 0))
         }
         // Durable before the first byte: an address that is not on disk is an upload that is paid for and lost.
         try await progress.record()
         if let name = dialect.name(of: checkpoint) { try await notes.named(name.id, at: name.url) }
+        // Only now: with its address on disk the upload goes on when that is allowed, and no second one is made.
+        if let objection { throw objection }
         return isKnown ? try await locate() : 0
     }
 

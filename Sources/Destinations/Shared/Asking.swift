@@ -8,8 +8,10 @@ internal import Transport
 struct Asking: Sendable {
     let transport: any Transporting
     let credentials: CredentialProvider
-    /// Only requests to this origin carry credentials.
-    let origin: String
+    /// Only requests to these origins carry credentials.
+    let origins: Set<String>
+    /// Where requests may go at all; `nil` where no answer names an address.
+    let allowed: AllowedOrigins?
     let caFile: FilePath?
     let clocks: any Clocks
     let name: String
@@ -19,9 +21,20 @@ struct Asking: Sendable {
         transport: any Transporting, credentials: CredentialProvider, origin: String, caFile: FilePath?,
         clocks: any Clocks, name: String
     ) {
+        self.init(
+            transport: transport, credentials: credentials, origins: [origin], allowed: nil, caFile: caFile,
+            clocks: clocks, name: name)
+    }
+
+    /// - Parameter allowed: A request to any other origin is refused before a connection is made.
+    init(
+        transport: any Transporting, credentials: CredentialProvider, origins: Set<String>, allowed: AllowedOrigins?,
+        caFile: FilePath?, clocks: any Clocks, name: String
+    ) {
         self.transport = transport
         self.credentials = credentials
-        self.origin = origin
+        self.origins = origins
+        self.allowed = allowed
         self.caFile = caFile
         self.clocks = clocks
         self.name = name
@@ -80,8 +93,10 @@ struct Asking: Sendable {
     private func exchange(_ request: Request, _ sent: @escaping @Sendable (Int64) -> Void) async throws -> Answer {
         var request = request
         request.caFile = caFile
+        if let objection = objection(to: request.url) { throw objection }
+        if let place = allowed?.place(of: request.url) { request.url = place.url }
         let given = request.headers
-        let isOurs = WebAddress(request.url).origin == origin
+        let isOurs = origins.contains(WebAddress(request.url).origin)
         var isSecondTry = false
         while true {
             request.headers = given

@@ -31,7 +31,7 @@ struct Tus: Destination {
     func discard(_ checkpoint: Checkpoint) async throws(UploadError) -> Bool {
         guard let url = checkpoint["url"] else { return true }
         // The server that has it is not configured any more, and nobody else is asked to remove it.
-        guard dialect.isOurs(checkpoint) else { return false }
+        guard dialect.isOurs(checkpoint), dialect.objection(to: checkpoint) == nil else { return false }
         // The protocol's `discard` has no notes: a removal is one request without a body.
         do { return try await dialect.remove(url) } catch let error as UploadError { throw error } catch {
             throw UploadError(
@@ -129,8 +129,12 @@ extension Tus {
             name: "tus", summary: "a server that speaks tus 1.0, such as tusd or `sluice receive`",
             keys: [
                 SettingKey("url", .url, required: true, "The address for new uploads."),
-                SettingKey("token", .secret, "Sent as `Authorization: Bearer …`, to this server only."),
-                SettingKey("headers", .headers, "More headers for every request, to this server only."),
+                AllowedOrigins.key,
+                SettingKey(
+                    "token", .secret, "Sent as `Authorization: Bearer …`, to this server and to `allow_origins` only."),
+                SettingKey(
+                    "headers", .headers,
+                    "More headers for every request, to this server and to `allow_origins` only."),
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
                 SettingKey("chunk_size", .size, "The most bytes of one request, 64 MiB by default; 0 for no bound."),
                 SettingKey(
@@ -170,11 +174,12 @@ extension Tus {
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
 
+        let allowed = AllowedOrigins(home: url, values)
         dialect = TusDialect(
             endpoint: url,
             asking: Asking(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
-                origin: WebAddress(url).origin, caFile: caFile, clocks: tools.clocks, name: tools.name),
+                origins: allowed.origins, allowed: allowed, caFile: caFile, clocks: tools.clocks, name: tools.name),
             settings: settings, capabilities: TusCapabilities(), log: tools.log)
         // An address without a host is refused long before.
         site = WebAddress(url).site ?? .here

@@ -33,6 +33,7 @@ struct TusDialect: OffsetDialect {
                     "the file has \(order.file.size) bytes, and \(host(endpoint)) takes at most \(most)",
                     retryable: false), remedy: .giveUp)
         }
+        // It may be at another origin, and is remembered all the same: when a person has allowed that, this upload goes on there.
         let (url, response) = try await creations.make(asking, after: checkpoint.number("orphans")) {
             var answer = try await post(order, checkpoint, isMinimal: false)
             if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true) }
@@ -51,8 +52,13 @@ struct TusDialect: OffsetDialect {
 
     /// The server is the origin of the configured address; an upload's own may be another, as the server likes.
     func isOurs(_ checkpoint: Checkpoint) -> Bool {
-        checkpoint["server"].map { $0 == WebAddress(endpoint).origin } ?? true
+        checkpoint["server"].map { WebAddress($0).origin == WebAddress(endpoint).origin } ?? true
     }
+
+    func objection(to checkpoint: Checkpoint) -> UploadError? { checkpoint["url"].flatMap { asking.objection(to: $0) } }
+
+    /// Of addresses that answers name.
+    var allowed: AllowedOrigins { asking.allowed ?? AllowedOrigins(homes: [endpoint]) }
 
     func locate(_ order: UploadOrder, _ checkpoint: inout Checkpoint) async throws -> Position {
         guard let url = checkpoint["url"] else { return .gone(isCertain: true) }
@@ -189,7 +195,7 @@ struct TusDialect: OffsetDialect {
                     retryable: true), remedy: .misconfigured)
         }
         do {
-            let resolved = try TusLocation.resolve(location, base: answer.url, endpoint: endpoint)
+            let resolved = try TusLocation(location, base: answer.url, allowed: allowed)
             if resolved.isMended { log("\(host(endpoint)) names uploads with http behind https; https is used") }
             return resolved.url
         } catch {
@@ -231,7 +237,8 @@ struct TusDialect: OffsetDialect {
         case .success where response.isWebPage: return .look(refusal(.misconfigured), again: 0)
         case .success: return .accepted(offset(in: response))
         case .moved:
-            guard let url = redirected(answer) else { return .failed(refusal(.misconfigured)) }
+            let url: String
+            do { url = try redirected(answer, "bytes") } catch { return .failed(error) }
             checkpoint["url"] = url
             // Asked there, the upload has not moved: that is one sending for nothing.
             return .look(refusal(.again(after: nil)), again: 3)
@@ -243,26 +250,28 @@ struct TusDialect: OffsetDialect {
         }
     }
 
-    /// Follows permanent and temporary redirects of requests without a body, on the same origin only.
+    /// Follows permanent and temporary redirects of requests without a body, to origins that are allowed and no other.
     func following(_ request: Request) async throws -> Asking.Answer {
         var request = request
         var answer = try await replies { try await asking.ask(request) }
         for _ in 0..<5 {
             guard answer.response.status == 307 || answer.response.status == 308 else { return answer }
-            guard let url = redirected(answer) else { break }
-            request.url = url
+            request.url = try redirected(answer, request.method)
             let next = request
             answer = try await replies { try await asking.ask(next) }
         }
         throw refused(request.method, answer.response, .misconfigured)
     }
 
-    /// - Returns: `nil` for a redirect that is not followed: away from the origin it came from, as portals do.
-    private func redirected(_ answer: Asking.Answer) -> String? {
-        guard let location = answer.response.headers["Location"] else { return nil }
-        let target: String
-        do { target = try TusLocation.resolve(location, base: answer.url, endpoint: endpoint).url } catch { return nil }
-        return WebAddress(target).origin == WebAddress(answer.url).origin ? target : nil
+    /// - Throws: For a redirect that is not followed: to an origin that is not allowed, as portals do.
+    private func redirected(_ answer: Asking.Answer, _ what: String) throws(UploadError) -> String {
+        var refusal = refused(what, answer.response, .misconfigured)
+        guard let location = answer.response.headers["Location"],
+            let target = try? TusLocation(location, base: answer.url, allowed: allowed)
+        else { throw refusal }
+        if target.isAllowed { return target.url }
+        refusal.failure.message += asking.withoutSecrets(". It leads to \(allowed.objection(to: target.url))")
+        throw refusal
     }
 
     private func replies(_ body: () async throws -> Asking.Answer) async throws -> Asking.Answer {

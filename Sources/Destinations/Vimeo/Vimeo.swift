@@ -8,6 +8,10 @@ struct Vimeo: Destination {
     private let engine: OffsetEngine
     let site: DestinationSite
 
+    /// Where the service takes bytes: `files.tus.vimeo.com` with a region before it, and `NUMBER.cloud.vimeo.com` (links that its own
+    /// clients have recorded).
+    static let domains = ["vimeo.com"]
+
     /// What a request carries at most, unless set.
     private static let defaultChunk: Int64 = 64 << 20
 
@@ -24,16 +28,18 @@ struct Vimeo: Destination {
         if case .bytes(let size)? = values["chunk_size"] { chunk = size == 0 ? .max : size }
         var caFile: FilePath?
         if case .path(let path)? = values["ca_file"] { caFile = path }
-        func asking(_ headers: [CredentialProvider.Header]) -> Asking {
+        func asking(_ headers: [CredentialProvider.Header], _ allowed: AllowedOrigins) -> Asking {
             Asking(
                 transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
-                origin: WebAddress(settings.base).origin, caFile: caFile, clocks: tools.clocks, name: tools.name)
+                origins: [WebAddress(settings.base).origin], allowed: allowed, caFile: caFile, clocks: tools.clocks,
+                name: tools.name)
         }
         // The address of an upload is its own permission, and lies on other hosts: the token never goes there.
-        let bytes = asking([])
+        let bytes = asking([], AllowedOrigins(home: settings.base, values, domains: Self.domains))
         dialect = VimeoDialect(
             api: VimeoAPI(
-                asking([.init("Authorization", prefix: "Bearer ", token)]), base: settings.base,
+                asking([.init("Authorization", prefix: "Bearer ", token)], AllowedOrigins(homes: [settings.base])),
+                base: settings.base,
                 limits: settings.limits.small),
             tus: TusDialect(
                 endpoint: settings.base, asking: bytes,

@@ -80,9 +80,10 @@ struct VimeoAPI: Sendable {
             content = .bytes(try body.bytes)
         }
         do {
-            let url = path.hasPrefix("/") ? base + path : path
             let response = try await asking.ask(
-                Request(method, url, headers: headers, body: content, limits: limits)
+                Request(
+                    method, base + (path.hasPrefix("/") ? "" : "/") + path, headers: headers, body: content,
+                    limits: limits)
             ).response
             if let date = response.headers["Date"].flatMap({ httpDate($0) }) {
                 clock.ahead = date.milliseconds - asking.clocks.wall().milliseconds

@@ -169,7 +169,10 @@ extension VimeoDialect {
             let reach = checkpoint["reach"].flatMap({ Int64($0) })
         else { return false }
         var look = checkpoint
-        if case .at(let offset) = try await stand(of: &look, size: size) { return offset > reach }
+        // Where it may not be asked, nothing of ours went, and its state tells as well.
+        if objection(to: checkpoint) == nil, case .at(let offset) = try await stand(of: &look, size: size) {
+            return offset > reach
+        }
         // The address of a video that is whole ends: by whom it was sent, its state tells.
         guard reach < size else { return false }
         let (_, json) = try await asked(

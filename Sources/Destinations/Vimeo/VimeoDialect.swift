@@ -132,7 +132,8 @@ struct VimeoDialect: OffsetDialect {
         guard let link, !link.isEmpty else {
             throw strange("an answer to the creation that names no address for the bytes")
         }
-        do { return try TusLocation.resolve(link, base: settings.base + "/", endpoint: settings.base).url } catch {
+        // Also at an origin that is not allowed: it is written down, and waits for a person.
+        do { return try TusLocation(link, base: settings.base + "/", allowed: tus.allowed).url } catch {
             throw strange("the address for the bytes is refused: \(error.reason)")
         }
     }
@@ -177,7 +178,11 @@ struct VimeoDialect: OffsetDialect {
 
     // MARK: Bytes
 
-    func isOurs(_ checkpoint: Checkpoint) -> Bool { checkpoint["server"].map { $0 == server } ?? true }
+    func isOurs(_ checkpoint: Checkpoint) -> Bool {
+        checkpoint["server"].map { WebAddress($0).origin == server } ?? true
+    }
+
+    func objection(to checkpoint: Checkpoint) -> UploadError? { tus.objection(to: checkpoint) }
 
     private func flow(_ checkpoint: Checkpoint) -> VimeoFlow {
         checkpoint["flow"].flatMap { VimeoFlow(rawValue: $0) } ?? settings.flow

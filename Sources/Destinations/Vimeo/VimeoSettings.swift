@@ -60,6 +60,7 @@ extension Vimeo {
                 SettingKey(
                     "token", .secret, required: true, "An access token of the account, with the scope `upload`."),
                 SettingKey("url", .url, "The API, `https://api.vimeo.com` by default."),
+                AllowedOrigins.key,
                 SettingKey("ca_file", .path, "Certificates to trust instead of the system's (PEM)."),
                 SettingKey(
                     "flow", .choice(VimeoFlow.allCases.map(\.rawValue)),

@@ -72,6 +72,7 @@ extension SettingKey {
         switch kind {
         case .text: "text"
         case .url: "address"
+        case .origins: "list of origins"
         case .secret: "secret"
         case .flag: "true or false"
         case .size: "amount of bytes"
