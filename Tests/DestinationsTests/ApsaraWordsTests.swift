@@ -149,7 +149,10 @@ struct ApsaraWordsTests {
                     echo '{"error": {"code": "Quota", "message": "no more today, key=abcdefghijklmnop"}, "final": true}'
                     """#.utf8))
             for program in [script, refusing] { _ = program.withCString { chmod($0, 0o755) } }
-            let good = try end.again(["authorisation.url": nil, "authorisation.command": .texts([script.display])])
+            let good = try end.again([
+                "authorisation.url": nil, "authorisation.command": .texts([script.display]),
+                "upload_endpoint": .text(end.server.url),
+            ])
             let first = try Parcel(1000)
             #expect(try await good.upload(first.order, notes: Logbook()).verifiedBy == "crc64")
             let bad = try end.again(["authorisation.url": nil, "authorisation.command": .texts([refusing.display])])
@@ -180,7 +183,7 @@ struct ApsaraWordsTests {
                 "authorisation.command": .texts([
                     "/usr/bin/env", "ALIBABA_CLOUD_ACCESS_KEY_ID=\(OSSServer.id)",
                     "ALIBABA_CLOUD_ACCESS_KEY_SECRET=\(OSSServer.secretKey)", python.display, script.display,
-                ]),
+                ]), "upload_endpoint": .text(end.server.url),
             ])
             #expect(await destination.check().verdict == .ok)
             try await end.server.control(
@@ -212,6 +215,7 @@ struct ApsaraWordsTests {
             _ = script.withCString { chmod($0, 0o755) }
             let destination = try end.again([
                 "authorisation.url": nil, "authorisation.command": .texts([script.display]),
+                "upload_endpoint": .text(end.server.url),
             ])
             let (first, second) = (try Parcel(1000), try Parcel(1000, id: "2", name: "b.mp4", seed: 2))
             #expect(try await destination.upload(first.order, notes: Logbook()).id == "always-this")

@@ -54,7 +54,10 @@ extension Apsara {
         try reserve(wish.reference, order)
         let moved = ApsaraGift.moved(checkpoint, now: asking.clocks.wall())
         if moved == nil, ApsaraGift.dropMoved(&checkpoint) { checkpoint.count("left_media") }
-        if moved == nil, let (grant, left) = newest.good(checkpoint, now: asking.clocks.wall()) {
+        // Of one whose storage is refused it is asked again where it is, since VOD may have been misunderstood. No picture is: that would
+        // make another one.
+        let isInPlace = medium.sort == .image || objection(to: medium) == nil
+        if moved == nil, isInPlace, let (grant, left) = newest.good(checkpoint, now: asking.clocks.wall()) {
             asking.conceal(grant)
             return .place(Place(medium: medium, grant: grant, left: left))
         }

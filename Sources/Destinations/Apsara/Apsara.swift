@@ -9,8 +9,13 @@ struct Apsara: Destination {
     let asking: Asking
     let clock = ServiceClock()
     let site: DestinationSite
+    /// Where the storage may be that an answer names.
+    let allowed: AllowedOrigins
     let grants = LiveGrants()
     let creations = CreationPatience()
+
+    /// Of the storage: `oss-REGION.aliyuncs.com` and its kinds (OSS documentation, "Regions and endpoints").
+    static let domains = ["aliyuncs.com"]
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         // The loader has told of them all, with their places.
@@ -23,8 +28,13 @@ struct Apsara: Destination {
         asking = Asking(
             transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
             caFile: caFile, clocks: tools.clocks, name: tools.name)
+        let way = OwnService.way(values, in: "authorisation")
+        var homes = [settings.endpoint ?? ApsaraAPI.endpoint(settings.region)]
+        if case .service(let url, _, _)? = way { homes = [url] }
+        if case .command? = way { homes = [] }
+        allowed = AllowedOrigins(homes: homes, domains: Self.domains, remedy: .inPlace("upload_endpoint"))
         let storage = "https://\(settings.way.host(in: settings.region))"
-        if let way = OwnService.way(values, in: "authorisation") {
+        if let way {
             authority = ApsaraService(
                 service: OwnService(
                     way, role: "the authorisation service", code: OwnService.unusable, asking: asking,
@@ -104,6 +114,8 @@ struct Apsara: Destination {
             return try await ended(medium, order, checkpoint, object(medium, "held", said.warnings), notes)
         }
         if let id = place.medium.id { try await notes.named(id) }
+        // It is written down with its medium, which is used when that is mended.
+        if let objection = objection(to: place.medium) { throw objection }
         // What a removal asks with, when the file is not there any more.
         checkpoint[Self.file] = wish.name
         order.checkpoint = checkpoint
@@ -201,10 +213,15 @@ struct Apsara: Destination {
             isSingle: isSingle)
     }
 
+    /// What the storage of a medium has against it that VOD or the person's service names: it is no host of the service.
+    func objection(to medium: ApsaraMedium) -> UploadError? {
+        settings.uploadEndpoint == nil ? asking.objection(to: medium.endpoint, allowed) : nil
+    }
+
     private func endpoint(of medium: ApsaraMedium) -> String {
         if let own = settings.uploadEndpoint { return own }
         guard settings.way != .public, let region = OSS.region(ofHost: WebAddress(medium.endpoint).host) else {
-            return medium.endpoint
+            return allowed.place(of: medium.endpoint)?.url ?? medium.endpoint
         }
         return "https://\(settings.way.host(in: region))"
     }
@@ -218,6 +235,7 @@ struct Apsara: Destination {
         let mayBeWhole =
             checkpoint["completing"] != nil || checkpoint["upload"] == nil && checkpoint["final_sent"] != nil
         guard checkpoint["upload"] != nil || mayBeWhole else { return true }
+        guard objection(to: medium) == nil else { return false }
         do {
             let (authority, asking, size) = (authority, asking, checkpoint.number("size"))
             let wish = ApsaraWish(
