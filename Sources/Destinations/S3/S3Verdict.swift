@@ -27,7 +27,7 @@ struct S3Verdict: Sendable {
         code = error?["Code"]?.text
         words = [code, error?["Message"]?.text].compactMap { $0 }.joined(separator: ": ")
         isMute = document.isEmpty && (response.status == 400 || response.status == 403)
-        region = response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text
+        region = Self.region(response.headers["x-amz-bucket-region"] ?? error?["Region"]?.text)
         // Ceph says no more than `InvalidArgument` to a token that it cannot read. To `HEAD` there are no words at all: Amazon answers
         // 400 to a token that has ended, Ceph 403 (seen at 16.2).
         let isOfToken = isLent && response.status == 400 && (code == nil || words == "InvalidArgument")
@@ -35,6 +35,16 @@ struct S3Verdict: Sendable {
         isStored = response.status == 203 && code == "CallbackFailed"
         isOfKey = isOfToken || Self.codesOfKeys.contains(code) || code == nil && response.status == 403
         remedy = isOfToken ? .authenticate : Self.remedy(code, response, now)
+    }
+
+    /// It may stand in the service's host (`s3.REGION.amazonaws.com`), and can lead nowhere else than below the rest of that.
+    ///
+    /// - Returns: `nil` for what is no name of a region.
+    static func region(_ name: String?) -> String? {
+        guard let name, (1...63).contains(name.utf8.count), !name.hasPrefix("."), !name.hasSuffix("."),
+            name.utf8.allSatisfy({ $0.isLetterOrDigit(or: "-_.") })
+        else { return nil }
+        return name
     }
 
     /// What OSS says of a credential that has ended.
