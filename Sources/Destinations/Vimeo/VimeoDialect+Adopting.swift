@@ -169,7 +169,7 @@ extension VimeoDialect {
             let reach = checkpoint["reach"].flatMap({ Int64($0) })
         else { return false }
         var look = checkpoint
-        // Where it may not be asked, nothing of ours went, and its state tells as well.
+        // A host that is not allowed is not asked: then the state of the video alone tells.
         if objection(to: checkpoint) == nil, case .at(let offset) = try await stand(of: &look, size: size) {
             return offset > reach
         }
