@@ -20,12 +20,13 @@ struct ControlReading {
     private func remote(_ fields: Fields) -> RemoteControlSettings? {
         let certificate = certificate(fields)
         let hosts = fields.list("hosts", as: .hostName)?.map(\.value) ?? []
+        let proxies = fields.list("trusted_proxies", as: .proxy)?.map(\.value) ?? []
         let token = fields.node("token").flatMap {
             SecretReading(findings: findings, disk: disk, environment: environment)
                 .secret($0, key: fields.path(of: "token"))
         }
         guard fields.has("listen") else {
-            for key in ["token", "hosts", "certificate", "key"] where fields.has(key) {
+            for key in ["token", "hosts", "trusted_proxies", "certificate", "key"] where fields.has(key) {
                 fields.error("means nothing without `listen`", key)
             }
             return nil
@@ -38,7 +39,8 @@ struct ControlReading {
                 "others on the network can read the token and all names of files; add `certificate` and `key`, or listen on "
                     + "127.0.0.1 behind a proxy that has them", "listen")
         }
-        return RemoteControlSettings(listen: listen, token: token, hosts: hosts, certificate: certificate)
+        return RemoteControlSettings(
+            listen: listen, token: token, hosts: hosts, trustedProxies: proxies, certificate: certificate)
     }
 
     private func certificate(_ fields: Fields) -> RemoteControlSettings.TLSFiles? {
@@ -69,6 +71,19 @@ extension Reader where Value == ListenAddress {
                 guard let problem = error.text else { throw .plain }
                 throw Complaint(problem)
             }
+        }
+    }
+}
+
+extension Reader where Value == IPSubnet {
+    fileprivate static var proxy: Reader {
+        Reader(expected: "an address or a network, like `127.0.0.1` or `10.0.0.0/8`", isText: true) {
+            text throws(Complaint) in
+            guard let subnet = IPSubnet(text) else { throw .plain }
+            if subnet.network != subnet {
+                throw Complaint("\(quoted(text)) has bits behind its length; the network is `\(subnet.network)`")
+            }
+            return subnet
         }
     }
 }

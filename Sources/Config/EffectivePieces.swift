@@ -55,6 +55,10 @@ struct EffectivePieces {
             fields.append(("token", secret(remote.token)))
             fields += values([
                 ("hosts", remote.hosts.isEmpty ? nil : .texts(remote.hosts)),
+                (
+                    "trusted_proxies",
+                    remote.trustedProxies.isEmpty ? nil : .texts(remote.trustedProxies.map(\.description))
+                ),
                 ("certificate", (remote.certificate?.chain).map { .path($0) }),
                 ("key", (remote.certificate?.key).map { .path($0) }),
             ])

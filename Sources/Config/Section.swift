@@ -82,7 +82,8 @@ struct Section: Sendable {
     static let concurrency = Section(path: "policy.concurrency", keys: ["total", "per_destination"])
     static let retry = Section(path: "policy.retry", keys: retryKeys)
     static let control = Section(
-        path: "control", keys: ["socket", "listen", "token", "hosts", "certificate", "key"], later: ["web"],
+        path: "control", keys: ["socket", "listen", "token", "hosts", "trusted_proxies", "certificate", "key"],
+        later: ["web"],
         elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port stands in `listen`"])
     static let metrics = Section(path: "metrics", keys: ["textfile", "status_file", "every"])
     static let retention = Section(

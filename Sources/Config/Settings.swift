@@ -154,6 +154,8 @@ package struct RemoteControlSettings: Hashable, Sendable {
     package var token: SecretSource
     /// Names of this machine under which it may be asked, besides `localhost` and numeric addresses; in lower case.
     package var hosts: [String] = []
+    /// Proxies whose `X-Forwarded-For` is believed.
+    package var trustedProxies: [IPSubnet] = []
     /// PEM files; `nil`: without TLS.
     package var certificate: TLSFiles?
 

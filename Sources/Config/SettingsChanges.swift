@@ -94,6 +94,10 @@ package struct SettingsChanges: Hashable, Sendable {
         ("control.socket", { $0.control.socket.display }),
         ("control.listen", { $0.control.remote.map { "\($0.listen)" } ?? "none" }),
         ("control.hosts", { $0.control.remote.map { $0.hosts.joined(separator: ", ") } ?? "none" }),
+        (
+            "control.trusted_proxies",
+            { $0.control.remote.map { $0.trustedProxies.map(\.description).joined(separator: ", ") } ?? "none" }
+        ),
         ("control.certificate", { $0.control.remote?.certificate?.chain.display ?? "none" }),
         ("control.key", { $0.control.remote?.certificate?.key.display ?? "none" }),
     ]

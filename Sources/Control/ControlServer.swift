@@ -10,6 +10,8 @@ package final class ControlServer: Sendable {
         package var listen: ListenAddress
         /// Names for `Host` besides `localhost` and addresses.
         package var hosts: [String]
+        /// Whose `X-Forwarded-For` is believed.
+        package var trustedProxies: [IPSubnet]
         package var identity: TLSIdentity?
         /// Reads the token, now and again while it is asked for.
         package var token: @Sendable () async throws -> String
@@ -17,11 +19,12 @@ package final class ControlServer: Sendable {
         package var say: @Sendable (String) -> Void
 
         package init(
-            listen: ListenAddress, hosts: [String] = [], identity: TLSIdentity? = nil,
+            listen: ListenAddress, hosts: [String] = [], trustedProxies: [IPSubnet] = [], identity: TLSIdentity? = nil,
             say: @escaping @Sendable (String) -> Void = { _ in }, token: @escaping @Sendable () async throws -> String
         ) {
             self.listen = listen
             self.hosts = hosts
+            self.trustedProxies = trustedProxies
             self.identity = identity
             self.say = say
             self.token = token
@@ -64,7 +67,9 @@ package final class ControlServer: Sendable {
             let server = try await blocking {
                 try WebServer(
                     .tcp(host: remote.listen.host, port: remote.listen.port), service: service, threads: 1,
-                    connections: room.connections, memory: 64 << 10, identity: remote.identity)
+                    limits: ConnectionLimits(
+                        connections: room.connections, trustedProxies: remote.trustedProxies),
+                    memory: 64 << 10, identity: remote.identity)
             }
             servers.append((server, service))
         }
@@ -75,8 +80,8 @@ package final class ControlServer: Sendable {
             let server = try await blocking {
                 try Files.makeFolders(socket.parent)
                 return try WebServer(
-                    .unix(socket, mode: 0o660), service: service, threads: 1, connections: room.connections,
-                    memory: 64 << 10)
+                    .unix(socket, mode: 0o660), service: service, threads: 1,
+                    limits: ConnectionLimits(connections: room.connections), memory: 64 << 10)
             }
             servers.append((server, service))
         } catch {

@@ -26,8 +26,9 @@ final class ControlService: WebService {
         self.heartbeat = heartbeat
     }
 
+    func denial(of request: WebRequest) -> WebDenial? { door.denial(of: request) }
+
     func plan(_ request: WebRequest) -> BodyPlan {
-        if let refusal = door.refusal(of: request) { return .refuse(refusal) }
         guard case .receive? = try? Route(method: request.method, path: request.path) else {
             return .collect(limit: Self.bodyLimit)
         }

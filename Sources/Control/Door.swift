@@ -7,13 +7,13 @@ internal import WebServer
 /// Who may come in, and what they may do there.
 protocol Door: Sendable {
     /// `nil`: come in. Must not wait.
-    func refusal(of request: WebRequest) -> WebReply?
+    func denial(of request: WebRequest) -> WebDenial?
     func mayChange(_ peer: WebPeer) async -> Bool
 }
 
 /// Of the socket: its mode has kept everybody else out.
 extension Access: Door {
-    func refusal(of request: WebRequest) -> WebReply? { nil }
+    func denial(of request: WebRequest) -> WebDenial? { nil }
 }
 
 /// Of an address that others reach: whoever has the token may do everything, and nobody else anything.
@@ -49,12 +49,14 @@ final class TokenDoor: Door {
         self.clocks = clocks
         self.say = say
         self.read = read
-        state = Mutex(State(token: Array(try await read().utf8), readAt: clocks.monotonic()))
+        let token = Array(try await read().utf8)
+        state = Mutex(State(token: token, readAt: clocks.monotonic()))
+        if let complaint = complaint(aboutToken: token) { say(complaint) }
     }
 
     func mayChange(_ peer: WebPeer) async -> Bool { true }
 
-    func refusal(of request: WebRequest) -> WebReply? {
+    func denial(of request: WebRequest) -> WebDenial? {
         guard let host = request.host, IPAddress(host) != nil || names.contains(host) else {
             return Self.no(
                 421, "misdirected",
@@ -73,7 +75,8 @@ final class TokenDoor: Door {
         guard isSameSecret(given, state.withLock(\.token)) else {
             return Self.no(
                 401, "unauthorized", "that is not the token",
-                [("WWW-Authenticate", "Bearer realm=\"sluice\", error=\"invalid_token\"")])
+                [("WWW-Authenticate", "Bearer realm=\"sluice\", error=\"invalid_token\"")],
+                delay: WebDenial.wrongToken)
         }
         return nil
     }
@@ -102,8 +105,10 @@ final class TokenDoor: Door {
             state.readAt = clocks.monotonic()
             switch result {
             case .success(let token):
-                state.token = Array(token.utf8)
+                let (old, new) = (state.token, Array(token.utf8))
+                state.token = new
                 defer { state.isBroken = false }
+                if new != old, let complaint = complaint(aboutToken: new) { return complaint }
                 return state.isBroken ? "the token of the control address can be read again" : nil
             case .failure(let error):
                 defer { state.isBroken = true }
@@ -114,10 +119,10 @@ final class TokenDoor: Door {
     }
 
     private static func no(
-        _ status: Int, _ code: String, _ message: String, _ headers: [(String, String)] = []
-    ) -> WebReply {
+        _ status: Int, _ code: String, _ message: String, _ headers: [(String, String)] = [], delay: Duration = .zero
+    ) -> WebDenial {
         var reply = WebReply(json: ErrorReply(code: code, message: message), status: status)
         reply.headers += headers
-        return reply
+        return WebDenial(reply, delay: delay)
     }
 }

@@ -29,16 +29,18 @@ package final class Receiver: Sendable {
     ///     receiver at a time uses a folder.
     ///   - token: Every request must bring it (`Authorization: Bearer …`); `nil` lets everybody in.
     ///   - maxSize: Bytes that one upload may have.
+    ///   - limits: What those who connect may have of it.
     ///   - log: Takes one line a fact. Names in it are fit to print; no token and no whole upload id is in it.
     /// - Throws: ``ReceiverError``, `SystemError` or `WebServerError`.
     package static func start(
         into: FilePath, listen: WebAddress, token: [UInt8]? = nil, maxSize: Int64? = nil,
-        clocks: any Clocks = SystemClocks(), log: @escaping @Sendable (String) -> Void
+        limits: ConnectionLimits = ConnectionLimits(), clocks: any Clocks = SystemClocks(),
+        log: @escaping @Sendable (String) -> Void
     ) async throws -> Receiver {
         let shelf = try await blocking { try Shelf(root: into, clocks: clocks, log: log) }
         do {
             let service = TusService(shelf: shelf, token: token, maxSize: maxSize)
-            return Receiver(shelf, try WebServer(listen, service: service, threads: 2))
+            return Receiver(shelf, try WebServer(listen, service: service, threads: 2, limits: limits))
         } catch {
             await Self.close(shelf)
             throw error

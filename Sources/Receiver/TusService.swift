@@ -37,6 +37,15 @@ final class TusService: WebService {
 
     // MARK: Head
 
+    func denial(of request: WebRequest) -> WebDenial? {
+        guard let token else { return nil }
+        let given = request.bearer
+        if let given, isSameSecret(given, token) { return nil }
+        shelf.log("refused \(shown(request)): \(given == nil ? "no token" : "wrong token")")
+        let reply = no(401, "this receiver wants a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
+        return WebDenial(reply, delay: given == nil ? .zero : WebDenial.wrongToken)
+    }
+
     func plan(_ request: WebRequest) -> BodyPlan {
         if let refusal = refusal(of: request) { return .refuse(refusal) }
         guard method(of: request) == "PATCH" else { return .collect(limit: 64 << 10) }
@@ -49,13 +58,6 @@ final class TusService: WebService {
     private struct Refusal: Error { let reply: WebReply }
 
     private func refusal(of request: WebRequest) -> WebReply? {
-        if let token {
-            let given = request.bearer
-            guard let given, isSameSecret(given, token) else {
-                shelf.log("refused \(shown(request)): \(given == nil ? "no token" : "wrong token")")
-                return no(401, "this receiver wants a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
-            }
-        }
         let method = method(of: request)
         let target = target(of: request)
         guard target != .unknown else { return no(404, "there is nothing here; uploads are made at /files/") }

@@ -218,16 +218,20 @@ enum MachineChecks {
 
     private static func credentials(_ settings: Settings) async -> [CheckFinding] {
         let reader = SecretReader()
-        func finding(_ owner: String, _ key: String, _ source: SecretSource) async -> CheckFinding {
+        func finding(
+            _ owner: String, _ key: String, _ source: SecretSource, _ complain: (String) -> String? = { _ in nil }
+        ) async -> CheckFinding {
             let result: CheckResult
             do {
-                _ = try await reader.read(source)
-                result = CheckResult(.ok, "\(key) can be read")
+                let complaint = complain(try await reader.read(source).reveal())
+                result = complaint.map { CheckResult(.warning, $0) } ?? CheckResult(.ok, "\(key) can be read")
             } catch { result = CheckResult(.failed, "\(key): \(error)") }
             return CheckFinding(about: "secret", name: owner, result)
         }
         var findings: [CheckFinding] = []
-        if let remote = settings.control.remote { findings.append(await finding("control", "token", remote.token)) }
+        if let remote = settings.control.remote {
+            findings.append(await finding("control", "token", remote.token) { complaint(aboutToken: Array($0.utf8)) })
+        }
         for destination in settings.destinations {
             for (key, value) in destination.values.sorted(by: { $0.key < $1.key }) {
                 let sources: [SecretSource] =

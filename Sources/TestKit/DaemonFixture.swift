@@ -26,6 +26,8 @@ package final class DaemonFixture {
     package var destinationKeys = ""
     /// More keys of the folder's `after_upload`, as `, for: 1h`.
     package var afterKeys = ""
+    /// More words for the receiver's command line.
+    package var receiverKeys: [String] = []
     /// Where files go; `archive` is a folder of this machine, ``archive``.
     package var uploadTo = ["nas"]
     /// What must be mounted for `archive`.
@@ -93,7 +95,7 @@ package final class DaemonFixture {
     package func startReceiver(environment: [String: String] = [:]) async throws {
         let child = try await eventually("the receiver listens") {
             let child = try self.start(
-                "receiver", ["receive", "--listen", address, "--into", received.display],
+                "receiver", ["receive", "--listen", address, "--into", received.display] + receiverKeys,
                 environment: environment)
             do {
                 let url = try await child.line(after: "listening on http://")

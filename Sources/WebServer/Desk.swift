@@ -7,6 +7,7 @@ final class Desk: Sendable {
     let service: any WebService
     /// What goes past libmicrohttpd would not be enciphered.
     let isEnciphered: Bool
+    let connections: Connections
 
     private struct State {
         var isClosing = false
@@ -17,7 +18,8 @@ final class Desk: Sendable {
     }
     private let state = Mutex(State())
 
-    init(service: any WebService, isEnciphered: Bool) {
+    init(service: any WebService, isEnciphered: Bool, limits: ConnectionLimits) {
+        connections = Connections(limits)
         self.service = service
         self.isEnciphered = isEnciphered
     }
@@ -62,6 +64,7 @@ final class Desk: Sendable {
             state.isClosing = true
             return (Array(state.exchanges.values), Array(state.tasks.values))
         }
+        connections.end()
         for task in tasks { task.cancel() }
         for exchange in exchanges { exchange.release() }
     }

@@ -1,10 +1,11 @@
 internal import CMicroHTTPD
+internal import Linux
 internal import Synchronization
 
 /// One request and its reply, from the request line to the last byte.
 ///
 /// `@unchecked Sendable`: the plain variables are touched only by the libmicrohttpd thread that owns the connection
-/// (``proceed(_:method:body:size:)`` and ``over()``, which it never calls at once); what the reply's task and the
+/// (``proceed(_:method:version:body:size:)`` and ``over()``, which it never calls at once); what the reply's task and the
 /// server's stop share with it is in `shared`, behind a lock.
 final class Exchange: @unchecked Sendable {
     private enum Phase {
@@ -12,8 +13,8 @@ final class Exchange: @unchecked Sendable {
         /// The body comes in and goes where the plan says.
         case receiving
         /// The reply is known; as many bytes of the body are swallowed first, so that the connection can go on.
-        case refusing(WebReply, left: Int)
-        /// The service makes the reply; the connection is suspended. Whether the body is still coming.
+        case refusing(WebDenial, left: Int)
+        /// The reply is being made, or held back; the connection is suspended. Whether the body is still coming.
         case asked(early: Bool)
         /// The reply went out in the middle of the body; the rest is thrown away up to this many bytes, then it is closed.
         case cutShort(left: Int)
@@ -36,7 +37,7 @@ final class Exchange: @unchecked Sendable {
         var feed: StreamFeed?
     }
 
-    private let desk: Desk
+    let desk: Desk
     private let target: String
     private var phase = Phase.fresh
     private var request: WebRequest?
@@ -46,6 +47,8 @@ final class Exchange: @unchecked Sendable {
     private var sink: (any BodySink)?
     private var isSunk = false
     private var stream: BodyStream?
+    /// Until it is over.
+    private var place: Connections.Forwarded?
     private let shared = Mutex(Shared())
 
     init(desk: Desk, target: String) {
@@ -57,12 +60,12 @@ final class Exchange: @unchecked Sendable {
     ///
     /// - Returns: `false` closes the connection.
     func proceed(
-        _ connection: OpaquePointer, method: UnsafePointer<CChar>, body: UnsafePointer<CChar>?,
-        size: UnsafeMutablePointer<Int>
+        _ connection: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>,
+        body: UnsafePointer<CChar>?, size: UnsafeMutablePointer<Int>
     ) -> Bool {
         switch phase {
         case .fresh:
-            return begin(connection, method: method)
+            return begin(connection, method: method, version: version)
         case .receiving where size.pointee > 0:
             let piece = UnsafeRawBufferPointer(start: body, count: size.pointee)
             if let stream { return pour(piece, into: stream, connection, size) }
@@ -70,8 +73,8 @@ final class Exchange: @unchecked Sendable {
         case .receiving:
             if let stream { return end(stream, connection) }
             return ask(connection, early: false)
-        case .refusing(let reply, let left):
-            return swallow(before: reply, left: left, connection, size)
+        case .refusing(let denial, let left):
+            return swallow(before: denial, left: left, connection, size)
         case .asked(let early):
             // Resumed without a reply: the server stops.
             guard let reply = shared.withLock({ $0.reply }) else { return false }
@@ -89,6 +92,8 @@ final class Exchange: @unchecked Sendable {
     /// The request is over: answered, or its client or the server went away.
     func over() {
         desk.leave(self)
+        if let place { desk.connections.giveBack(place) }
+        place = nil
         sink?.ended(complete: false)
         sink = nil
         stream?.cut()
@@ -111,58 +116,93 @@ final class Exchange: @unchecked Sendable {
 
     // MARK: Head
 
-    private func begin(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> Bool {
-        switch RequestHead.read(connection, method: method, target: target, number: desk.nextRequestNumber()) {
+    private func begin(
+        _ connection: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
+    ) -> Bool {
+        switch RequestHead.read(
+            connection, method: method, version: version, target: target, number: desk.nextRequestNumber())
+        {
         case .failure(let refusal) where refusal.closes:
             // Answered before the body, libmicrohttpd reads no more from this connection.
             var reply = desk.service.refusal(refusal.status, refusal.text)
             reply.headers.append(("Connection", "close"))
             return queue(reply, connection)
         case .failure(let refusal):
-            return refuse(desk.service.refusal(refusal.status, refusal.text), headers: [:], connection)
-        case .success(let request):
+            return refuse(WebDenial(desk.service.refusal(refusal.status, refusal.text)), headers: [:], connection)
+        case .success(var request):
             if desk.isClosing { return false }
-            switch desk.service.plan(request) {
-            case .refuse(let reply): return refuse(reply, headers: request.headers, connection)
-            case .collect(let limit):
-                self.limit = limit
-                if let length = request.headers["content-length"].flatMap({ Int($0) }), length > limit {
-                    return refuse(tooLarge, headers: request.headers, connection)
-                }
-            case .sink(let sink):
-                self.sink = sink
-                isSunk = true
-            case .stream(let patience):
-                let stream = BodyStream { [weak self] in self?.goOn() }
-                self.stream = stream
-                let streaming = Suspended(connection: connection)
-                shared.withLock { $0.streaming = streaming }
-                sluice_mhd_set_patience(connection, patience)
-                let service = desk.service
-                _ = desk.start { self.answer(await service.reply(to: request, body: .stream(stream))) }
+            let id = Connections.ID(connection)
+            guard let sender = desk.connections.sender(of: id, forwardedFor: request.headers["x-forwarded-for"]) else {
+                var reply = desk.service.refusal(429, "too many requests of this address are under way")
+                reply.headers.append(("Retry-After", "10"))
+                return refuse(WebDenial(reply), headers: request.headers, connection)
             }
-            self.request = request
-            phase = .receiving
-            return true
+            (request.peer, place) = sender
+            if let denial = desk.service.denial(of: request) {
+                return refuse(denial, headers: request.headers, connection)
+            }
+            desk.connections.admitted(id)
+            return serve(request, connection)
         }
+    }
+
+    /// Begins with the body of a request that was let in.
+    private func serve(_ request: WebRequest, _ connection: OpaquePointer) -> Bool {
+        switch desk.service.plan(request) {
+        case .refuse(let reply): return refuse(WebDenial(reply), headers: request.headers, connection)
+        case .collect(let limit):
+            self.limit = limit
+            if let length = request.headers["content-length"].flatMap({ Int($0) }), length > limit {
+                return refuse(WebDenial(tooLarge), headers: request.headers, connection)
+            }
+        case .sink(let sink):
+            self.sink = sink
+            isSunk = true
+        case .stream(let patience):
+            let stream = BodyStream { [weak self] in self?.goOn() }
+            self.stream = stream
+            let streaming = Suspended(connection: connection)
+            shared.withLock { $0.streaming = streaming }
+            sluice_mhd_set_patience(connection, patience)
+            let service = desk.service
+            _ = desk.start { self.answer(await service.reply(to: request, body: .stream(stream))) }
+        }
+        self.request = request
+        phase = .receiving
+        return true
     }
 
     /// Answers without looking at the body. A client that waits to be asked for it gets the reply at once; a short body
     /// is swallowed, so that the connection stays; in a long one the reply is put in between.
-    private func refuse(_ reply: WebReply, headers: [String: String], _ connection: OpaquePointer) -> Bool {
-        if headers["expect"] != nil { return queue(reply, connection) }
-        phase = .refusing(reply, left: swallowed)
+    private func refuse(_ denial: WebDenial, headers: [String: String], _ connection: OpaquePointer) -> Bool {
+        if headers["expect"] != nil { return send(denial, connection) }
+        phase = .refusing(denial, left: swallowed)
         return true
     }
 
     private func swallow(
-        before reply: WebReply, left: Int, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
+        before denial: WebDenial, left: Int, _ connection: OpaquePointer, _ size: UnsafeMutablePointer<Int>
     ) -> Bool {
-        if size.pointee == 0 { return queue(reply, connection) }
-        if size.pointee > left { return cutShort(with: reply, connection, size) }
-        phase = .refusing(reply, left: left - size.pointee)
+        if size.pointee == 0 { return send(denial, connection) }
+        if size.pointee > left {
+            if denial.delay > .zero { return hold(denial, early: true, connection) }
+            return cutShort(with: denial.reply, connection, size)
+        }
+        phase = .refusing(denial, left: left - size.pointee)
         size.pointee = 0
         return true
+    }
+
+    private func send(_ denial: WebDenial, _ connection: OpaquePointer) -> Bool {
+        denial.delay > .zero ? hold(denial, early: false, connection) : queue(denial.reply, connection)
+    }
+
+    private func hold(_ denial: WebDenial, early: Bool, _ connection: OpaquePointer) -> Bool {
+        suspend(connection, early: early) {
+            // Cut short when the server stops.
+            try? await Alarms.shared.sleep(for: denial.delay)
+            return denial.reply
+        }
     }
 
     /// Bytes of a refused body that are read for the sake of the connection.
@@ -186,7 +226,7 @@ final class Exchange: @unchecked Sendable {
         }
         guard collected.count + piece.count <= limit else {
             collected = []
-            return swallow(before: tooLarge, left: swallowed, connection, size)
+            return swallow(before: WebDenial(tooLarge), left: swallowed, connection, size)
         }
         collected += piece
         size.pointee = 0
@@ -212,7 +252,7 @@ final class Exchange: @unchecked Sendable {
         if isCutShort { return swallow(size) }
         if let reply, desk.isEnciphered {
             // At the end, which is the only place for it then.
-            phase = .refusing(reply, left: .max)
+            phase = .refusing(WebDenial(reply), left: .max)
             size.pointee = 0
             return true
         }
@@ -255,14 +295,22 @@ final class Exchange: @unchecked Sendable {
         sink = nil
         let body: ReceivedBody = isSunk ? .sunk : .collected(collected)
         collected = []
+        let service = desk.service
+        return suspend(connection, early: early) { await service.reply(to: request, body: body) }
+    }
+
+    /// Does nothing more on the connection until there is a reply.
+    private func suspend(
+        _ connection: OpaquePointer, early: Bool, until reply: @escaping @Sendable () async -> WebReply
+    ) -> Bool {
+        if desk.isClosing { return false }
         phase = .asked(early: early)
         let suspended = Suspended(connection: connection)
         shared.withLock { shared in
             MHD_suspend_connection(suspended.connection)
             shared.suspended = suspended
         }
-        let service = desk.service
-        _ = desk.start { self.answer(await service.reply(to: request, body: body)) }
+        _ = desk.start { self.answer(await reply()) }
         // Closing may have begun since the check, and passed this exchange before it was suspended.
         if desk.isClosing { release() }
         return true

@@ -26,7 +26,7 @@ package struct WebPeer: Hashable, Sendable {
     /// Effective user and group of the process at the other end of a Unix socket (`SO_PEERCRED`, unix(7)).
     package var user: UInt32?
     package var group: UInt32?
-    /// The numeric address of a TCP peer, without its port.
+    /// The numeric address of a TCP peer, without its port; behind a trusted proxy that which the proxy names.
     package var address: String?
 
     package init(user: UInt32? = nil, group: UInt32? = nil, address: String? = nil) {
@@ -130,6 +130,21 @@ package enum BodyPlan: Sendable {
     case refuse(WebReply)
 }
 
+/// Why a request is not let in.
+package struct WebDenial: Sendable {
+    package var reply: WebReply
+    /// The reply is held back so long, and nothing else is.
+    package var delay: Duration
+
+    package init(_ reply: WebReply, delay: Duration = .zero) {
+        self.reply = reply
+        self.delay = delay
+    }
+
+    /// Of the reply to a wrong token: who guesses gets one answer a second from each connection.
+    package static let wrongToken = Duration.seconds(1)
+}
+
 /// Takes a body piece by piece, on the server's thread: it may write to a disk, and must not wait for anything else.
 package protocol BodySink: AnyObject, Sendable {
     /// The next bytes, lent for the call. `false`: no more; the service is asked for its reply at once, the rest of the
@@ -147,15 +162,19 @@ package enum ReceivedBody: Sendable {
 
 /// What a server serves.
 package protocol WebService: Sendable {
-    /// Called on the server's thread when the head of a request is there; must not wait.
+    /// Whether the head of a request, with its token, lets it in; `nil`: it does. Called on the server's thread, before
+    /// ``plan(_:)``; must not wait. A connection of which no request was let in is the first to make room for others.
+    func denial(of request: WebRequest) -> WebDenial?
+    /// Called on the server's thread when a request was let in; must not wait.
     func plan(_ request: WebRequest) -> BodyPlan
     /// The reply. Its task is cancelled when the server stops, and must then end soon.
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply
-    /// What the server itself refuses, in the service's form: 400 for what is no request, 413, 431. Must not wait.
+    /// What the server itself refuses, in the service's form: 400 for what is no request, 413, 429, 431. Must not wait.
     func refusal(_ status: Int, _ text: String) -> WebReply
 }
 
 extension WebService {
+    package func denial(of request: WebRequest) -> WebDenial? { nil }
     package func refusal(_ status: Int, _ text: String) -> WebReply { .text(status, text) }
 }
 

@@ -8,24 +8,31 @@ enum RequestHead {
     /// Bytes of request line and headers together. Longer ones are answered with 431.
     static let limit = 16 << 10
 
-    /// Either the request, or the reply that refuses it.
+    /// Either the request, with nobody as its peer yet, or the reply that refuses it.
     static func read(
-        _ connection: OpaquePointer, method: UnsafePointer<CChar>, target: String, number: UInt64
+        _ connection: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>, target: String,
+        number: UInt64
     ) -> Result<WebRequest, Refusal> {
         guard sluice_mhd_header_size(connection) <= limit else {
             return .failure(Refusal(status: 431, text: "the headers are longer than \(limit) bytes"))
         }
         let framing = framing(of: connection)
-        if let fault = framing.fault { return .failure(Refusal(status: 400, text: fault, closes: true)) }
+        // RFC 9112, section 3.2.
+        let lacksHost = framing.hosts == 0 && String(cString: version) != "HTTP/1.0"
+        if let fault = fault(of: connection, method, version) ?? framing.fault
+            ?? (lacksHost ? "the request lacks Host" : nil)
+        {
+            return .failure(Refusal(status: 400, text: fault, closes: true))
+        }
         let target = Self.origin(of: target)
         let cut = target.firstIndex(of: "?") ?? target.endIndex
-        guard target.hasPrefix("/"), let path = PercentCoding.text(decoding: target[..<cut]),
+        guard target.hasPrefix("/"), !target.contains(" "), let path = PercentCoding.text(decoding: target[..<cut]),
             let query = PercentCoding.query(decoding: target[cut...].dropFirst())
         else { return .failure(Refusal(status: 400, text: "the path or query is not well formed")) }
         return .success(
             WebRequest(
                 method: String(cString: method), path: path, rawTarget: target, query: query,
-                headers: headers(of: connection), peer: peer(of: connection), number: number))
+                headers: headers(of: connection), peer: WebPeer(), number: number))
     }
 
     /// The path and query of a target, also of one that names the server as well, as to a proxy: every server has to take
@@ -44,13 +51,27 @@ enum RequestHead {
         var closes = false
     }
 
+    /// What two programs may read in two ways (RFC 9112, sections 2.2, 5.1 and 5.2).
+    private static func fault(
+        of connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ version: UnsafePointer<CChar>
+    ) -> String? {
+        switch sluice_mhd_head_fault(connection, method, version) {
+        case sluice_mhd_head_fine: nil
+        case sluice_mhd_head_blank_in_name: "the name of a header has a blank in it or behind it"
+        case sluice_mhd_head_folded: "a header goes on in a second line"
+        default: "a line of the head does not end in CR and LF"
+        }
+    }
+
     /// How a request says where its body ends (RFC 9112, section 6.3). libmicrohttpd takes the first answer that it finds;
     /// a proxy in front of us may take another, and then one client's body is another's request.
     private struct Framing {
         var lengths: Set<String> = []
         var encodings: [String] = []
+        var hosts = 0
 
         var fault: String? {
+            if hosts > 1 { return "the request has Host more than once" }
             if lengths.count > 1 { return "the request has several values of Content-Length" }
             if let length = lengths.first {
                 let isNumber = !length.isEmpty && length.utf8.allSatisfy(\.isDigit)
@@ -76,6 +97,7 @@ enum RequestHead {
                     switch String(cString: name).lowercased() {
                     case "content-length": framing.pointee.lengths.insert(text)
                     case "transfer-encoding": framing.pointee.encodings.append(text)
+                    case "host": framing.pointee.hosts += 1
                     default: break
                     }
                     return .YES
@@ -100,10 +122,14 @@ enum RequestHead {
         }
         return headers
     }
+}
 
-    private static func peer(of connection: OpaquePointer) -> WebPeer {
-        let socket = sluice_mhd_socket(connection)
-        if let peer = unixPeer(ofSocket: socket) { return WebPeer(user: peer.user, group: peer.group) }
+extension WebPeer {
+    init(ofSocket socket: CInt) {
+        if let peer = unixPeer(ofSocket: socket) {
+            self.init(user: peer.user, group: peer.group)
+            return
+        }
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
@@ -114,6 +140,6 @@ enum RequestHead {
             }
         }
         let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return WebPeer(address: result == 0 ? text : nil)
+        self.init(address: result == 0 ? text : nil)
     }
 }

@@ -7,8 +7,9 @@ internal import Synchronization
 /// An HTTP/1.1 server on one socket.
 ///
 /// libmicrohttpd's threads read and write; a service answers in tasks of its own while its connection is suspended, so
-/// that a slow answer delays nobody else. A connection on which nothing moves for 60 s is closed, unless an answer is
-/// being made or streamed. Headers may have 16 KiB. More connections than are allowed wait in the kernel's queue.
+/// that a slow answer delays nobody else. A connection on which nothing moves for a while is closed, unless an answer is
+/// being made or streamed, and so is one that takes too long for a head: see ``ConnectionLimits``. Headers may have 16 KiB.
+/// More connections than are allowed wait in the kernel's queue.
 ///
 /// A server must be stopped; it does not end by being forgotten.
 package final class WebServer: Sendable {
@@ -29,23 +30,23 @@ package final class WebServer: Sendable {
     ///
     /// - Parameters:
     ///   - threads: How many threads read and write. A sink that writes to a disk occupies one while it writes.
-    ///   - connections: How many may be open at once.
     ///   - memory: Bytes that a connection may have for what it reads and writes, at least 64 KiB. Pieces of half of that
     ///     reach a sink; what was never used costs nothing.
     ///   - identity: For TLS; `nil`: plain HTTP.
     package init(
-        _ address: WebAddress, service: any WebService, threads: Int, connections: Int = 512, memory: Int = 128 << 10,
-        identity: TLSIdentity? = nil
+        _ address: WebAddress, service: any WebService, threads: Int, limits: ConnectionLimits = ConnectionLimits(),
+        memory: Int = 128 << 10, identity: TLSIdentity? = nil
     ) throws(WebServerError) {
         let kept = identity.map { KeptIdentity($0) }
         socket = try ListeningSocket(address)
-        desk = Desk(service: service, isEnciphered: identity != nil)
+        desk = Desk(service: service, isEnciphered: identity != nil, limits: limits)
         port = socket.port
         let started = sluice_mhd_start(
-            socket.number, UInt32(max(1, threads)), UInt32(max(1, connections)), 60, max(memory, 64 << 10),
+            socket.number, UInt32(max(1, threads)), UInt32(limits.connections),
+            UInt32(clamping: max(1, limits.idle.components.seconds)), max(memory, 64 << 10),
             kept?.certificate, kept?.key,
             Unmanaged.passUnretained(desk).toOpaque(),
-            handleRequest, noteTarget, forgetRequest)
+            handleRequest, noteTarget, forgetRequest, noteConnection)
         guard let started else {
             socket.removeFile()
             throw WebServerError(
@@ -114,9 +115,21 @@ private func handleRequest(
     _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ body: UnsafePointer<CChar>?,
     _ size: UnsafeMutablePointer<Int>?, _ request: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
 ) -> MHD_Result {
-    guard let connection, let method, let size, let exchange = request?.pointee else { return .NO }
+    guard let connection, let method, let version, let size, let exchange = request?.pointee else { return .NO }
     return Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue()
-        .proceed(connection, method: method, body: body, size: size) ? .YES : .NO
+        .proceed(connection, method: method, version: version, body: body, size: size) ? .YES : .NO
+}
+
+/// A connection is there, or its socket is about to be closed.
+private func noteConnection(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ socketContext: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ what: MHD_ConnectionNotificationCode
+) {
+    guard let context, let connection else { return }
+    let connections = Unmanaged<Desk>.fromOpaque(context).takeUnretainedValue().connections
+    if sluice_mhd_closes(what) { return connections.closed(.init(connection)) }
+    let socket = sluice_mhd_socket(connection)
+    connections.opened(.init(connection), socket: socket, peer: WebPeer(ofSocket: socket))
 }
 
 /// The request is over, answered or not.
@@ -128,4 +141,5 @@ private func forgetRequest(
     request?.pointee = nil
     let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
     exchange.over()
+    if let connection { exchange.desk.connections.requestOver(.init(connection)) }
 }

@@ -58,7 +58,11 @@ struct DoorTests {
     func table(_ headers: [String: String], _ status: Int?) async throws {
         let kept = Kept()
         let door = try await TokenDoor(names: ["nas.local"], clocks: ManualClocks(), say: { _ in }) { try kept.read() }
-        let refusal = door.refusal(of: request(headers))
+        let denial = door.denial(of: request(headers))
+        let refusal = denial?.reply
+        // Who guesses a token waits, and nobody else does.
+        let hasGuessed = status == 401 && headers["authorization"]?.hasPrefix("Bearer ") == true
+        #expect(denial.map { ($0.delay > .zero) == hasGuessed } ?? true)
         #expect(refusal?.status == status)
         if status == 401 { #expect(refusal?.headers.contains { $0.0 == "WWW-Authenticate" } == true) }
         if case .bytes(let body)? = refusal?.body {
@@ -70,31 +74,51 @@ struct DoorTests {
     @Test("a token that was changed counts within its time, and one that cannot be read leaves the old one, said once")
     func renewal() async throws {
         let (kept, clocks) = (Kept(), ManualClocks())
+        let (old, new) = ("a secret of a good length", "another secret of a better length")
+        kept.state.withLock { $0.token = old }
         let said = Mutex<[String]>([])
         let door = try await TokenDoor(
             names: [], clocks: clocks, say: { line in said.withLock { $0.append(line) } }
         ) { try kept.read() }
         func status(_ token: String) -> Int? {
-            door.refusal(of: request(["host": "127.0.0.1", "authorization": "Bearer \(token)"]))?.status
+            door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer \(token)"]))?.reply.status
         }
-        kept.state.withLock { $0.token = "another" }
-        #expect(status("s3cret") == nil)
+        kept.state.withLock { $0.token = new }
+        #expect(status(old) == nil)
         #expect(kept.state.withLock(\.reads) == 1)
         clocks.advance(by: TokenDoor.freshness)
-        try await eventually("the new one counts") { status("another") == nil }
-        #expect(status("s3cret") == 401)
+        try await eventually("the new one counts") { status(new) == nil }
+        #expect(status(old) == 401)
         for _ in 0..<2 {
             kept.state.withLock { $0.token = "" }
             let before = kept.state.withLock(\.reads)
             clocks.advance(by: TokenDoor.freshness)
             try await eventually("it was read") {
-                _ = status("another")
+                _ = status(new)
                 return kept.state.withLock(\.reads) > before
             }
         }
-        #expect(status("another") == nil)
+        #expect(status(new) == nil)
         try await eventually("it is said") { said.withLock(\.count) == 1 }
         #expect(said.withLock { $0[0].contains("stays what it was") })
+    }
+
+    @Test("a token of a few letters is warned of, at the start and when it comes", arguments: [true, false])
+    func short(_ isFirst: Bool) async throws {
+        let (kept, clocks) = (Kept(), ManualClocks())
+        kept.state.withLock { $0.token = isFirst ? "fifteen letters" : "sixteen letters." }
+        let said = Mutex<[String]>([])
+        let door = try await TokenDoor(
+            names: [], clocks: clocks, say: { line in said.withLock { $0.append(line) } }
+        ) { try kept.read() }
+        #expect(said.withLock(\.count) == (isFirst ? 1 : 0))
+        kept.state.withLock { $0.token = "shorter" }
+        clocks.advance(by: TokenDoor.freshness)
+        try await eventually("it counts") {
+            door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer shorter"])) == nil
+        }
+        try await eventually("it is said") { said.withLock(\.count) == (isFirst ? 2 : 1) }
+        #expect(said.withLock { $0.allSatisfy { $0.contains("fewer than 16") && !$0.contains("letters") } })
     }
 
     @Test("nothing is asked of the daemon without the token, everything with it")

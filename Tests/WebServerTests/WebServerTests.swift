@@ -89,7 +89,8 @@ struct WebServerTests {
         "refuses what is not well formed or too large",
         arguments: [
             ("GET /%zz HTTP/1.1|Host: h||", 400), ("GET /%00 HTTP/1.1|Host: h||", 400),
-            ("GET /?a=% HTTP/1.1|Host: h||", 400), ("GET / HTTP/1.1|Host: h|X: <20000>||", 431),
+            ("GET /?a=% HTTP/1.1|Host: h||", 400), ("GET /a b HTTP/1.1|Host: h||", 400), ("GET / HTTP/1.1||", 400),
+            ("GET / HTTP/1.1|Host: h|X: <20000>||", 431),
             ("POST / HTTP/1.1|Host: h|Content-Length: 3|Content-Length: 5||abc", 400),
             ("POST / HTTP/1.1|Host: h|Content-Length: 3|Transfer-Encoding: chunked||0||", 400),
             ("POST / HTTP/1.1|Host: h|Content-Length: +3||abc", 400),
@@ -130,6 +131,54 @@ struct WebServerTests {
             #expect(reply.status == 400)
             #expect(reply.headers["connection"] == "close")
             #expect(try await wire.isAtEnd())
+        }
+    }
+
+    @Test(
+        "a head that two programs may read in two ways is refused, and nothing behind it is a request",
+        arguments: [
+            "GET / HTTP/1.1\r\nHost : h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX-Two\t: 1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nX Two: 1\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n : 1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nX-Two: 1\r\n 2\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nX-Two: 1\r\n\t2\r\nX: 3\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nContent-Len: 5\r\n gth\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nX-Two:\r\n \r\n\r\n",
+            "GET / HTTP/1.1\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\n",
+            "GET / HTTP/1.1\nHost: h\n\n", "GET / HTTP/1.1\r\nHost: h\nX-Two: 1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nX-Two: 1\0\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX-Two: \0 1\r\n\r\n",
+            "GET / HTTP/1.0\n\n", "GET / HTTP/1.0\r\n\n", "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nhost: other\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\0\r\nX: 1\r\n\r\n",
+        ])
+    func ambiguous(_ head: String) async throws {
+        try await serving { server in
+            let wire = try Wire(port: server.port)
+            try await wire.send(head + "GET /offset HTTP/1.1\r\nHost: h\r\n\r\n")
+            let reply = try await wire.reply()
+            #expect(reply.status == 400)
+            #expect(try await wire.isAtEnd())
+        }
+    }
+
+    @Test(
+        "a head is read whatever its pieces are, also a long one",
+        arguments: [
+            "GET /a?b=c HTTP/1.1\r\nHost: h\r\nX-Two: 1 \r\nCookie: a=b; c=\"d\"\r\nX-Empty:\r\nX-Blank:   \r\n\r\n",
+            "GET / HTTP/1.0\r\n\r\n", "\r\nGET / HTTP/1.1\r\nHost:h\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\n"
+                + (0..<120).map { "X-\($0): \(String(repeating: "y", count: 100))\r\n" }.joined()
+                + "\r\n",
+        ])
+    func pieces(_ head: String) async throws {
+        try await serving { server in
+            for size in [1, 7, 1000, head.utf8.count] where head.utf8.count < 1000 || size > 1 {
+                let wire = try Wire(port: server.port)
+                var rest = Array(head.utf8)[...]
+                while !rest.isEmpty {
+                    try await wire.send(Array(rest.prefix(size)))
+                    rest = rest.dropFirst(size)
+                }
+                #expect(try await wire.reply().status == 200)
+            }
         }
     }
 

@@ -26,7 +26,7 @@ _sluice_takes() {
         "doctor --config") return 0 ;;
         "hook --config" | "hook --socket") return 0 ;;
         "rebuild --unknown" | "rebuild --config") return 0 ;;
-        "receive --into" | "receive --listen" | "receive --token-file" | "receive --max-size" | "receive --config" | "receive --log-level" | "receive --log-format") return 0 ;;
+        "receive --into" | "receive --listen" | "receive --token-file" | "receive --trusted-proxy" | "receive --max-size" | "receive --config" | "receive --log-level" | "receive --log-format") return 0 ;;
         "status --config" | "status --socket") return 0 ;;
         "list --list" | "list --state" | "list --destination" | "list --folder" | "list --text" | "list --context" | "list --since" | "list --until" | "list --limit" | "list --config" | "list --socket") return 0 ;;
         "show --config" | "show --socket") return 0 ;;
@@ -93,7 +93,7 @@ _sluice_options() {
         doctor) _sluice_words --json --config --help ;;
         hook) _sluice_words --json --config --socket --help ;;
         rebuild) _sluice_words --dry-run --yes --unknown --offline --force --json --config --help ;;
-        receive) _sluice_words --into --listen --token-file --max-size --config --log-level --log-format --help ;;
+        receive) _sluice_words --into --listen --token-file --trusted-proxy --max-size --config --log-level --log-format --help ;;
         status) _sluice_words --follow --json --config --socket --help ;;
         list) _sluice_words --list --state --destination --folder --text --context --since --until --limit --json --config --socket --help ;;
         show) _sluice_words --json --config --socket --help ;;

@@ -118,6 +118,7 @@ complete -c sluice -n '__sluice_at rebuild' -l help -d 'this text'
 complete -c sluice -n '__sluice_at receive' -l into -d 'where files appear (needed); made when it is missing' -x -a '(__fish_complete_directories)'
 complete -c sluice -n '__sluice_at receive' -l listen -d 'HOST:PORT or :PORT (127.0.0.1:1080); port 0 lets the system choose' -x
 complete -c sluice -n '__sluice_at receive' -l token-file -d 'let in only those who bring the token in it (Authorization: Bearer)' -r -F
+complete -c sluice -n '__sluice_at receive' -l trusted-proxy -d 'believe the X-Forwarded-For of this proxy, or of this network: 127.0.0.1, 10.0.0.0/8' -x
 complete -c sluice -n '__sluice_at receive' -l max-size -d 'refuse larger files: 20 GB, 500 MiB' -x
 complete -c sluice -n '__sluice_at receive' -l config -d 'the configuration (else $SLUICE_CONFIG, else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at receive' -l log-level -d 'error, warning, notice, info (default) or debug' -x -a 'error warning notice info debug'

@@ -18,6 +18,9 @@ extension Verb {
             Option(
                 "token-file", "FILE", takes: .file,
                 "let in only those who bring the token in it (Authorization: Bearer)"),
+            Option(
+                "trusted-proxy", "ADDRESS", repeats: true,
+                "believe the X-Forwarded-For of this proxy, or of this network: 127.0.0.1, 10.0.0.0/8"),
             Option("max-size", "SIZE", "refuse larger files: 20 GB, 500 MiB"),
             .config, .logLevel, .logFormat,
         ],
@@ -34,12 +37,13 @@ extension Verb {
         guard let into = arguments.path("into") else { throw Arguments.usage("--into DIR is missing", .receive) }
         let address = try listenAddress(arguments.text("listen") ?? "127.0.0.1:1080")
         let limit = try arguments.text("max-size").map(readSize)
+        let limits = ConnectionLimits(trustedProxies: try arguments.texts("trusted-proxy").map(readProxy))
         let token = try readToken(arguments.path("token-file"), log)
         let receiver: Receiver
         do {
             receiver = try await Receiver.start(
                 into: try absolute(into), listen: .tcp(host: address.host, port: address.port), token: token,
-                maxSize: limit, log: { log.info($0) })
+                maxSize: limit, limits: limits, log: { log.info($0) })
         } catch let error as SystemError {
             throw CommandError(.config, "\(error)", remedy: "Name a folder that this user may write to.")
         } catch {
@@ -47,6 +51,7 @@ extension Verb {
         }
         let host = address.host.contains(":") ? "[\(address.host)]" : address.host
         let isOpen = token == nil && !["127.0.0.1", "::1", "localhost"].contains(address.host)
+        if let complaint = token.flatMap({ complaint(aboutToken: $0) }) { log.warning(complaint) }
         if isOpen { log.warning("anybody who reaches this address may upload; give --token-file", ["listen": host]) }
         Memory.stir()
         // Whoever started this may have gone away; that is no reason to stop.
@@ -80,6 +85,14 @@ private func readSize(_ text: String) throws -> Int64 {
         throw Arguments.usage("--max-size takes a size like `20 GB` or `500 MiB`, not `\(printable(text))`", .receive)
     }
     return bytes
+}
+
+private func readProxy(_ text: String) throws -> IPSubnet {
+    guard let subnet = IPSubnet(text) else {
+        throw Arguments.usage(
+            "--trusted-proxy takes an address or a network like `10.0.0.0/8`, not `\(printable(text))`", .receive)
+    }
+    return subnet
 }
 
 /// The content of the file without the line feed at its end.

@@ -101,7 +101,8 @@ private func listener(_ control: ControlSettings, _ log: Log) async throws -> Co
     }
     let secrets = SecretReader()
     return ControlServer.Remote(
-        listen: remote.listen, hosts: remote.hosts, identity: identity, say: { log.warning("control", ["news": $0]) }
+        listen: remote.listen, hosts: remote.hosts, trustedProxies: remote.trustedProxies, identity: identity,
+        say: { log.warning("control", ["news": $0]) }
     ) { try await secrets.read(remote.token).reveal() }
 }
 

@@ -1,0 +1,164 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// nginx of Debian, unpacked, as a proxy that runs for one test.
+private enum Nginx {
+    static let need =
+        "nginx of Debian, unpacked under .build/tools: apt-get update, then `apt-get download nginx` must work"
+
+    static let program = Task { () -> FilePath? in
+        let found = try? await blocking { try Tools.debian(["nginx"]).appending("usr/sbin/nginx") }
+        return found.flatMap { (try? FileLook(at: $0)) == nil ? nil : $0 }
+    }
+
+    /// Starts one before `receiver` and returns its port.
+    static func start(_ program: FilePath, before receiver: String, in folder: FilePath) async throws -> (Child, Int) {
+        try await eventually("a port is free for nginx", every: .milliseconds(50)) {
+            let port = try Loopback.freePort()
+            try Files.makeFolders(folder.appending("nginx"))
+            let config = folder.appending("nginx/nginx.conf")
+            let text = """
+                daemon off; worker_processes 1; pid \(folder.display)/nginx/pid; error_log stderr notice;
+                events { worker_connections 2000; }
+                http {
+                  access_log off;
+                  client_body_temp_path \(folder.display)/nginx/body; proxy_temp_path \(folder.display)/nginx/proxy;
+                  fastcgi_temp_path \(folder.display)/nginx/f; uwsgi_temp_path \(folder.display)/nginx/u;
+                  scgi_temp_path \(folder.display)/nginx/s;
+                  server {
+                    listen 127.0.0.1:\(port);
+                    location / {
+                      proxy_pass http://\(receiver); proxy_request_buffering off; client_max_body_size 0;
+                      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+                    }
+                  }
+                }
+                """
+            try Files.replace(config, with: Array(text.utf8))
+            let child = try Child(
+                program, ["-p", folder.appending("nginx").display, "-c", config.display], environment: [:],
+                output: folder.appending("nginx/out"), errors: folder.appending("nginx/err"))
+            // Ended: somebody else took the port meanwhile.
+            while child.ended == nil {
+                if Loopback.answers(port) { return (child, port) }
+                try await Alarms.shared.sleep(for: .milliseconds(20))
+            }
+            return nil
+        }
+    }
+}
+
+/// What those without a token can do to a receiver and to the control address.
+@Suite("Strangers", .timeLimit(.minutes(Patience.minutes(3))))
+struct StrangerTests {
+    private static let token = "a token that nobody guesses"
+
+    /// Opens 640 connections and sends a byte of a head on each now and then; who is hung up on comes again. A process of its
+    /// own, since so many descriptors would be missing in this one.
+    private static let siege = """
+        import select, socket, sys, time
+        port = int(sys.argv[1])
+        head = b"POST /files/ HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nX: "
+        waiting = {}
+        def come():
+            s = socket.socket()
+            s.setblocking(False)
+            s.connect_ex(("127.0.0.1", port))
+            waiting[s] = 0
+        for _ in range(640): come()
+        turn = 0
+        while True:
+            for s, sent in list(waiting.items()):
+                try:
+                    s.send(head[sent:sent + 1] or b"x")
+                    waiting[s] = sent + 1
+                except BlockingIOError: pass
+                except OSError:
+                    del waiting[s]
+                    s.close()
+                    come()
+            turn += 1
+            if turn == 2: print("ready", flush=True)
+            time.sleep(0.2)
+        """
+
+    /// Runs the body while 640 connections send their heads a byte at a time.
+    private func besieged(_ port: Int, in folder: FilePath, _ body: () async throws -> Void) async throws {
+        let script = folder.appending("siege.py")
+        try Files.replace(script, with: Array(Self.siege.utf8))
+        let besieger = try Child(
+            "/usr/bin/env", ["python3", script.display, "\(port)"], output: folder.appending("siege.out"),
+            errors: folder.appending("siege.err"))
+        defer { besieger.end(with: SIGKILL) }
+        _ = try await besieger.line(after: "ready")
+        try await body()
+        let complaint = try besieger.complained()
+        #expect(besieger.ended == nil, "\(complaint)")
+    }
+
+    @Test("a camera uploads while 640 others send their heads a byte at a time")
+    func uploads() async throws {
+        let fixture = try await fixture()
+        try await uploads(fixture, to: try #require(fixture.address.split(separator: ":").last.flatMap { Int($0) }))
+    }
+
+    @Test(
+        "a camera uploads through nginx while 640 others send nginx their heads a byte at a time",
+        .enabled("\(Nginx.need)") { await Nginx.program.value != nil })
+    func uploadsThroughNginx() async throws {
+        let program = try #require(await Nginx.program.value)
+        let fixture = try await fixture("--trusted-proxy", "127.0.0.1")
+        let (nginx, port) = try await Nginx.start(program, before: fixture.address, in: fixture.folder.path)
+        defer { nginx.end(with: SIGKILL) }
+        fixture.destination = "http://127.0.0.1:\(port)/files/"
+        try await uploads(fixture, to: port)
+    }
+
+    private func fixture(_ more: String...) async throws -> DaemonFixture {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        let file = try fixture.folder.write("token", Array(Self.token.utf8))
+        fixture.receiverKeys = ["--token-file", file.display] + more
+        fixture.destinationKeys = ", token: {file: \(file.display)}"
+        try await fixture.startReceiver()
+        return fixture
+    }
+
+    private func uploads(_ fixture: DaemonFixture, to port: Int) async throws {
+        try await besieged(port, in: fixture.folder.path) {
+            try fixture.startDaemon()
+            for number in 0..<5 {
+                let name = FilePath("clip-\(number).mp4")
+                let content = noise(3_000_000 + number)
+                try Files.replace(fixture.drop.appending(name), with: content)
+                try await eventually("\(name.display) has arrived", within: .seconds(40)) {
+                    try FileLook.ifPresent(at: fixture.received.appending(name))?.size == Int64(content.count)
+                }
+                #expect(try Files.read(fixture.received.appending(name), limit: 8 << 20) == content)
+            }
+        }
+    }
+
+    @Test("the control address answers who has the token while 640 others send their heads a byte at a time")
+    func control() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        let file = try fixture.folder.write("token", Array(Self.token.utf8))
+        fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(file.display)}"
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let port = try await eventually("the log says where it listens", every: .milliseconds(50)) {
+            try fixture.daemon?.complained().firstMatch(of: /\(port ([0-9]+)\)/).flatMap { Int($0.1) }
+        }
+        try await besieged(port, in: fixture.folder.path) {
+            for _ in 0..<20 {
+                let wire = try Wire(port: port)
+                try await wire.send(
+                    "GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \(Self.token)\r\n\r\n")
+                #expect(try await wire.reply().status == 200)
+                #expect(try await fixture.ask("status") != nil)
+            }
+        }
+    }
+}

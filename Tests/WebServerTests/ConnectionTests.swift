@@ -1,0 +1,247 @@
+import Core
+import Glibc
+import Linux
+import Synchronization
+import TestKit
+import Testing
+
+@testable import WebServer
+
+/// Lets in who says so, and answers.
+private struct Guarded: WebService {
+    var delay = Duration.zero
+
+    func denial(of request: WebRequest) -> WebDenial? {
+        request.bearer == Array("yes".utf8) ? nil : WebDenial(.text(401, "no"), delay: delay)
+    }
+    func plan(_ request: WebRequest) -> BodyPlan { .collect(limit: 1000) }
+    func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply { .text(200, request.peer.address ?? "-") }
+}
+
+/// Answers when the test says so.
+private struct Slow: WebService {
+    let gate = AsyncStream<Void>.makeStream()
+
+    func plan(_ request: WebRequest) -> BodyPlan { .collect(limit: 1000) }
+    func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
+        if request.path == "/gate" { for await _ in gate.stream { break } }
+        return .text(200, request.peer.address ?? "-")
+    }
+}
+
+@Suite("The connections of a server", .timeLimit(.minutes(Patience.minutes(1))))
+struct ConnectionTests {
+    private func serving(
+        _ service: any WebService, _ limits: ConnectionLimits, _ body: (WebServer) async throws -> Void
+    ) async throws {
+        let server = try WebServer(.tcp(host: "127.0.0.1", port: 0), service: service, threads: 1, limits: limits)
+        do { try await body(server) } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+    }
+
+    private static let good = "GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer yes\r\n\r\n"
+    private static let bad = "GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer no\r\n\r\n"
+
+    /// Sends a byte now and then, and returns when the server has hung up.
+    private func dribble(_ wire: Wire, _ bytes: String) async throws {
+        for byte in bytes.utf8 {
+            do { try await wire.send([byte]) } catch { return }
+            try await Alarms.shared.sleep(for: .milliseconds(10))
+        }
+        Issue.record("the server listened to the end")
+    }
+
+    @Test("a head that comes byte by byte has a bounded time; who was let in keeps the connection meanwhile")
+    func slowHead() async throws {
+        try await serving(Guarded(), ConnectionLimits(headTime: .milliseconds(300))) { server in
+            let kept = try Wire(port: server.port)
+            try await kept.send(Self.good)
+            #expect(try await kept.reply().status == 200)
+            let head = "GET /a HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "x", count: 6000))"
+            try await dribble(try Wire(port: server.port), head)
+            // Not a byte, and refused requests, are no better.
+            #expect(try await Wire(port: server.port).isAtEnd())
+            let refused = try Wire(port: server.port)
+            try await refused.send(Self.bad)
+            #expect(try await refused.reply().status == 401)
+            #expect(try await refused.isAtEnd())
+            try await kept.send(Self.good)
+            #expect(try await kept.reply().status == 200)
+        }
+    }
+
+    @Test("a second head has a bounded time as well, counted from the end of the idle time")
+    func slowSecondHead() async throws {
+        let limits = ConnectionLimits(headTime: .milliseconds(200), idle: .seconds(1))
+        try await serving(Guarded(), limits) { server in
+            let wire = try Wire(port: server.port)
+            try await wire.send(Self.good)
+            #expect(try await wire.reply().status == 200)
+            try await dribble(wire, "GET /a HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "x", count: 6000))")
+        }
+    }
+
+    @Test("who has shown nothing takes half of the places at most, the oldest makes room, and who was let in stays")
+    func half() async throws {
+        try await serving(Guarded(), ConnectionLimits(connections: 8, headTime: .seconds(600))) { server in
+            let kept = try Wire(port: server.port)
+            try await kept.send(Self.good)
+            #expect(try await kept.reply().status == 200)
+            var silent: [Wire] = []
+            for _ in 0..<12 {
+                let wire = try Wire(port: server.port)
+                // Only what was refused is heard back from; it shows that the server knows of the connection.
+                try await wire.send(Self.bad)
+                #expect(try await wire.reply().status == 401)
+                silent.append(wire)
+            }
+            for wire in silent.prefix(8) { #expect(try await wire.isAtEnd()) }
+            for wire in silent.suffix(4) {
+                try await wire.send(Self.bad)
+                #expect(try await wire.reply().status == 401)
+            }
+            try await kept.send(Self.good)
+            #expect(try await kept.reply().status == 200)
+            // And who comes now is heard.
+            let late = try Wire(port: server.port)
+            try await late.send(Self.good)
+            #expect(try await late.reply().status == 200)
+        }
+    }
+
+    /// Two ends of one connection; the server's closes with the value.
+    private final class Pair {
+        let (near, far): (CInt, CInt)
+        init() {
+            var both: [CInt] = [0, 0]
+            socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &both)
+            (near, far) = (both[0], both[1])
+        }
+        deinit {
+            close(near)
+            close(far)
+        }
+        /// Whether the server has shut it down.
+        var isShut: Bool {
+            var byte: UInt8 = 0
+            return recv(far, &byte, 1, CInt(MSG_DONTWAIT)) == 0
+        }
+    }
+
+    /// Numbers where libmicrohttpd has its connections.
+    private func id(_ number: Int) throws -> Connections.ID {
+        Connections.ID(try #require(OpaquePointer(bitPattern: number)))
+    }
+
+    @Test("an address may have so many, where its oldest without a token makes room; loopback and proxies may have all")
+    func perAddress() throws {
+        let proxy = try #require(IPSubnet("10.0.0.0/8"))
+        let connections = Connections(
+            ConnectionLimits(connections: 100, perAddress: 3, headTime: .seconds(600), trustedProxies: [proxy]))
+        defer { connections.end() }
+        var number = 0
+        func open(_ address: String?) throws -> (Connections.ID, Pair) {
+            number += 1
+            let pair = Pair()
+            connections.opened(try id(number), socket: pair.near, peer: WebPeer(address: address))
+            return (try id(number), pair)
+        }
+        let first = try (0..<3).map { _ in try open("192.0.2.1") }
+        connections.admitted(first[0].0)
+        #expect(first.allSatisfy { !$0.1.isShut })
+        let fourth = try open("192.0.2.1")
+        #expect(first.map(\.1.isShut) == [false, true, false] && !fourth.1.isShut)
+        for (id, _) in [first[2], fourth] { connections.admitted(id) }
+        // All are let in: who comes now has to wait.
+        let fifth = try open("::ffff:192.0.2.1")
+        #expect(fifth.1.isShut && first.map(\.1.isShut) == [false, true, false])
+        connections.closed(first[0].0)
+        let sixth = try open("192.0.2.1")
+        #expect(!sixth.1.isShut)
+        // Others, a network of IPv6, and who is not counted.
+        let v6 = try (1...4).map { try open("2001:db8:0:1::\($0)") }
+        #expect(v6.map(\.1.isShut) == [true, false, false, false])
+        for address in ["127.0.0.1", "::1", "10.1.2.3", nil] {
+            let many = try (0..<8).map { _ in try open(address) }
+            #expect(many.allSatisfy { !$0.1.isShut })
+        }
+    }
+
+    @Test(
+        "who is behind a trusted proxy is whom the last proxy that is not trusted saw",
+        arguments: [
+            ("127.0.0.1", "203.0.113.9", "203.0.113.9"), ("127.0.0.1", "1.2.3.4, 203.0.113.9", "203.0.113.9"),
+            ("127.0.0.1", "1.2.3.4, 203.0.113.9, 10.0.0.7", "203.0.113.9"),
+            ("127.0.0.1", "[2001:db8::1]:99", "2001:db8::1"),
+            ("127.0.0.1", "203.0.113.9:8080", "203.0.113.9"), ("127.0.0.1", "1.2.3.4, unknown", "127.0.0.1"),
+            ("127.0.0.1", nil, "127.0.0.1"), ("192.0.2.5", "203.0.113.9", "192.0.2.5"),
+            ("10.0.0.1", "10.0.0.2", "10.0.0.2"),
+            ("127.0.0.1", "", "127.0.0.1"),
+        ] as [(String, String?, String)])
+    func sender(_ peer: String, _ forwardedFor: String?, _ sender: String) throws {
+        let proxies = try ["127.0.0.1", "10.0.0.0/8"].map { try #require(IPSubnet($0)) }
+        let limits = ConnectionLimits(trustedProxies: proxies)
+        #expect(limits.sender(peer: IPAddress(peer), forwardedFor: forwardedFor)?.description == sender)
+    }
+
+    @Test("behind a trusted proxy the address that it names counts, and is given")
+    func forwarded() async throws {
+        let proxy = try #require(IPSubnet("127.0.0.1"))
+        let service = Slow()
+        try await serving(service, ConnectionLimits(perAddress: 1, trustedProxies: [proxy])) { server in
+            func ask(_ path: String, for address: String) async throws -> Wire {
+                let wire = try Wire(port: server.port)
+                try await wire.send("GET \(path) HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: \(address)\r\n\r\n")
+                return wire
+            }
+            let first = try await ask("/gate", for: "203.0.113.9")
+            try await eventually("the first is under way, and a second one refused", every: .milliseconds(10)) {
+                try await ask("/a", for: "203.0.113.9").reply().status == 429 ? () : nil
+            }
+            #expect(try await ask("/a", for: "203.0.113.10").reply().text == "203.0.113.10\n")
+            service.gate.continuation.yield()
+            #expect(try await first.reply().text == "203.0.113.9\n")
+            try await eventually("the place is given back", every: .milliseconds(10)) {
+                try await ask("/a", for: "203.0.113.9").reply().status == 200 ? () : nil
+            }
+        }
+    }
+
+    @Test("the reply to a wrong token is held back, and no other one")
+    func delay() async throws {
+        try await serving(Guarded(delay: .seconds(3600)), ConnectionLimits()) { server in
+            let wrong = try Wire(port: server.port)
+            try await wrong.send(Self.bad)
+            let right = try Wire(port: server.port)
+            for _ in 0..<3 {
+                try await right.send(Self.good)
+                #expect(try await right.reply().status == 200)
+            }
+            await server.stop()
+            // The stop ends the wait; whether the reply still got through does not matter.
+            _ = try? await wrong.reply()
+            #expect(try await wrong.isAtEnd())
+        }
+    }
+
+    @Test(
+        "a held reply comes whatever its request is",
+        arguments: [
+            "\r\n", "Content-Length: 5\r\n\r\nabcde", "Content-Length: 300000\r\nExpect: 100-continue\r\n\r\n",
+            "Content-Length: 300000\r\n\r\n" + String(repeating: "x", count: 200_000),
+            "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        ])
+    func held(_ rest: String) async throws {
+        try await serving(Guarded(delay: .milliseconds(50)), ConnectionLimits()) { server in
+            let wire = try Wire(port: server.port)
+            let clock = ContinuousClock()
+            let began = clock.now
+            try await wire.send("POST /a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer no\r\n" + rest)
+            #expect(try await wire.reply().status == 401)
+            #expect(began.duration(to: clock.now) >= .milliseconds(50))
+        }
+    }
+}
