@@ -34,6 +34,13 @@ package enum TemporaryNames {
         name.bytes.withUnsafeBufferPointer { contains($0, allowsHidden: allowsHidden) }
     }
 
+    /// Whether the program itself gives such names, in watched folders and elsewhere: to sources on their way out, and to what is
+    /// not whole yet.
+    package static func isOwn(_ name: FilePath) -> Bool {
+        let start = Array(".sluice-".utf8)
+        return name.bytes.count >= start.count && zip(start, name.bytes).allSatisfy { $0 == $1.lowered }
+    }
+
     private static func isAlwaysHidden(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         // rsync's own: a dot, the name, a dot, six characters.
         if name.count > 8, name[name.count - 7] == UInt8(ascii: ".") { return true }

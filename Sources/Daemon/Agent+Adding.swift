@@ -32,6 +32,12 @@ extension Agent {
         guard let rule = taker ?? around.first, let relative = path.relative(to: rule.path) else {
             throw elsewhere(path)
         }
+        if let own = relative.components.first(where: TemporaryNames.isOwn) {
+            throw Refusal(
+                .conflict,
+                "\(path.display) is not added: names like \(own.display) are those of sources on their way out, and of files that "
+                    + "are not whole. Give the file another name, if it is yours")
+        }
         let (sources, fileSystems) = (house.sources, fileSystems)
         let (look, system): (FileLook, FileSystemIdentity?)
         do {

@@ -51,6 +51,13 @@ struct SourceFolderTests {
             let (ending, said) = try await run(fixture, ["add", fixture.drop.appending(name).display])
             #expect(ending == .status(65) && said.contains("symbolic link"), "\(name): \(said)")
         }
+        // Names of our own are those of a source on its way out, and of what is not whole.
+        try Files.makeFolders(fixture.drop.appending(".sluice-receive"))
+        for name in [".sluice-release-5", ".sluice-release-5-00000000deadbeef", ".sluice-receive/a.mp4"] as [FilePath] {
+            try Files.replace(fixture.drop.appending(name), with: noise(10))
+            let (ending, said) = try await run(fixture, ["add", fixture.drop.appending(name).display])
+            #expect(ending == .status(65) && said.contains("on their way out"), "\(name): \(said)")
+        }
         try Files.replace(fixture.drop.appending("own.mp4"), with: noise(2000))
         try await completed(fixture, 1)
         #expect(try Files.read(victim.appending("secret.mp4")) == noise(1000))

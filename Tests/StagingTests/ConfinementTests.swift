@@ -125,6 +125,7 @@ struct ConfinementTests {
             try SourceRelease(try identity(source), .move(to: target)).run()
         }
         #expect(error?.isLink == true)
+        #expect(error?.description.contains("done/2026: a symbolic link") == true, "\(String(describing: error))")
         #expect(try Files.names(in: victim.parent) == ["a.mp4"])
         #expect(try source.look().size == content.count)
     }
