@@ -267,13 +267,7 @@ package struct OpenFolder: ~Copyable, Sendable {
                 }
             }
             if isMade && durably { try at.sync() }
-            do throws(SystemError) { at = try at.folder(part) } catch {
-                guard error.isLink else { throw error }
-                throw SystemError(
-                    call: error.call, subject: error.subject, code: error.code,
-                    detail: "a symbolic link, and below what is configured none is followed: put a directory there, or "
-                        + "configure the place that it leads to")
-            }
+            at = try at.folder(part)
         }
         return at
     }

@@ -40,10 +40,58 @@ struct Move {
         case anotherFile(FilePath)
     }
 
+    /// The name that the source has in the target's directory until it was looked at there. Who can write in the source's
+    /// directory sees its hidden name there, and may put something else under it; here nobody else writes.
+    private var waiting: FilePath { FilePath(".sluice-move-\(asset.id)-\(token)") }
+
+    /// What a crash between the two renames of a move has left in the target's directory.
+    enum Left: Sendable {
+        case nothing
+        /// The source, which stands under its own name there now, durably.
+        case source(FilePath)
+        /// Something else: to be given back.
+        case anotherFile
+    }
+
+    /// Finishes what a crash has left, where that is the source.
+    func finishLeft() throws(SystemError) -> Left {
+        let place: OpenFolder
+        do { place = try openPlace() } catch {
+            guard error.isMissing else { throw error }
+            return .nothing
+        }
+        guard let look = try place.lookIfPresent(at: waiting) else { return .nothing }
+        guard look.isRegular, look.size == asset.size, try digest(of: waiting, in: place) == asset.sha256 else {
+            return .anotherFile
+        }
+        return .source(try takeName(in: place))
+    }
+
+    /// Puts what is not the source back into the directory that it was in.
+    func giveBackLeft(to folder: borrowing OpenFolder) throws(SystemError) -> FilePath {
+        try giveBack(from: try openPlace(), to: folder)
+    }
+
+    /// Opens the target's directory.
+    private func openPlace(isMaking: Bool = false) throws(SystemError) -> OpenFolder {
+        if isMaking { try Files.makeFolders(target.base, durably: true) }
+        let base = try OpenFolder(following: target.base)
+        do throws(SystemError) {
+            guard isMaking else { return try base.folder(target.relative.parent) }
+            return try base.makingFolders(target.relative.parent, durably: true)
+        } catch {
+            guard error.isLink else { throw error }
+            throw SystemError(
+                call: error.call, subject: error.subject, code: error.code,
+                detail:
+                    "a symbolic link, and below the configured part of a move's target none is followed: put a directory "
+                    + "there, or configure the place that it leads to")
+        }
+    }
+
     /// - Parameter judged: The caught file, as it was found to be the one that was staged.
     func run(_ judged: FileLook, from folder: borrowing OpenFolder) throws(SystemError) -> Result {
-        try Files.makeFolders(target.base, durably: true)
-        let place = try OpenFolder(following: target.base).makingFolders(target.relative.parent, durably: true)
+        let place = try openPlace(isMaking: true)
         let wanted = target.relative.name
         // Under the names that it may have got before a crash.
         for number in 1..<10_000 {
@@ -58,20 +106,31 @@ struct Move {
             try folder.remove(caught)
             return .moved(place.path.appending(there), isCopied: false)
         }
-        let name: FilePath
-        do { name = try folder.placeFreely(caught, as: wanted, in: place) } catch {
+        do { try folder.renameNoReplace(caught, to: waiting, in: place, isOurs: true) } catch {
             guard error.crossesFileSystems else { throw error }
             return .moved(place.path.appending(try copy(from: folder, to: place, as: wanted)), isCopied: true)
         }
-        // Who can write in the source's directory sees the hidden name there, and may have put something else under it.
-        let moved = try place.look(at: name)
+        CrashPoint.reached("release-moved")
+        let moved = try place.look(at: waiting)
         guard moved.isRegular, moved.hasSameContent(as: judged) else {
-            let back = try place.placeFreely(name, as: asset.source.name, in: folder)
-            try place.sync()
-            return .anotherFile(folder.path.appending(back))
+            return .anotherFile(try giveBack(from: place, to: folder))
         }
+        return .moved(try takeName(in: place), isCopied: false)
+    }
+
+    private func takeName(in place: borrowing OpenFolder) throws(SystemError) -> FilePath {
+        let name = try place.placeFreely(waiting, as: target.relative.name, in: place)
         try place.sync()
-        return .moved(place.path.appending(name), isCopied: false)
+        return place.path.appending(name)
+    }
+
+    private func giveBack(
+        from place: borrowing OpenFolder, to folder: borrowing OpenFolder
+    ) throws(SystemError) -> FilePath {
+        let back = try place.placeFreely(waiting, as: asset.source.name, in: folder)
+        try folder.sync()
+        try place.sync()
+        return folder.path.appending(back)
     }
 
     /// Between file systems a move is a copy, made durable and compared, and only then is the source removed. It keeps the

@@ -94,7 +94,12 @@ package struct SourceRelease: Sendable {
 
     /// - Throws: What the folder or the target refuses (`EACCES`, `EROFS`, `ENOSPC` …): to be tried again.
     package func run() throws(SystemError) -> Result {
+        let left = try finishLeft()
+        if case .source(let place) = left { return Self.moved(to: place) }
         guard let folder = try asset.source.openParentIfPresent() else { return .gone }
+        if case .anotherFile = left, case .move(let target) = act {
+            return Self.exchanged(try Move(asset, aside, target, token).giveBackLeft(to: folder))
+        }
         if let caught = try folder.lookIfPresent(at: aside) {
             // A crash came between. Its ctime is that of the rename, so only the digest can tell.
             return try judge(caught, isTrusted: false, folder)
@@ -118,6 +123,20 @@ package struct SourceRelease: Sendable {
         CrashPoint.reached("release-renamed")
         let caught = try folder.look(at: aside)
         return try judge(caught, isTrusted: again.hasSameContent(as: caught), folder)
+    }
+
+    /// What a crash has left where a move leads to.
+    private func finishLeft() throws(SystemError) -> Move.Left {
+        guard case .move(let target) = act else { return .nothing }
+        return try Move(asset, aside, target, token).finishLeft()
+    }
+
+    private static func moved(to place: FilePath, isCopied: Bool = false) -> Result {
+        .released(note: "moved to \(place.display)", isCopied: isCopied)
+    }
+
+    private static func exchanged(_ place: FilePath) -> Result {
+        .kept("something else was put in its place while it was moved; that stands now as \(place.display)")
     }
 
     /// A name that is gone is gone durably before that is recorded.
@@ -162,11 +181,8 @@ package struct SourceRelease: Sendable {
         case .delete: try folder.remove(aside)
         case .move(let target):
             switch try Move(asset, aside, target, token).run(caught, from: folder) {
-            case .moved(let place, let isCopied):
-                result = .released(note: "moved to \(place.display)", isCopied: isCopied)
-            case .anotherFile(let place):
-                result = .kept(
-                    "something else was put in its place while it was moved; that stands now as \(place.display)")
+            case .moved(let place, let isCopied): result = Self.moved(to: place, isCopied: isCopied)
+            case .anotherFile(let place): result = Self.exchanged(place)
             }
         }
         CrashPoint.reached("release-done")

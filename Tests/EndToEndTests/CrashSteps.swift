@@ -14,6 +14,8 @@ enum CrashSteps {
     static let retention = ["expired"]
     /// Only where another version has the source's name when it is to be released.
     static let changed = ["source-changed"]
+    /// Only where `move` leads to the same file system.
+    static let within = ["release-moved"]
     /// Only where `move` leads to another file system.
     static let across = ["release-copied"]
     static let receiver = ["receiver-named", "receiver-renamed"]
@@ -38,7 +40,7 @@ enum CrashSteps {
     /// Only with a `before_upload`: `BeforeUploadTests`.
     static let beforeUpload = ["asked", "approved"]
     static let all =
-        onTheWay + release + changed + retention + across + receiver + byPerson + rescue + everywhere + directory
+        onTheWay + release + changed + retention + within + across + receiver + byPerson + rescue + everywhere + directory
         + rebuild
         + hooks
         + beforeUpload + parts + receiving

@@ -65,6 +65,7 @@ struct CutTests {
         let way = CrashSteps.onTheWay.filter { variant.keeping != .inPlace || !["copied", "renamed"].contains($0) }
         var steps = way.map { "\($0):1" } + CrashSteps.receiver.map { "\($0):2" }
         if variant.source != .keep { steps += CrashSteps.release.map { "\($0):1" } }
+        if variant.source == .move, variant.layout != .across { steps += CrashSteps.within.map { "\($0):1" } }
         if variant.source == .move, variant.layout == .across { steps += CrashSteps.across.map { "\($0):1" } }
         steps += (Setting.isThorough ? [1, 2, 3, 4, 5, 6, 8, 10, 13] : [3, 6]).map { "committed:\($0)" }
         if !Setting.isThorough {

@@ -34,9 +34,10 @@ struct StepTests {
             step: $0, source: .move,
             keeping: "export: {command: [cp, \"{input}\", \"{output}\"], output: \"{name}\"}")
     }
-    static let released = CrashSteps.release.flatMap { step in
-        [DaemonFixture.Source.delete, .move].map { Kill(step: step, source: $0) }
-    }
+    static let released =
+        CrashSteps.release.flatMap { step in
+            [DaemonFixture.Source.delete, .move].map { Kill(step: step, source: $0) }
+        } + CrashSteps.within.map { Kill(step: $0, source: .move) }
 
     @Test("the next start goes on from there", .timeLimit(.minutes(Patience.minutes(3))), arguments: all)
     func goesOn(_ kill: Kill) async throws {

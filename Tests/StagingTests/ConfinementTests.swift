@@ -130,6 +130,44 @@ struct ConfinementTests {
         #expect(try source.look().size == content.count)
     }
 
+    @Test(
+        "what a crash left in a move's target gets its name there if it is the source, and goes back if it is anything else",
+        arguments: [true, false], [true, false])
+    func left(isSource: Bool, hasNewcomer: Bool) throws {
+        let (source, _) = try scene()
+        let staged = try identity(source)
+        let done = temporary.path.appending("done")
+        try Files.makeFolders(done.appending("2026"))
+        let waiting = done.appending(FilePath("2026/.sluice-move-42-\(SourceRelease.token)"))
+        let other = noise(30)
+        if isSource {
+            try Files.rename(source.path.shown, to: waiting)
+        } else {
+            try Files.removeIfPresent(source.path.shown)
+            try Files.replace(waiting, with: other)
+        }
+        if hasNewcomer { try Files.replace(source.path.shown, with: [1, 2, 3]) }
+        let result = try SourceRelease(staged, .move(to: MoveTarget(base: done, relative: "2026/b.mp4"))).run()
+        let names = Set(try Files.names(in: temporary.path.appending("drop/sub")))
+        if isSource {
+            #expect(result == .released(note: "moved to \(done.appending("2026/b.mp4").display)"))
+            #expect(try Files.read(done.appending("2026/b.mp4")) == content)
+            #expect(names == (hasNewcomer ? ["a.mp4"] : []))
+        } else {
+            guard case .kept(let why) = result else {
+                Issue.record("\(result)")
+                return
+            }
+            #expect(why.contains("something else was put in its place"))
+            #expect(names == (hasNewcomer ? ["a.mp4", "a (2).mp4"] : ["a.mp4"]))
+            #expect(
+                try Files.read(temporary.path.appending(hasNewcomer ? "drop/sub/a (2).mp4" : "drop/sub/a.mp4")) == other
+            )
+            #expect(try Files.names(in: done.appending("2026")).isEmpty)
+        }
+        #expect(try FileLook.ifPresent(at: waiting) == nil)
+    }
+
     @Test("a hidden name that others have planted keeps nothing from its release, and is left alone")
     func planted() throws {
         let (source, _) = try scene()
