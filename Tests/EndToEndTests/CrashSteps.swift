@@ -40,10 +40,8 @@ enum CrashSteps {
     /// Only with a `before_upload`: `BeforeUploadTests`.
     static let beforeUpload = ["asked", "approved"]
     static let all =
-        onTheWay + release + changed + retention + within + across + receiver + byPerson + rescue + everywhere + directory
-        + rebuild
-        + hooks
-        + beforeUpload + parts + receiving
+        onTheWay + release + changed + retention + within + across + receiver + byPerson + rescue + everywhere
+        + directory + rebuild + hooks + beforeUpload + parts + receiving
 }
 
 @Suite("the places where a test may end the process")
