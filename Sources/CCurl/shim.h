@@ -23,6 +23,10 @@ static inline CURLcode sluice_set_progress_function(
 static inline CURLcode sluice_set_socket_function(CURL *h, int (*f)(void *, curl_socket_t, curlsocktype)) {
     return curl_easy_setopt(h, CURLOPT_SOCKOPTFUNCTION, f);
 }
+static inline CURLcode sluice_set_open_function(
+    CURL *h, curl_socket_t (*f)(void *, curlsocktype, struct curl_sockaddr *)) {
+    return curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, f);
+}
 static inline CURLcode sluice_set_close_function(CURL *h, int (*f)(void *, curl_socket_t)) {
     return curl_easy_setopt(h, CURLOPT_CLOSESOCKETFUNCTION, f);
 }

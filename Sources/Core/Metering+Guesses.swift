@@ -85,7 +85,7 @@ extension NetworkLink {
     private static let usbTethering = IPSubnet("192.168.42.0/24")
 
     /// Puts packets into other packets, which leave by some other interface.
-    var isTunnel: Bool {
+    package var isTunnel: Bool {
         let kinds: Set<String> = [
             "tun", "wireguard", "amneziawg", "ovpn", "gre", "gretap", "erspan", "ip6gre", "ip6gretap", "ip6erspan",
             "ipip", "ip6tnl", "sit", "vti", "vti6", "xfrm", "vxlan", "geneve", "bareudp", "gtp", "l2tp", "fou", "amt",

@@ -132,12 +132,15 @@ extension Admission {
 
     package static let notLookedAt = "the networks were not looked at yet"
 
-    /// The first that nothing forbids; what forbids the first of all, where there is none.
+    /// Of those that nothing forbids the first that is free, else the first; what forbids the first of all, where there is none.
+    ///
+    /// Where nothing is held to an interface the kernel goes its way, whatever else there is.
     private func choose(
         among paths: [NetworkPath], _ metering: Metering, _ remote: Remote, _ places: [Place], _ folder: Origin?,
         isPinned: Bool
     ) -> Way {
         var first: [Hold]?
+        var open: [Passage] = []
         for path in paths {
             let judgement = metering.judgement(of: path)
             let name = metering.links[path.link]?.name
@@ -148,9 +151,13 @@ extension Admission {
             let holds =
                 judgement.forbidden.map { [Hold(.metered, since: remote.reachSince, text: $0)] }
                 ?? holds(on: passage, remote, places, folder)
-            if holds.isEmpty, name != nil { return .open(passage) }
+            if holds.isEmpty, name != nil {
+                open.append(passage)
+                if !isPinned || !passage.countsAsMetered { break }
+            }
             if first == nil, !holds.isEmpty { first = holds }
         }
+        if let passage = open.first(where: { !$0.countsAsMetered }) ?? open.first { return .open(passage) }
         return .closed(first ?? [Hold(.offline, since: remote.reachSince, text: "there is no way to \(remote.name)")])
     }
 

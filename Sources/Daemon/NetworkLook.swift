@@ -39,26 +39,22 @@ struct NetworkLook {
             outward.isEmpty ? "no network of this machine is up" : "no route of this machine leads to \(names)")
     }
 
+    /// First those that the kernel chooses, then the equal ones.
     private mutating func paths(to addresses: [IPAddress], port: UInt16?) throws -> [NetworkPath] {
-        var paths: [NetworkPath] = []
+        let links = outward.filter(\.leadsOut).map(\.index)
+        var (chosen, equal): ([NetworkPath], [NetworkPath]) = ([], [])
         for address in addresses {
-            guard let path = try path(to: address, port, over: nil), !paths.contains(path) else { continue }
-            paths.append(path)
+            let ways = try Ways.ways(to: address, port: port, over: links)
+            if let first = ways.first { if let path = try path(of: first.route) { chosen.append(path) } }
+            for way in ways.dropFirst() { if let path = try path(of: way.route) { equal.append(path) } }
         }
-        if paths.contains(where: { metering.links[$0.link]?.medium == .loopback }) { return paths }
-        // What the kernel would not choose, and may be told to.
-        for link in outward where link.leadsOut && !paths.contains(where: { $0.link == link.index }) {
-            for address in addresses {
-                guard let path = try path(to: address, port, over: link.index) else { continue }
-                paths.append(path)
-                break
-            }
-        }
+        var paths: [NetworkPath] = []
+        for path in chosen + equal where !paths.contains(where: { $0.link == path.link }) { paths.append(path) }
         return paths
     }
 
-    private mutating func path(to address: IPAddress, _ port: UInt16?, over link: Int32?) throws -> NetworkPath? {
-        guard let route = try Routes.route(to: address, port: port, over: link), !route.isDead else { return nil }
+    private mutating func path(of route: NetworkRoute) throws -> NetworkPath? {
+        if route.isDead { return nil }
         if gatewaysMatter, let router = route.router { routers[router] = .some(route.gatewayHardware) }
         if gatewaysMatter, route.gateway != nil, route.gatewayHardware == nil,
             metering.links[route.link]?.medium == .ethernet

@@ -46,32 +46,14 @@ package enum Routes {
     package static func route(
         to address: IPAddress, port: UInt16? = nil, over link: Int32? = nil
     ) throws(SystemError) -> NetworkRoute? {
-        let socket = try NetlinkSocket()
-        let family = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
-        let length = UInt8(address.bytes.count * 8)
-        /// - Parameter matching: Asks for the route in the table that led to the answer (`RTM_F_FIB_MATCH`).
-        func question(matching: Bool) -> NetlinkRequest {
-            let flags: UInt32 = matching ? 0x2000 : 0
-            var question = NetlinkRequest(
-                Netlink.Kind.getRoute, header: [family, length, 0, 0, 0, 0, 0, 0] + raw(flags))
-            question.add(Attribute.destination, address.bytes)
-            if let link { question.add(Attribute.outgoing, link) }
-            if let port {
-                question.add(Attribute.protocolNumber, UInt8(IPPROTO_TCP))
-                question.add(Attribute.destinationPort, port.bigEndian)
-            }
-            return question
-        }
-        func ask(_ question: NetlinkRequest) throws(SystemError) -> [NetlinkMessage]? {
-            do { return try socket.ask(question, about: "route to \(address)") } catch {
-                if noWay.contains(error.code) { return nil }
-                throw error
-            }
-        }
-        guard let answer = try ask(question(matching: false)) else { return nil }
-        guard let message = answer.first(where: { $0.type == Netlink.Kind.newRoute }),
-            let facts = RouteFacts(message), let hop = facts.hops.first
-        else { throw SystemError(call: "netlink", subject: "route to \(address)", code: EBADMSG) }
+        try route(RouteQuestion(address: address, port: port, link: link), by: try NetlinkSocket())
+    }
+
+    static func route(
+        _ question: RouteQuestion, by socket: borrowing NetlinkSocket
+    ) throws(SystemError) -> NetworkRoute? {
+        let (address, link) = (question.address, question.link)
+        guard let facts = try facts(question, by: socket), let hop = facts.hops.first else { return nil }
         switch facts.type {
         case .blackhole, .unreachable, .prohibit, .throwing: return nil
         case .local:
@@ -80,7 +62,7 @@ package enum Routes {
         }
         // Of an interface without any route there, the kernel supposes in IPv4 that everybody is on its link. Then there is
         // none in the table either.
-        if link != nil, hop.gateway == nil, !address.isIPv6, try ask(question(matching: true)) == nil { return nil }
+        if link != nil, hop.gateway == nil, !address.isIPv6, try entry(question, by: socket) == nil { return nil }
         var route = NetworkRoute(
             link: hop.link, gateway: hop.gateway, gatewayHardware: nil, source: facts.source, isDead: hop.isDead)
         // The answer itself does not tell what became of the link.
@@ -88,6 +70,29 @@ package enum Routes {
         if !isUsable { route.isDead = true }
         if let router = route.router { route.gatewayHardware = hardwareAddress(of: router, by: socket) }
         return route
+    }
+
+    /// The entry of a table that leads to the answer (`RTM_F_FIB_MATCH`); `nil` when none does.
+    static func entry(
+        _ question: RouteQuestion, by socket: borrowing NetlinkSocket
+    ) throws(SystemError) -> RouteFacts? {
+        try facts(question, matching: true, by: socket)
+    }
+
+    private static func facts(
+        _ question: RouteQuestion, matching: Bool = false, by socket: borrowing NetlinkSocket
+    ) throws(SystemError) -> RouteFacts? {
+        let answer: [NetlinkMessage]
+        do {
+            answer = try socket.ask(question.request(matching: matching), about: "route to \(question.address)")
+        } catch {
+            if noWay.contains(error.code) { return nil }
+            throw error
+        }
+        guard let message = answer.first(where: { $0.type == Netlink.Kind.newRoute }), let facts = RouteFacts(message),
+            !facts.hops.isEmpty
+        else { throw SystemError(call: "netlink", subject: "route to \(question.address)", code: EBADMSG) }
+        return facts
     }
 
     /// Lets the kernel ask a gateway for its hardware address, where that is not known: until something is sent to it, nothing
@@ -159,13 +164,44 @@ package enum Routes {
 
     fileprivate enum Attribute {
         static let destination: UInt16 = 1
+        static let source: UInt16 = 2
         static let outgoing: UInt16 = 4
         static let gateway: UInt16 = 5
+        static let metric: UInt16 = 6
         static let preferredSource: UInt16 = 7
         static let multipath: UInt16 = 9
+        static let table: UInt16 = 15
         static let via: UInt16 = 18
         static let protocolNumber: UInt16 = 27
         static let destinationPort: UInt16 = 29
+    }
+}
+
+/// A connection for which a way is looked for.
+struct RouteQuestion: Hashable {
+    var address: IPAddress
+    /// Of TCP at the destination: policy routing may ask for it.
+    var port: UInt16?
+    /// That the socket is bound to (`SO_BINDTODEVICE`).
+    var link: Int32?
+    /// The address that it comes from.
+    var source: IPAddress?
+
+    /// - Parameter matching: Asks for the entry of a table that leads to the answer, and not for the answer.
+    fileprivate func request(matching: Bool) -> NetlinkRequest {
+        let family = UInt8(address.isIPv6 ? AF_INET6 : AF_INET)
+        let (length, own) = (UInt8(address.bytes.count * 8), UInt8((source?.bytes.count ?? 0) * 8))
+        // RTM_F_FIB_MATCH, and RTM_F_LOOKUP_TABLE, without which every table is called the main one.
+        let flags: UInt32 = matching ? 0x3000 : 0
+        var question = NetlinkRequest(Netlink.Kind.getRoute, header: [family, length, own, 0, 0, 0, 0, 0] + raw(flags))
+        question.add(Routes.Attribute.destination, address.bytes)
+        if let source { question.add(Routes.Attribute.source, source.bytes) }
+        if let link { question.add(Routes.Attribute.outgoing, link) }
+        if let port {
+            question.add(Routes.Attribute.protocolNumber, UInt8(IPPROTO_TCP))
+            question.add(Routes.Attribute.destinationPort, port.bigEndian)
+        }
+        return question
     }
 }
 
@@ -187,6 +223,12 @@ struct RouteFacts: Hashable {
     /// Bits of the destination; 0 is everywhere.
     var length: UInt8
     var type: Kind
+    /// The number of its table.
+    var table: UInt32
+    /// How far away the destination is (`RT_SCOPE_…`).
+    var scope: UInt8
+    /// Of routes to the same in one table that with the least counts.
+    var metric: UInt32
     /// The kernel made it by itself, for an address of an interface.
     var isKernelMade: Bool
     /// A note of what was looked up, and no route of its own.
@@ -207,6 +249,9 @@ struct RouteFacts: Hashable {
         type = Kind(rawValue: bytes[7]) ?? .other
         isCloned = flags & 0x200 != 0
         let attributes = message.attributes(after: 12)
+        table = attributes.number(Routes.Attribute.table, as: UInt32.self) ?? UInt32(bytes[4])
+        scope = bytes[6]
+        metric = attributes.number(Routes.Attribute.metric, as: UInt32.self) ?? 0
         source = attributes[Routes.Attribute.preferredSource].flatMap { IPAddress($0) }
         hops = []
         if let link = attributes.number(Routes.Attribute.outgoing, as: Int32.self) {

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Core
 internal import Glibc
 internal import Linux
 
@@ -22,6 +23,8 @@ extension Transfer {
         sluice_set_long(easy, CURLOPT_NOPROGRESS, 0)
         sluice_set_ready_function(easy, ready)
         sluice_set_pointer(easy, CURLOPT_PREREQDATA, this)
+        sluice_set_open_function(easy, opening)
+        sluice_set_pointer(easy, CURLOPT_OPENSOCKETDATA, this)
         sluice_set_socket_function(easy, opened)
         sluice_set_pointer(easy, CURLOPT_SOCKOPTDATA, this)
         // A connection outlives its transfer, so the loop hears of its end.
@@ -117,6 +120,25 @@ private func ready(
         this.loop?.connections.taken(by: this, ends)
     }
     return CInt(this.connected() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+}
+
+/// Before each connection, with the address that it goes to: a name may have several.
+private func opening(
+    _ context: UnsafeMutableRawPointer?, _: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let this = transfer(context), let address else { return -1 }
+    let (family, kind, number) = (address.pointee.family, address.pointee.socktype, address.pointee.protocol)
+    if family == AF_INET || family == AF_INET6 {
+        // The member is declared as short as the shortest address; behind it lie the bytes that `addrlen` counts.
+        let bytes = UnsafeRawBufferPointer(
+            start: UnsafeRawPointer(address) + (MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0),
+            count: Int(address.pointee.addrlen))
+        // sockaddr_in and sockaddr_in6 have the port at the same place (ip(7), ipv6(7)).
+        guard let target = IPAddress(family == AF_INET ? bytes[4..<8] : bytes[8..<24]),
+            this.mayConnect(to: target, port: UInt16(bytes[2]) << 8 | UInt16(bytes[3]))
+        else { return -1 }
+    }
+    return socket(family, kind | CInt(SOCK_CLOEXEC.rawValue), number)
 }
 
 private func opened(_ context: UnsafeMutableRawPointer?, _ socket: CInt, _: curlsocktype) -> CInt {

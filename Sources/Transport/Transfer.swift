@@ -80,6 +80,23 @@ final class Transfer: @unchecked Sendable {
 
     // What happens on the way; called by the callbacks.
 
+    /// Whether the interface that the request asks for leads to an address, by a way that is as good as the kernel's own.
+    func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
+        guard let interface = request.interface, !address.isLoopback else { return true }
+        do throws(SystemError) {
+            if try Ways.leads(interface, to: address, port: port) { return true }
+            objection = (
+                .interface,
+                "the way to \(address) does not lead over the interface `\(interface)`, and no other one may be used"
+            )
+        } catch {
+            objection = (
+                .interface, "the interface `\(interface)` cannot be used (\(error.reason)), and no other one may"
+            )
+        }
+        return false
+    }
+
     /// Holds a fresh socket to the interface that the request asks for.
     ///
     /// - Returns: `false` when it cannot be held, and so must not be used. (libcurl's own option goes on without.)

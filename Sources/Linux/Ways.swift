@@ -1,0 +1,99 @@
+package import Core
+internal import Glibc
+
+/// The ways that packets to an address may take without leaving the one that this machine's configuration gives them.
+///
+/// A route to fewer addresses, a table that a rule selects (`ip rule`), a tunnel: somebody has set these so that packets go that
+/// way and no other, and a second link that leads everywhere takes the place of none of them. Only of routes to the same in the
+/// same table any may be chosen.
+package enum Ways {
+    package struct Way: Hashable, Sendable {
+        package var route: NetworkRoute
+        /// Of equal ways that with the least comes first.
+        package var metric: UInt32
+    }
+
+    /// - Parameter links: The interfaces that are thought of, besides the one that the kernel chooses.
+    /// - Returns: First the kernel's own choice, which may be dead (``NetworkRoute/isDead``); then, by their metrics, the equal ones
+    ///   that are not. Nothing where the kernel has no way.
+    package static func ways(
+        to address: IPAddress, port: UInt16? = nil, over links: [Int32]
+    ) throws(SystemError) -> [Way] {
+        let socket = try NetlinkSocket()
+        let question = RouteQuestion(address: address, port: port)
+        guard let own = try choice(question, by: socket) else { return [] }
+        guard let entry = own.entry, try mayBeLeft(own, entry, by: socket) else { return [own.way] }
+        var equal: [Way] = []
+        for link in links where link != own.way.route.link {
+            var other = question
+            other.link = link
+            guard let choice = try choice(other, by: socket), !choice.way.route.isDead, choice.way.route.link == link,
+                choice.entry.map({ $0.isEqual(to: entry) }) ?? false
+            else { continue }
+            equal.append(choice.way)
+        }
+        return [own.way] + equal.sorted { ($0.metric, $0.route.link) < ($1.metric, $1.route.link) }
+    }
+
+    /// Whether a connection to an address may be held to an interface.
+    ///
+    /// - Throws: `ENODEV` where there is no such interface, and what the kernel refuses.
+    package static func leads(_ interface: String, to address: IPAddress, port: UInt16) throws(SystemError) -> Bool {
+        let link = interface.withCString { if_nametoindex($0) }
+        guard link != 0 else { throw SystemError(call: "if_nametoindex", subject: interface, code: ENODEV) }
+        return try ways(to: address, port: port, over: [Int32(clamping: link)]).contains {
+            $0.route.link == link && !$0.route.isDead
+        }
+    }
+
+    private struct Choice {
+        var way: Way
+        /// `nil` for what stays on this machine.
+        var entry: RouteFacts?
+    }
+
+    /// Chooses as TCP does: a way first, then the source that belongs to it, and with that the way once more.
+    private static func choice(
+        _ question: RouteQuestion, by socket: borrowing NetlinkSocket
+    ) throws(SystemError) -> Choice? {
+        guard var route = try Routes.route(question, by: socket) else { return nil }
+        var again = question
+        again.source = route.source
+        if question.link != nil, route.source != nil {
+            // A rule may lead what comes from there elsewhere, wherever the socket is bound to.
+            var unbound = again
+            unbound.link = nil
+            guard let entry = try Routes.entry(unbound, by: socket), isOrdinary(entry) else { return nil }
+        }
+        if question.link != nil, question.address.isIPv6 {
+            // With a source this question takes the interface for a wish, where a socket that is bound to it does not.
+            again = question
+        } else if route.source != nil {
+            guard let second = try Routes.route(again, by: socket) else { return nil }
+            route = second
+        }
+        if route.link == 1 { return Choice(way: Way(route: route, metric: 0), entry: nil) }
+        guard let entry = try Routes.entry(again, by: socket) else { return nil }
+        return Choice(way: Way(route: route, metric: entry.metric), entry: entry)
+    }
+
+    /// RT_TABLE_MAIN and RT_TABLE_DEFAULT: every other table is there because a rule leads to it.
+    private static func isOrdinary(_ entry: RouteFacts) -> Bool { entry.table == 254 || entry.table == 253 }
+
+    /// Whether another way may take the place of the kernel's choice at all.
+    private static func mayBeLeft(
+        _ own: Choice, _ entry: RouteFacts, by socket: borrowing NetlinkSocket
+    ) throws(SystemError) -> Bool {
+        guard isOrdinary(entry) else { return false }
+        return try Links.facts(of: own.way.route.link, by: socket)?.link.isTunnel != true
+    }
+}
+
+extension RouteFacts {
+    /// Whether nothing but its metric tells it from another.
+    ///
+    /// Of those that lead everywhere the scope does not count: that of a modem, which has no gateway, is the link.
+    fileprivate func isEqual(to other: RouteFacts) -> Bool {
+        table == other.table && length == other.length && (scope == other.scope || length == 0) && type == other.type
+    }
+}

@@ -1,0 +1,102 @@
+import Core
+import Linux
+import TestKit
+import Testing
+
+/// Which of two ways is taken, with the kernel's packet filter as the witness of what left by which.
+@Suite(
+    "the choice between two ways, from the built program",
+    .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
+struct RouteEndToEndTests {
+    typealias Scene = NetworkEndToEndTests.Scene
+
+    /// What has set the way over the metered link so that it is not to be left, and takes it away again.
+    struct Setting: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let commands: [[String]]
+        let undo: [[String]]
+
+        init(_ name: String, _ commands: [String], undo: [String]) {
+            testDescription = name
+            self.commands = commands.map { $0.split(separator: " ").map(String.init) }
+            self.undo = undo.map { $0.split(separator: " ").map(String.init) }
+        }
+    }
+
+    static let settings = [
+        Setting(
+            "a route to the host", ["route add \(TwoRoads.server) via 10.2.0.1 dev lte0"],
+            undo: ["route del \(TwoRoads.server)"]),
+        Setting(
+            "the two halves of everywhere",
+            ["route add 0.0.0.0/1 via 10.2.0.1 dev lte0", "route add 128.0.0.0/1 via 10.2.0.1 dev lte0"],
+            undo: ["route del 0.0.0.0/1", "route del 128.0.0.0/1"]),
+        Setting(
+            "rules as wg-quick sets them",
+            [
+                "route add default via 10.2.0.1 dev lte0 table 51820", "rule add not fwmark 51820 table 51820",
+                "rule add table main suppress_prefixlength 0",
+            ],
+            undo: ["rule del not fwmark 51820 table 51820", "rule del table main suppress_prefixlength 0"]),
+        Setting(
+            "everywhere through a tunnel in the metered link's own network",
+            [
+                "link add vx0 type vxlan id 5 local 10.2.0.2 remote 10.2.0.1 dstport 4789",
+                "addr add 10.9.0.2/24 dev vx0", "link set vx0 up", "route add default dev vx0 metric 1",
+            ], undo: ["link del vx0"]),
+    ]
+
+    @Test(
+        "what is set over the metered link waits: nothing leaves by the free one, nor by the metered",
+        arguments: settings)
+    func waits(_ setting: Setting) async throws {
+        let scene = try await Scene()
+        let roads = scene.roads
+        try await blocking { for command in setting.commands { try roads.box.run(command) } }
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        _ = try await scene.waits("clip.mp4", for: "metered")
+        #expect(try await scene.bytes("wan") == 0)
+        #expect(try await scene.bytes("lte") == 0)
+        try await blocking { for command in setting.undo { try roads.box.run(command) } }
+        try await scene.arrives()
+        #expect(try await scene.bytes("wan") > 300_000)
+        #expect(try await scene.bytes("lte") == 0)
+    }
+
+    @Test("set in the middle of a transfer, such a way ends it at once")
+    func midway() async throws {
+        let scene = try await Scene(["metered: pause", "bandwidth: 3 MB/s"])
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
+        try await scene.begun()
+        try await scene.ip("route", "add", TwoRoads.server, "via", "10.2.0.1", "dev", "lte0")
+        _ = try await scene.waits("clip.mp4", for: "metered")
+        let sent = try await scene.bytes("wan")
+        #expect(sent < 12_000_000)
+        try await scene.ip("route", "del", TwoRoads.server)
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == 0)
+    }
+
+    /// Each with a metered link that the kernel prefers, and a free one.
+    @Test(
+        "beside a free way neither a limit nor a quota of the metered one counts, nor is that one taken when it is allowed",
+        arguments: [
+            ["metered: {limit: 20 kB/s}"], ["metered: allow", "quotas: [{per: day, bytes: 100 kB, network: metered}]"],
+            ["metered: allow"],
+        ])
+    func free(_ policy: [String]) async throws {
+        let scene = try await Scene(policy)
+        let roads = scene.roads
+        try await blocking {
+            try roads.removeRoute("lte", metric: 100)
+            try roads.addRoute("lte", metric: 1)
+        }
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "clip.mp4"))
+        try await scene.arrives()
+        #expect(try await scene.bytes("wan") > 3_000_000)
+        #expect(try await scene.bytes("lte") == 0)
+    }
+}
