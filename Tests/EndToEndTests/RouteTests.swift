@@ -83,7 +83,7 @@ struct RouteEndToEndTests {
     @Test(
         "beside a free way neither a limit nor a quota of the metered one counts, nor is that one taken when it is allowed",
         arguments: [
-            ["metered: {limit: 20 kB/s}"], ["metered: allow", "quotas: [{per: day, bytes: 100 kB, network: metered}]"],
+            ["metered: {limit: 20 kB/s}"], ["metered: allow", "quotas: [{per: day, bytes: 500 kB, network: metered}]"],
             ["metered: allow"],
         ])
     func free(_ policy: [String]) async throws {
