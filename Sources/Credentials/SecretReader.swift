@@ -67,7 +67,7 @@ package struct SecretReader: Sendable {
             do {
                 return try checked(
                     try await blocking {
-                        try Program(words: words.map { Array($0.utf8) }, environment: environment, folder: ".")
+                        try Program(words: words.map { Array($0.utf8) }, environment: environment, folder: "/")
                             .answer(atMost: Self.limit, within: patience)
                     },
                     source)

@@ -177,6 +177,8 @@ struct Reception: Sendable {
     private func refusal(_ error: any Error) -> any Error {
         switch error {
         case StagingError.full(let error): Refusal(.noRoom, "no room in \(house.staging.folder.display): \(error)")
+        case StagingError.tooLarge(let error):
+            Refusal(.noRoom, "the staging folder takes no file of this size: \(error)")
         case StagingError.broken(let error):
             Refusal(.unavailable, "the staging folder does not work: \(error); `sluice doctor` looks at it")
         default: error

@@ -113,6 +113,12 @@ extension Stager {
                 "no room in \(folder.display) for \(asset.path.display), of \(shownBytes(asset.size))\(left); \(error)",
                 news: "full")
         case .broken(let error): block("the staging folder does not work: \(error)")
+        case .tooLarge(let error):
+            putOff(
+                asset, .disk,
+                "the staging folder takes no file of \(shownBytes(asset.size)): \(error); FAT ends at 4 GiB, and LimitFSIZE= of the "
+                    + "unit may be less: put staging.path on another file system, or set `staging: {copy: in-place}` for the folder"
+            )
         case .unreadable(let error):
             if let reason = try await blocking({ [house] in SourceHome.absence(of: asset, after: error, house) }) {
                 return waitForDisk(asset, reason)

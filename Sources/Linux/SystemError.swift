@@ -26,6 +26,8 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
     /// ENOSPC or EDQUOT.
     package var isFull: Bool { code == ENOSPC || code == EDQUOT }
+    /// The file system, or a limit of this process (`LimitFSIZE=`), takes no file of that size.
+    package var isOfFileSize: Bool { code == EFBIG }
     /// EACCES or EPERM.
     package var isDenied: Bool { code == EACCES || code == EPERM }
     /// Refused whatever the permissions are: a sticky folder, or a file or folder that is immutable or append-only.

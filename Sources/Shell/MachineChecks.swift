@@ -132,7 +132,7 @@ enum MachineChecks {
         guard let lease = Machine.has(.lease), let looks = ProcessRights()?.looksIntoOthers else {
             return finding(.warning, "\(user); /proc does not say what this process may: mount it")
         }
-        if asks.contains(.proc), !looks {
+        if asks.contains(.proc), !looks, !lease {
             return finding(
                 .warning,
                 "\(user), without CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: settle.writers: proc does not see writers of other users, and their files "

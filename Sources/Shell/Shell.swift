@@ -51,10 +51,11 @@ package enum Shell {
     /// - Returns: `nil` for verbs that a signal may simply end.
     private static func holdSignals(for words: [FilePath]) throws(SystemError) -> Signals? {
         Signals.ignoreNuisances()
+        // Many verbs read secrets.
+        Machine.forbidDumps()
         guard let verb = split(words).verb, verb == "run" || verb == "receive" else { return nil }
         // Those two have a descriptor for each of their clients. With fewer than could be had they take fewer clients.
         Machine.raiseOpenFileLimit()
-        Machine.forbidDumps()
         return try Signals()
     }
 

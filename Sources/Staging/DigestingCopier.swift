@@ -53,7 +53,7 @@ enum DigestingCopier {
         // A hole at the end is not there before the size says so.
         if isSparse {
             do { try to.setSize(copied.bytes, named: target) } catch {
-                throw error.isFull ? .full(error) : .broken(error)
+                throw StagingError(writing: error)
             }
         }
         return copied
@@ -92,7 +92,7 @@ enum DigestingCopier {
             digest.take(block, count: got)
             do { try sink(UnsafeRawBufferPointer(rebasing: block.bytes[..<got]), copied) } catch {
                 digest.drain()
-                throw error.isFull ? .full(error) : .broken(error)
+                throw StagingError(writing: error)
             }
             let before = copied / window * window
             copied += Int64(got)

@@ -159,7 +159,7 @@ struct Move {
         } catch let error as StagingError {
             try place.removeIfPresent(partial)
             switch error {
-            case .full(let error), .broken(let error), .unreadable(let error): throw error
+            case .full(let error), .broken(let error), .tooLarge(let error), .unreadable(let error): throw error
             case .changed, .missing, .stopped, .cannotShare, .noCommand, .commandFailed, .commandEnded:
                 throw SystemError(call: "read", subject: source.display, code: ENOENT)
             }

@@ -208,6 +208,6 @@ extension StagingArea {
     }
 
     func writing<R: ~Copyable>(_ body: () throws(SystemError) -> R) throws(StagingError) -> R {
-        do { return try body() } catch { throw error.isFull ? .full(error) : .broken(error) }
+        do { return try body() } catch { throw StagingError(writing: error) }
     }
 }

@@ -37,7 +37,7 @@ extension StagingArea {
                     } catch { return error }
                 }
             }
-            if let failure { throw failure.isFull ? .full(failure) : .broken(failure) }
+            if let failure { throw StagingError(writing: failure) }
         }
 
         /// All bytes are there: what ``StagingArea/publish(_:)`` makes durable.

@@ -13,6 +13,8 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
     case full(SystemError)
     /// The staging folder does not work.
     case broken(SystemError)
+    /// The staging folder takes no file of this size, and smaller ones all the same.
+    case tooLarge(SystemError)
     /// `staging.copy: reflink` is set, and blocks of this source cannot be shared with the staging folder.
     case cannotShare(FilePath, SystemError)
     /// The command of an export cannot be started: nobody's file is to blame.
@@ -28,7 +30,9 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
     package var isOfStaging: Bool {
         switch self {
         case .full, .broken: true
-        case .changed, .missing, .unreadable, .cannotShare, .stopped, .noCommand, .commandFailed, .commandEnded: false
+        case .changed, .missing, .unreadable, .tooLarge, .cannotShare, .stopped, .noCommand, .commandFailed,
+            .commandEnded:
+            false
         }
     }
 
@@ -38,8 +42,15 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
         case .missing(let path): "\(path.display) is not there any more"
         case .noCommand(let text), .commandFailed(_, let text), .commandEnded(let text): text
         case .stopped(let path): "the copy of \(path.display) was stopped"
-        case .unreadable(let error), .full(let error), .broken(let error), .cannotShare(_, let error): error.description
+        case .unreadable(let error), .full(let error), .broken(let error), .tooLarge(let error),
+            .cannotShare(_, let error):
+            error.description
         }
+    }
+
+    /// What writing into the staging folder was refused with.
+    init(writing error: SystemError) {
+        self = error.isFull ? .full(error) : error.isOfFileSize ? .tooLarge(error) : .broken(error)
     }
 }
 

@@ -204,7 +204,11 @@ final class Connection {
 
     fileprivate func check(_ code: Int32, _ sql: String) throws(StoreError) {
         guard code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE else { return }
-        let error = StoreError(code: code, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
+        var message = String(cString: sqlite3_errmsg(handle))
+        // “disk I/O error” alone: what the kernel has said.
+        let reason = code & 0xFF == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0
+        if reason != 0 { message += ": " + SystemError(call: "", subject: "", code: reason).reason }
+        let error = StoreError(code: code, message: message, sql: sql)
         if error.isCorrupt { damage?.found(error) }
         throw error
     }

@@ -33,6 +33,33 @@ struct FullTests {
         try await outcome.check()
     }
 
+    @Test("a file that is larger than the staging folder takes waits alone, and says why; smaller ones go on")
+    func tooLarge() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        // Of 1024 bytes, as LimitFSIZE= would have it; the state needs some as well.
+        try fixture.startDaemon(inMounts: "ulimit -f 12000")
+        let large = Clip(number: 0, size: 30_000_000, relative: "large.mp4")
+        let camera = Camera(fixture, dice: dice)
+        try camera.drop(large)
+        try await says(["takes no file of", "File too large"], fixture, "list")
+        let others = Camera(fixture, dice: dice)
+        for number in 1..<10 {
+            try others.drop(Clip(number: number, size: 60_000, relative: FilePath("clip \(number).mp4")))
+        }
+        try await eventually("the small ones have arrived", within: .seconds(40), every: .milliseconds(100)) {
+            try Outcome.files(in: fixture.received, hidden: false).count == 9
+        }
+        #expect(try await fixture.ask("status", ["--json"])?.contains("staging folder does not work") == false)
+        #expect(try FileLook.ifPresent(at: fixture.drop.appending("large.mp4"))?.size == 30_000_000)
+        // Without the limit it goes as well.
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        try fixture.startDaemon()
+        try await eventually("it arrives", within: .seconds(40), every: .milliseconds(100)) {
+            try FileLook.ifPresent(at: fixture.received.appending("large.mp4"))?.size == 30_000_000
+        }
+    }
+
     /// 3 MB is less than the log of the database takes where there is room.
     @Test("the state: nothing is taken in, one line says so, and all goes on when there is room", arguments: [3, 24])
     func state(megabytes: Int) async throws {
