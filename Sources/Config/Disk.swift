@@ -29,6 +29,19 @@ struct Disk {
         return mounts.place(of: path.normalised).path
     }
 
+    /// The same of a folder that is watched: a link that is not followed when the folder is opened is not followed here either.
+    func resolved(watched path: FilePath) -> FilePath {
+        let found = resolved(path)
+        guard checks == .checked, found != path.normalised, mounts.place(of: found).slow == nil else { return found }
+        do throws(SystemError) {
+            _ = try SourceFolders()[path].open().path
+            return found
+        } catch {
+            // It is absent then. Whoever put the link there must not keep the daemon from starting.
+            return error.isOfAnotherFolder ? path.normalised : found
+        }
+    }
+
     enum Watching {
         case good
         /// Not there now: to be told, and watched when it comes.

@@ -21,7 +21,7 @@ struct Overlaps {
         self.folders = folders
         let mounts = disk.checks == .checked ? MountTable() : MountTable(nil)
         self.mounts = mounts
-        let real = folders.map { mounts.origin(of: disk.resolved($0.settings.watch.path)) }
+        let real = folders.map { mounts.origin(of: disk.resolved(watched: $0.settings.watch.path)) }
         self.real = real
         byPath = Dictionary(grouping: real.indices) { real[$0] }
         var anyBelow: [FilePath: Int] = [:]

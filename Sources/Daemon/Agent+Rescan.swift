@@ -55,6 +55,10 @@ extension Agent {
         try requireKnown(folder: request.folder, destination: nil)
         if let name = request.folder, let path = house.folder(name)?.watch.path { try await requireOwn(path) }
         let folders = request.folder.map { Set([$0]) }
+        // What waits for its folder or for its target is tried as well.
+        let named = folders ?? Set(house.settings.folders.map(\.watch.name))
+        await stager.retry(named)
+        try await releaser.retry(named)
         guard request.wait else {
             watcher.rescan(folders)
             return RescanReply(done: false, folders: views(states(of: folders), counted: false))

@@ -53,14 +53,14 @@ package final class SourceFolder: Sendable {
             if let remembered = state.remembered, isJudged, !state.hasRequirement {
                 switch remembered.verdict(on: identity, daemon: geteuid()) {
                 case .same: news = remembered == identity ? nil : .remembered(path, identity)
-                case .replaced: news = .replaced(path, identity, before: remembered)
-                case .refused:
-                    throw SystemError(
-                        call: "open", subject: path.display, code: ESTALE,
-                        detail:
-                            "another directory stands there, of user \(Accounts.shown(identity.owner)): it was one of user "
-                            + "\(Accounts.shown(remembered.owner)) before. `sluice folder accept \(state.name ?? "NAME")` takes it"
-                    )
+                case .replaced:
+                    // Whoever may rename there can put any directory of its owner's in the place, which he may not even look into.
+                    if let weak = FolderParents.weakest(above: path, trusting: remembered.owner) {
+                        throw another(
+                            identity, remembered, state.name, "\(weak.directory.display), above it, \(weak.why). ")
+                    }
+                    news = .replaced(path, identity, before: remembered)
+                case .refused: throw another(identity, remembered, state.name)
                 }
             } else if state.remembered != identity {
                 news = .remembered(path, identity)
@@ -71,6 +71,16 @@ package final class SourceFolder: Sendable {
         }
         if let news { tell(news) }
         return top.intoFolder()
+    }
+
+    private func another(
+        _ found: FolderIdentity, _ remembered: FolderIdentity, _ name: String?, _ why: String = ""
+    ) -> SystemError {
+        SystemError(
+            call: "open", subject: path.display, code: ESTALE,
+            detail:
+                "another directory stands there, of user \(Accounts.shown(found.owner)): it was one of user "
+                + "\(Accounts.shown(remembered.owner)) before. \(why)`sluice folder accept \(name ?? "NAME")` takes it")
     }
 
     /// On a disk that people pull out, and on one that knows no owners, another directory is nothing that could be told from

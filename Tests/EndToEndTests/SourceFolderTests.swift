@@ -98,6 +98,54 @@ struct SourceFolderTests {
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
     }
 
+    @Test(
+        "below a directory of somebody else's, a directory or a link of root's in the folder's place is absent as well",
+        arguments: [false, true])
+    func beside(isLink: Bool) async throws {
+        let folder = TemporaryFolder()
+        let theirs = folder.path.appending("theirs")
+        let fixture = try DaemonFixture(
+            source: .delete, binary: Setting.binary(), places: ["drop": theirs])
+        let private1 = theirs.appending("private")
+        let place = isLink ? folder.path.appending("rootsown") : private1
+        try Files.makeFolders(place)
+        try Files.replace(place.appending("secret.mp4"), with: noise(5000))
+        if isLink { try Files.makeLink(private1, to: place) }
+        #expect(theirs.withCString { chown($0, Self.mallory, Self.mallory) } == 0)
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try Files.replace(fixture.drop.appending("first.mp4"), with: noise(1000))
+        try await completed(fixture, 1)
+        try Files.rename(fixture.drop, to: theirs.appending("away"))
+        try Files.rename(private1, to: fixture.drop)
+        try await state(fixture) {
+            $0.contains("another directory stands there") && $0.contains("belongs to user 61002")
+        }
+        #expect(try Files.read((isLink ? place : fixture.drop).appending("secret.mp4")) == noise(5000))
+        try Files.rename(fixture.drop, to: private1)
+        try Files.rename(theirs.appending("away"), to: fixture.drop)
+        try Files.replace(fixture.drop.appending("second.mp4"), with: noise(2000))
+        try await completed(fixture, 2)
+        #expect(Set(try Outcome.files(in: fixture.received, hidden: false)) == ["first.mp4", "second.mp4"])
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
+    @Test(
+        "a link of somebody else's in the folder's place, to the state or to everything, keeps no daemon from starting")
+    func startsAnyway() async throws {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try Files.rename(fixture.drop, to: fixture.folder.path.appending("away"))
+        for target in [fixture.state, "/"] as [FilePath] {
+            try Files.makeLink(fixture.drop, to: target)
+            #expect(fixture.drop.withCString { lchown($0, Self.mallory, Self.mallory) } == 0)
+            try fixture.startDaemon()
+            try await state(fixture) { $0.hasPrefix("absent") && $0.contains("symbolic link of user 61002") }
+            #expect(try await fixture.stopDaemon()?.ending == .status(0))
+            try Files.removeIfPresent(fixture.drop)
+        }
+    }
+
     @Test("a restored backup, a link that root sets, and a bind mount in the folder's place go on")
     func goesOn() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())

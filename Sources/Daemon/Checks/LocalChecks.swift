@@ -28,7 +28,9 @@ enum LocalChecks {
                                 + "is on; its files are taken when it answers")))
             // One that did not answer is told of above.
             guard result?.verdict == .ok else { continue }
-            for look in [{ openFiles(each, rights) }, { parents(each.watch) }, { copies(each) }]
+            for look in [
+                { openFiles(each, rights) }, { parents(each.watch) }, { targetParents(each) }, { copies(each) },
+            ]
                 as [@Sendable () -> CheckResult?]
             {
                 guard let more = await answered(look) ?? nil else { continue }
@@ -153,6 +155,17 @@ enum LocalChecks {
             .warning,
             "\(weak.directory.display), above \(rule.path.display), \(weak.why), who could put another directory in its place: the "
                 + "folder is absent then. Keep it below directories of root's, or set `require`")
+    }
+
+    /// Who could have verified sources moved elsewhere; `nil` when nobody could.
+    private static func targetParents(_ folder: FolderSettings) -> CheckResult? {
+        guard case .move(let target) = folder.afterUpload else { return nil }
+        let (base, _) = existing(target.fixedFolder)
+        guard let weak = FolderParents.weakest(above: base) else { return nil }
+        return CheckResult(
+            .warning,
+            "\(weak.directory.display), above \(base.display), \(weak.why), who could have verified sources moved elsewhere: move "
+                + "them to a folder below directories of root's")
     }
 
     /// That verified sources are copied when they are moved, where they are; `nil` else.
