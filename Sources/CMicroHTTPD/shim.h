@@ -107,6 +107,8 @@ static inline enum MHD_Result sluice_mhd_walk_line(
         walk->fault = name + 1 == walk->next ? sluice_mhd_head_bare_feed : sluice_mhd_head_folded;
     } else if (memchr(name, ' ', name_size) || memchr(name, '\t', name_size)) {
         walk->fault = sluice_mhd_head_blank_in_name;
+    } else if (value && memchr(value, '\r', value_size)) {
+        walk->fault = sluice_mhd_head_bare_feed;
     } else if (!value || value <= name + name_size || value > walk->end || value_size > (size_t)(walk->end - value)) {
         walk->fault = sluice_mhd_head_folded;
     } else {

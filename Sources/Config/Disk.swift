@@ -46,8 +46,6 @@ struct Disk {
         case good
         /// Not there now: to be told, and watched when it comes.
         case absent(String)
-        /// Can never be watched as it is.
-        case wrong(String)
     }
 
     /// How a folder to be watched stands, in words with the remedy.
@@ -61,7 +59,9 @@ struct Disk {
         case .failure(let error):
             return .absent(
                 "`\(path.display)` cannot be looked at now (\(error.reason)); it is watched as soon as it can be")
-        case .success(let look) where !look.isDirectory: return .wrong("`\(path.display)` is no folder")
+        // Whoever can write above it may have put that there, and must not keep the daemon from starting.
+        case .success(let look) where !look.isDirectory:
+            return .absent("`\(path.display)` is no folder; it is watched when one stands there")
         case .success: return .good
         }
     }

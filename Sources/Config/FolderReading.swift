@@ -93,7 +93,6 @@ extension SettingsReading {
         switch disk.watching(path.value) {
         case .good: break
         case .absent(let text): fields.warning(text, "path")
-        case .wrong(let text): fields.error(text, "path")
         }
         return ReadFolder(settings: settings, place: path.place, key: fields.path, target: after.node("to")?.start)
     }

@@ -15,8 +15,8 @@ extension Agent {
             throw Refusal(.badRequest, "`path` takes an absolute path, or its bytes in hexadecimal")
         }
         let path = FilePath(bytes: raw)
-        guard path.isAbsolute, path == path.normalised else {
-            throw Refusal(.badRequest, "`path` takes an absolute path without `.` and `..`")
+        guard path.isAbsolute, path == path.normalised, !raw.contains(0) else {
+            throw Refusal(.badRequest, "`path` takes an absolute path without `.`, `..` and NUL")
         }
         try checkWishes(to: request.to, key: request.key, context: request.context)
         let rules = house.settings.folders.map(\.watch)

@@ -34,6 +34,9 @@ extension Rebuild {
                 device: 0, inode: origin.inode ?? 0, size: origin.size, modified: origin.modified,
                 changed: origin.changed, born: origin.born, mode: 0o100644),
             identity: identity, settledBy: folder.isReceived ? .added : .quiet)
+        if let token = origin.release, let place = try await giveBackMoved(file, copy, token, origin, folder) {
+            found.givenBack.append(place.display)
+        }
         let content = origin.staged == nil ? sha256 : origin.source.flatMap { bytes(hexadecimal: $0) }
         if let standing = try await version(at: source, of: identity, changed: origin.changed, content) {
             file.look = standing
@@ -67,6 +70,24 @@ extension Rebuild {
             let name = try folder.placeFreely(caught, as: source.name, in: folder)
             try folder.sync()
             return folder.path.appending(name)
+        }
+    }
+
+    /// The same where a move had brought it into its target's directory, and had not named it there yet.
+    private func giveBackMoved(
+        _ file: SettledFile, _ copy: Int64, _ token: ReleaseToken, _ origin: Origin, _ folder: FolderSettings
+    ) async throws -> FilePath? {
+        let sha256 = (origin.staged == nil ? origin.sha256 : origin.source).flatMap { bytes(hexadecimal: $0) }
+        var naming = Naming(
+            folder: origin.folder, relative: file.relative, size: origin.size, modified: origin.modified,
+            sha256: sha256,
+            id: "\(copy)")
+        naming.facts = await intake.facts(of: file, at: house.staging.path(FilePath("\(copy)")))
+        guard case .move(let template) = naming.settled(folder.afterUpload) else { return nil }
+        let (target, isTrial) = (naming.target(template), options.isTrial)
+        let source = house.sources.source(SourcePath(root: folder.watch.path, relative: file.relative))
+        return try await blocking {
+            try target.giveBack(copy, token, to: source, isTrial: isTrial)
         }
     }
 

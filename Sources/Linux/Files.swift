@@ -246,12 +246,20 @@ extension Descriptor {
             _ = try systemCall("fstat", on: path.display) { fstat(number, &status) }
         }
         let (owner, group, mode) = (status.st_uid, status.st_gid, status.st_mode)
+        // With an access control list the middle bits are what it gives at most, and not what the group may (acl(5)).
+        let list = try original.attribute("system.posix_acl_access", named: path)
         try withNumber { number throws(SystemError) in
             // Only root may give files away, and others only to groups of theirs: what stays is this user's.
-            if fchown(number, owner, group) != 0 { _ = fchown(number, uid_t.max, group) }
+            let isOfGroup = fchown(number, owner, group) == 0 || fchown(number, uid_t.max, group) == 0
+            var kept = mode & 0o777
+            if let list { kept = kept & ~0o070 | (AccessList.group(in: list) & (mode >> 3) & 0o7) << 3 }
+            // Another group may not do more than everybody.
+            if !isOfGroup { kept = kept & ~0o070 | kept & (kept & 0o007) << 3 }
             // Last: a change of the owner takes bits away.
-            _ = try systemCall("fchmod", on: path.display) { fchmod(number, mode & 0o777) }
+            _ = try systemCall("fchmod", on: path.display) { fchmod(number, kept) }
         }
+        // Where the file system keeps none, the bits are all that there is.
+        if let list { try? setAttribute("system.posix_acl_access", to: list, named: path) }
     }
 
     /// Tells the kernel that these bytes will not be needed again; has no effect on pages not yet written.

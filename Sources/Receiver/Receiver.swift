@@ -39,7 +39,7 @@ package final class Receiver: Sendable {
     ) async throws -> Receiver {
         let shelf = try await blocking { try Shelf(root: into, clocks: clocks, log: log) }
         do {
-            let service = TusService(shelf: shelf, token: token, maxSize: maxSize)
+            let service = TusService(shelf: shelf, token: token, maxSize: maxSize, clocks: clocks)
             return Receiver(shelf, try WebServer(listen, service: service, threads: 2, limits: limits))
         } catch {
             await Self.close(shelf)

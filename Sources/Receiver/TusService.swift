@@ -26,10 +26,13 @@ final class TusService: WebService {
     private let shelf: Shelf
     private let token: [UInt8]?
     private let maxSize: Int64?
+    private let clocks: any Clocks
+    private let strangers = StrangerLog()
     /// The bodies that are coming in, by the number of their request.
     private let incoming = Mutex<[UInt64: Incoming]>([:])
 
-    init(shelf: Shelf, token: [UInt8]?, maxSize: Int64?) {
+    init(shelf: Shelf, token: [UInt8]?, maxSize: Int64?, clocks: any Clocks) {
+        self.clocks = clocks
         self.shelf = shelf
         self.token = token
         self.maxSize = maxSize
@@ -41,7 +44,8 @@ final class TusService: WebService {
         guard let token else { return nil }
         let given = request.bearer
         if let given, isSameSecret(given, token) { return nil }
-        shelf.log("refused \(shown(request)): \(given == nil ? "no token" : "wrong token")")
+        let words = "refused \(shown(request)): \(given == nil ? "no token" : "wrong token")"
+        if let line = strangers.line(words, at: clocks.monotonic()) { shelf.log(line) }
         let reply = no(401, "this receiver wants a token", [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
         return WebDenial(reply, delay: given == nil ? .zero : WebDenial.wrongToken)
     }

@@ -1,6 +1,6 @@
 package import Core
 internal import Glibc
-internal import Linux
+package import Linux
 
 /// Where a verified source is moved to.
 package struct MoveTarget: Sendable, Hashable {
@@ -15,6 +15,55 @@ package struct MoveTarget: Sendable, Hashable {
     }
 
     package var shown: FilePath { base.appending(relative) }
+
+    /// Gives what a move was interrupted with back to the source's directory, and removes a copy that was not whole yet.
+    ///
+    /// - Parameter isTrial: Only says where it would be.
+    /// - Returns: `nil` when there is nothing, or no directory of the source any more.
+    package func giveBack(
+        _ asset: Int64, _ token: ReleaseToken, to source: SourceFile, isTrial: Bool
+    ) throws(SystemError) -> FilePath? {
+        let place: OpenFolder
+        do { place = try openPlace() } catch {
+            guard error.isMissing else { throw error }
+            return nil
+        }
+        let waiting = Self.waiting(asset, token)
+        if !isTrial { try place.removeIfPresent(Self.partial(asset, token)) }
+        guard try place.has(waiting), let folder = try source.openParentIfPresent() else { return nil }
+        if isTrial { return source.path.shown }
+        let name = try place.placeFreely(waiting, as: source.name, in: folder)
+        try folder.sync()
+        try place.sync()
+        return folder.path.appending(name)
+    }
+
+    /// The name that a source has in the target's directory until it was looked at there.
+    fileprivate static func waiting(_ asset: Int64, _ token: ReleaseToken) -> FilePath {
+        FilePath(".sluice-move-\(asset)-\(token)")
+    }
+
+    /// Of a copy that is not whole yet. Several daemons may move into one directory, each with an asset of this number.
+    fileprivate static func partial(_ asset: Int64, _ token: ReleaseToken) -> FilePath {
+        FilePath(".sluice-move-\(asset)-\(token).part")
+    }
+
+    /// Opens the target's directory.
+    fileprivate func openPlace(isMaking: Bool = false) throws(SystemError) -> OpenFolder {
+        if isMaking { try Files.makeFolders(base, durably: true) }
+        let top = try OpenFolder(following: base)
+        do throws(SystemError) {
+            guard isMaking else { return try top.folder(relative.parent) }
+            return try top.makingFolders(relative.parent, durably: true)
+        } catch {
+            guard error.isLink else { throw error }
+            throw SystemError(
+                call: error.call, subject: error.subject, code: error.code,
+                detail:
+                    "a symbolic link, and below the configured part of a move's target none is followed: put a directory "
+                    + "there, or configure the place that it leads to")
+        }
+    }
 }
 
 /// Moves a source that a release has caught out of its folder.
@@ -40,9 +89,9 @@ struct Move {
         case anotherFile(FilePath)
     }
 
-    /// The name that the source has in the target's directory until it was looked at there. Who can write in the source's
-    /// directory sees its hidden name there, and may put something else under it; here nobody else writes.
-    private var waiting: FilePath { FilePath(".sluice-move-\(asset.id)-\(token)") }
+    /// Who can write in the source's directory sees its hidden name there, and may put something else under it; here nobody
+    /// else writes.
+    private var waiting: FilePath { MoveTarget.waiting(asset.id, token) }
 
     /// What a crash between the two renames of a move has left in the target's directory.
     enum Left: Sendable {
@@ -56,7 +105,7 @@ struct Move {
     /// Finishes what a crash has left, where that is the source.
     func finishLeft() throws(SystemError) -> Left {
         let place: OpenFolder
-        do { place = try openPlace() } catch {
+        do { place = try target.openPlace() } catch {
             guard error.isMissing else { throw error }
             return .nothing
         }
@@ -67,31 +116,17 @@ struct Move {
         return .source(try takeName(in: place))
     }
 
+    /// Where that is, for people.
+    var shownLeft: FilePath { target.base.appending(target.relative.parent).appending(waiting) }
+
     /// Puts what is not the source back into the directory that it was in.
     func giveBackLeft(to folder: borrowing OpenFolder) throws(SystemError) -> FilePath {
-        try giveBack(from: try openPlace(), to: folder)
-    }
-
-    /// Opens the target's directory.
-    private func openPlace(isMaking: Bool = false) throws(SystemError) -> OpenFolder {
-        if isMaking { try Files.makeFolders(target.base, durably: true) }
-        let base = try OpenFolder(following: target.base)
-        do throws(SystemError) {
-            guard isMaking else { return try base.folder(target.relative.parent) }
-            return try base.makingFolders(target.relative.parent, durably: true)
-        } catch {
-            guard error.isLink else { throw error }
-            throw SystemError(
-                call: error.call, subject: error.subject, code: error.code,
-                detail:
-                    "a symbolic link, and below the configured part of a move's target none is followed: put a directory "
-                    + "there, or configure the place that it leads to")
-        }
+        try giveBack(from: try target.openPlace(), to: folder)
     }
 
     /// - Parameter judged: The caught file, as it was found to be the one that was staged.
     func run(_ judged: FileLook, from folder: borrowing OpenFolder) throws(SystemError) -> Result {
-        let place = try openPlace(isMaking: true)
+        let place = try target.openPlace(isMaking: true)
         let wanted = target.relative.name
         // Under the names that it may have got before a crash.
         for number in 1..<10_000 {
@@ -138,8 +173,7 @@ struct Move {
     private func copy(
         from folder: borrowing OpenFolder, to place: borrowing OpenFolder, as wanted: FilePath
     ) throws(SystemError) -> FilePath {
-        // Several daemons may move into one directory, each with an asset of this number.
-        let partial = FilePath(".sluice-move-\(asset.id)-\(token).part")
+        let partial = MoveTarget.partial(asset.id, token)
         let (source, target) = (folder.path.appending(caught), place.path.appending(partial))
         try place.removeIfPresent(partial)
         do {

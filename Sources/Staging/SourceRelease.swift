@@ -96,7 +96,12 @@ package struct SourceRelease: Sendable {
     package func run() throws(SystemError) -> Result {
         let left = try finishLeft()
         if case .source(let place) = left { return Self.moved(to: place) }
-        guard let folder = try asset.source.openParentIfPresent() else { return .gone }
+        guard let folder = try asset.source.openParentIfPresent() else {
+            guard case .anotherFile = left, case .move(let target) = act else { return .gone }
+            return .kept(
+                "something else was put in its place while it was moved, and its directory is gone: that is "
+                    + "\(Move(asset, aside, target, token).shownLeft.display)")
+        }
         if case .anotherFile = left, case .move(let target) = act {
             return Self.exchanged(try Move(asset, aside, target, token).giveBackLeft(to: folder))
         }

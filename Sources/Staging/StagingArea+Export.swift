@@ -235,7 +235,8 @@ extension StagingArea {
                 error.isMissing
                     ? "is not there: does it write to `{output}`?"
                     : error.isLink
-                        ? "is a symbolic link: it has to write a file" : "cannot be opened: \(error.reason)")
+                        ? "is a symbolic link: it has to write a file (`{input}` is a link, which `cp -a` and `mv` take as it is: `cp -L` reads what it leads to)"
+                        : "cannot be opened: \(error.reason)")
         }
         let look = try reading(output) { () throws(SystemError) in try FileLook(of: made, named: output) }
         guard look.isRegular else { throw refused("is no file") }

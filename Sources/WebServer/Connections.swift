@@ -27,13 +27,17 @@ final class Connections: Sendable {
         var isLeaving = false
         /// When it has to have an admitted request; `nil` while one is under way.
         var deadline: MonotonicTime?
+        /// Lets go of a connection whose reply is held back: libmicrohttpd would not notice its end before.
+        var letGo: (@Sendable () -> Void)?
     }
 
     private struct State {
         var open: [ID: Open] = [:]
         var count: UInt64 = 0
         /// The requests that are under way for those whom a trusted proxy names.
-        var forwarded: [[UInt8]: Int] = [:]
+        var forwarded: [Forwarded: Int] = [:]
+        /// Of those that were shut down, to be called without the lock.
+        var letGo: [@Sendable () -> Void] = []
         var alarm: (id: Alarms.ID, at: MonotonicTime)?
         var isOver = false
     }
@@ -49,7 +53,7 @@ final class Connections: Sendable {
     /// A connection is there; of those without an admitted request the oldest one goes where there are too many now.
     func opened(_ id: ID, socket: CInt, peer: WebPeer) {
         let now = clocks.monotonic()
-        state.withLock { state in
+        changing { state in
             state.count += 1
             let network = peer.address.flatMap { IPAddress($0) }.flatMap { address in
                 address.isLoopback || limits.isTrusted(address) ? nil : Self.network(of: address)
@@ -75,10 +79,21 @@ final class Connections: Sendable {
         }
     }
 
+    /// The reply to its request is held back; `letGo` ends that when the connection has to go.
+    func held(_ id: ID, _ letGo: @escaping @Sendable () -> Void) {
+        let isLate = state.withLock { state in
+            guard state.open[id]?.isLeaving == false else { return true }
+            state.open[id]?.letGo = letGo
+            return false
+        }
+        if isLate { letGo() }
+    }
+
     /// A request of it is over, and another one may come.
     func requestOver(_ id: ID) {
         let next = clocks.monotonic().advanced(by: limits.idle + limits.headTime)
         state.withLock { state in
+            state.open[id]?.letGo = nil
             guard let open = state.open[id], open.isAdmitted else { return }
             state.open[id]?.deadline = next
             arm(&state)
@@ -87,33 +102,44 @@ final class Connections: Sendable {
 
     // MARK: Those behind a proxy
 
-    /// A request under way for somebody behind a trusted proxy.
-    struct Forwarded: Sendable { fileprivate let network: [UInt8] }
+    /// A place of somebody behind a trusted proxy. Those who were let in have places of their own, so that nobody who shares
+    /// their address can take them.
+    struct Forwarded: Hashable, Sendable {
+        fileprivate let network: [UInt8]
+        fileprivate let isAdmitted: Bool
+    }
 
-    /// Whom a request is from, and the place that it takes, to be given back; `nil` in place of the two when that address has
-    /// as many as it may.
-    func sender(of id: ID, forwardedFor: String?) -> (peer: WebPeer, place: Forwarded?)? {
+    /// Whom a request is from.
+    func sender(of id: ID, forwardedFor: String?) -> WebPeer {
         let peer = peer(of: id)
         let own = peer.address.flatMap { IPAddress($0) }
-        guard let sender = limits.sender(peer: own, forwardedFor: forwardedFor), sender != own else {
-            return (peer, nil)
+        guard let sender = limits.sender(peer: own, forwardedFor: forwardedFor), sender != own else { return peer }
+        return WebPeer(address: sender.description)
+    }
+
+    enum Taking: Hashable, Sendable {
+        /// To be given back; `nil` for who is not counted.
+        case taken(Forwarded?)
+        /// The address has as many as it may.
+        case full
+    }
+
+    /// Takes a place for a request of `sender` that came over a connection.
+    func take(_ id: ID, for sender: WebPeer, isAdmitted: Bool) -> Taking {
+        guard sender != peer(of: id), let address = sender.address.flatMap({ IPAddress($0) }), !address.isLoopback
+        else { return .taken(nil) }
+        let place = Forwarded(network: Self.network(of: address), isAdmitted: isAdmitted)
+        return state.withLock { state in
+            guard state.forwarded[place, default: 0] < limits.perAddress else { return .full }
+            state.forwarded[place, default: 0] += 1
+            return .taken(place)
         }
-        let named = WebPeer(address: sender.description)
-        if sender.isLoopback { return (named, nil) }
-        let network = Self.network(of: sender)
-        let isFree = state.withLock { state in
-            let count = state.forwarded[network, default: 0]
-            guard count < limits.perAddress else { return false }
-            state.forwarded[network] = count + 1
-            return true
-        }
-        return isFree ? (named, Forwarded(network: network)) : nil
     }
 
     func giveBack(_ place: Forwarded) {
         state.withLock { state in
-            let count = state.forwarded[place.network, default: 0]
-            state.forwarded[place.network] = count > 1 ? count - 1 : nil
+            let count = state.forwarded[place, default: 0]
+            state.forwarded[place] = count > 1 ? count - 1 : nil
         }
     }
 
@@ -149,6 +175,17 @@ final class Connections: Sendable {
         state.open[id]?.isLeaving = true
         state.open[id]?.deadline = nil
         shutdown(open.socket, CInt(SHUT_RDWR))
+        if let letGo = open.letGo { state.letGo.append(letGo) }
+        state.open[id]?.letGo = nil
+    }
+
+    private func changing(_ body: (inout State) -> Void) {
+        let letGo = state.withLock { state in
+            body(&state)
+            defer { state.letGo = [] }
+            return state.letGo
+        }
+        for letGo in letGo { letGo() }
     }
 
     /// Sets the alarm to the first deadline.
@@ -164,7 +201,7 @@ final class Connections: Sendable {
 
     private func look() {
         let now = clocks.monotonic()
-        state.withLock { state in
+        changing { state in
             state.alarm = nil
             for (id, open) in state.open where open.deadline.map({ $0 <= now }) ?? false { leave(id, &state) }
             arm(&state)

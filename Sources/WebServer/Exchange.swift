@@ -132,15 +132,16 @@ final class Exchange: @unchecked Sendable {
         case .success(var request):
             if desk.isClosing { return false }
             let id = Connections.ID(connection)
-            guard let sender = desk.connections.sender(of: id, forwardedFor: request.headers["x-forwarded-for"]) else {
+            request.peer = desk.connections.sender(of: id, forwardedFor: request.headers["x-forwarded-for"])
+            let denial = desk.service.denial(of: request)
+            guard case .taken(let place) = desk.connections.take(id, for: request.peer, isAdmitted: denial == nil)
+            else {
                 var reply = desk.service.refusal(429, "too many requests of this address are under way")
                 reply.headers.append(("Retry-After", "10"))
                 return refuse(WebDenial(reply), headers: request.headers, connection)
             }
-            (request.peer, place) = sender
-            if let denial = desk.service.denial(of: request) {
-                return refuse(denial, headers: request.headers, connection)
-            }
+            self.place = place
+            if let denial { return refuse(denial, headers: request.headers, connection) }
             desk.connections.admitted(id)
             return serve(request, connection)
         }
@@ -198,11 +199,13 @@ final class Exchange: @unchecked Sendable {
     }
 
     private func hold(_ denial: WebDenial, early: Bool, _ connection: OpaquePointer) -> Bool {
-        suspend(connection, early: early) {
+        let isHeld = suspend(connection, early: early) {
             // Cut short when the server stops.
             try? await Alarms.shared.sleep(for: denial.delay)
             return denial.reply
         }
+        if isHeld { desk.connections.held(.init(connection)) { [weak self] in self?.release() } }
+        return isHeld
     }
 
     /// Bytes of a refused body that are read for the sake of the connection.

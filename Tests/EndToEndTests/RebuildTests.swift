@@ -60,6 +60,29 @@ struct RebuildTests {
         try await scene.expectAllOnce()
     }
 
+    @Test(
+        "gives a source back that a move had caught, in its folder or where it leads to, and moves it again",
+        .timeLimit(.minutes(Patience.minutes(2))), arguments: ["release-renamed", "release-moved"])
+    func caught(_ step: String) async throws {
+        let fixture = try DaemonFixture(source: .move, binary: Setting.binary())
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        try await fixture.startReceiver()
+        try camera.drop(Clip(number: 1, size: 100_000, relative: "clip.mp4"))
+        try fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(step):1"])
+        let ending = try await #require(fixture.daemon).end(within: .seconds(20))
+        try #require(ending == .signal(SIGKILL), "\(fixture.lastWords())")
+        for ending in ["", "-wal", "-shm"] {
+            try Files.removeIfPresent(fixture.state.appending(FilePath("sluice.db\(ending)")))
+        }
+        let rebuilt = try await fixture.verb("rebuild", ["--yes"])
+        #expect(rebuilt.status == 0, "\(rebuilt)")
+        try fixture.startDaemon()
+        let outcome = Outcome(fixture: fixture, clips: camera.clips)
+        try await outcome.wait()
+        try await outcome.check()
+        #expect(try Outcome.files(in: fixture.done, hidden: true).map(\.name) == ["clip.mp4"])
+    }
+
     @Test("sends a copy whose source is gone", .timeLimit(.minutes(Patience.minutes(2))))
     func onlyTheCopy() async throws {
         let scene = try await Scene(.keep)

@@ -224,4 +224,33 @@ struct ConfinementTests {
         let moved = try FileLook(at: disk.path.appending("x/a.mp4"))
         #expect(moved.mode & 0o7777 == 0o751 && moved.modified == staged.modified)
     }
+
+    @Test(
+        "a copy of a file with an access control list gives its group no more than it had",
+        .enabled(if: SmallDisk.isPossible, "mounting takes root: run the tests as root"))
+    func accessList() throws {
+        let (source, _) = try scene()
+        let path = source.path.shown
+        // Its user and user 3005 may read and write, its group nothing, the mask is both, everybody nothing (acl(5)).
+        func entry(_ kind: UInt8, _ rights: UInt8, _ number: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF]) -> [UInt8] {
+            [kind, 0, rights, 0] + number
+        }
+        let list =
+            [2, 0, 0, 0] + entry(1, 6) + entry(2, 6, [0xBD, 0x0B, 0, 0]) + entry(4, 0) + entry(0x10, 6) + entry(0x20, 0)
+        let file = try Descriptor.open(path, for: .reading)
+        try file.setAttribute("system.posix_acl_access", to: list, named: path)
+        let disk = try SmallDisk()
+        guard
+            case .released = try SourceRelease(
+                try identity(source), .move(to: MoveTarget(base: disk.path, relative: "x/a.mp4"))
+            ).run()
+        else {
+            Issue.record("not released")
+            return
+        }
+        let moved = disk.path.appending("x/a.mp4")
+        let kept = try Descriptor.open(moved, for: .reading).attribute("system.posix_acl_access", named: moved)
+        let group = try FileLook(at: moved).mode & 0o070
+        #expect(kept == list || kept == nil && group == 0, "\(String(describing: kept))")
+    }
 }

@@ -227,6 +227,45 @@ struct ConnectionTests {
         }
     }
 
+    @Test("who waits for the reply to a wrong token makes room for others at once")
+    func heldMakesRoom() async throws {
+        let limits = ConnectionLimits(connections: 8, headTime: .seconds(600))
+        try await serving(Guarded(delay: .seconds(3600)), limits) { server in
+            var wrong: [Wire] = []
+            for _ in 0..<20 {
+                let wire = try Wire(port: server.port)
+                try await wire.send(Self.bad)
+                wrong.append(wire)
+                // In turns, so that the server has seen each.
+                let right = try Wire(port: server.port)
+                try await right.send(Self.good)
+                #expect(try await right.reply().status == 200)
+            }
+            for wire in wrong.prefix(12) { #expect(try await wire.isAtEnd()) }
+        }
+    }
+
+    @Test("behind a trusted proxy strangers take no place of somebody with a token who shares their address")
+    func sharedAddress() async throws {
+        let proxy = try #require(IPSubnet("127.0.0.1"))
+        let limits = ConnectionLimits(perAddress: 1, trustedProxies: [proxy])
+        try await serving(Guarded(delay: .seconds(3600)), limits) { server in
+            func ask(_ token: String) async throws -> Wire {
+                let wire = try Wire(port: server.port)
+                try await wire.send(
+                    "GET /a HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 203.0.113.9\r\nAuthorization: Bearer \(token)\r\n\r\n"
+                )
+                return wire
+            }
+            let held = try await ask("no")
+            try await eventually("a second stranger is refused", every: .milliseconds(10)) {
+                try await ask("no").reply().status == 429 ? () : nil
+            }
+            for _ in 0..<3 { #expect(try await ask("yes").reply().status == 200) }
+            withExtendedLifetime(held) {}
+        }
+    }
+
     @Test(
         "a held reply comes whatever its request is",
         arguments: [

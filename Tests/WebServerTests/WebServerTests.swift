@@ -146,6 +146,7 @@ struct WebServerTests {
             "GET / HTTP/1.1\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\n",
             "GET / HTTP/1.1\nHost: h\n\n", "GET / HTTP/1.1\r\nHost: h\nX-Two: 1\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: h\r\nX-Two: 1\0\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX-Two: \0 1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nX-Two: 1\r2\r\n\r\n",
             "GET / HTTP/1.0\n\n", "GET / HTTP/1.0\r\n\n", "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: h\r\nhost: other\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\0\r\nX: 1\r\n\r\n",
         ])

@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Credentials
 internal import Linux
 internal import Store
 internal import Watch
@@ -47,6 +48,12 @@ enum LocalChecks {
                 { ownFolder(settings.control.socket.parent, what: "the socket", mayForget: true) }
             ),
         ]
+        if let remote = settings.control.remote, let token = try? await SecretReader().read(remote.token).reveal(),
+            let complaint = complaint(aboutToken: Array(token.utf8))
+        {
+            // One that cannot be read is told of by `doctor`, and by the start.
+            findings.append(CheckFinding(about: "control", name: "token", CheckResult(.warning, complaint)))
+        }
         for path in [settings.metrics.textfile, settings.metrics.statusFile].compactMap({ $0 }) {
             places.append(("metrics", path, { report(path, besides: settings.control.socket) }))
         }
@@ -148,13 +155,21 @@ enum LocalChecks {
 
     /// Who could put another directory in the folder's place; `nil` when nobody could, or a requirement tells.
     private static func parents(_ rule: WatchRule) -> CheckResult? {
-        guard !rule.requirement.tellsDisk, let weak = FolderParents.weakest(above: rule.path) else {
-            return nil
+        let requirement = rule.requirement
+        if requirement.mount.map({ $0 != "/" }) ?? false { return nil }
+        guard let weak = FolderParents.weakest(above: rule.path) else { return nil }
+        let words =
+            "\(weak.directory.display), above \(rule.path.display), \(weak.why), who could put another directory in its place: "
+        guard requirement.file == nil else {
+            return CheckResult(
+                .warning,
+                words
+                    + "with the file of `require` in it, it is taken for the right one. Keep it below directories of root's, or set "
+                    + "`require: {mount: …}`")
         }
         return CheckResult(
             .warning,
-            "\(weak.directory.display), above \(rule.path.display), \(weak.why), who could put another directory in its place: the "
-                + "folder is absent then. Keep it below directories of root's, or set `require`")
+            words + "the folder is absent then. Keep it below directories of root's, or set `require`")
     }
 
     /// Who could have verified sources moved elsewhere; `nil` when nobody could.
