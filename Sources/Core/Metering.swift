@@ -174,10 +174,12 @@ package struct Metering: Hashable, Sendable {
         return ends(besides: link).map { Step(link: $0, gateway: nil, isSupposed: true, isExcused: isExcused) }
     }
 
-    /// Those by which packets leave this machine, whatever put them into a tunnel before.
+    /// Those by which packets leave this machine, whatever put them into a tunnel before. One that leads nowhere further, but
+    /// costs something, is among them: the tunnel's other end may be on that link.
     private func ends(besides tunnel: NetworkLink) -> [NetworkLink] {
         links.values.filter {
-            $0.index != tunnel.index && $0.isUsable && $0.leadsOut && !$0.isTunnel && $0.medium != .loopback
+            $0.index != tunnel.index && $0.isUsable && !$0.isTunnel && $0.medium != .loopback
+                && ($0.leadsOut || !$0.addresses.isEmpty && opinion(on: Step(link: $0))?.metered == .metered)
         }.sorted { $0.index < $1.index }
     }
 

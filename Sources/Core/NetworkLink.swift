@@ -20,6 +20,9 @@ package struct NetworkLink: Hashable, Sendable {
     package var hardwareAddress: HardwareAddress?
     /// The interfaces that it stands on: the ports of a bridge, the slaves of a bond, what a VLAN is on. Ascending.
     package var lower: [Int32] = []
+    /// Of a tunnel: the address that its packets are sent to; `nil` where the kernel does not tell, as of WireGuard and of
+    /// programs.
+    package var peer: IPAddress?
     /// Each with the length of its network.
     package var addresses: [IPSubnet] = []
     /// The name of the Wi-Fi that it is in: up to 32 bytes, of any kind.

@@ -11,7 +11,13 @@ struct NetworkLook {
     private(set) var routers: [Neighbour: HardwareAddress?] = [:]
     private var mounts: MountTable?
 
-    init(metering: Metering, gatewaysMatter: Bool) {
+    init(metering: Metering, gatewaysMatter: Bool) throws {
+        var metering = metering
+        for link in metering.links.values where link.lower.isEmpty {
+            // Of those that do not tell where their packets go, the worst way is supposed.
+            guard let peer = link.peer, let route = try Routes.route(to: peer), !route.isDead else { continue }
+            metering.carriers[link.index] = [route.path]
+        }
         self.metering = metering
         self.gatewaysMatter = gatewaysMatter
     }

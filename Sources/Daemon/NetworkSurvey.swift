@@ -44,7 +44,7 @@ package struct NetworkSurvey: Sendable {
         let known = addresses
         do {
             let (metering, reaches) = try await blocking { [report] in
-                var look = NetworkLook(
+                var look = try NetworkLook(
                     metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)
                 var reaches: [String: Reach] = [:]
                 for (name, site) in sites {

@@ -136,7 +136,7 @@ final class Networks: Sendable {
         let report = report
         do {
             return try await blocking { [self] in
-                var look = NetworkLook(
+                var look = try NetworkLook(
                     metering: Metering(links: try Links.all(), report: report ?? NetworkReport()),
                     gatewaysMatter: gatewaysMatter)
                 let metering = look.metering

@@ -64,6 +64,40 @@ struct RouteEndToEndTests {
         #expect(try await scene.bytes("lte") == 0)
     }
 
+    /// Where the kernel's way leads through a tunnel, what carries that decides.
+    @Test(
+        "a tunnel costs what carries it, also to a neighbour on a link that leads nowhere further",
+        arguments: [("10.2.0.1", true), ("10.1.0.1", false)])
+    func tunnel(_ peer: String, isMetered: Bool) async throws {
+        let scene = try await Scene()
+        let roads = scene.roads
+        let (net, link) = isMetered ? ("10.2.0", "lte") : ("10.1.0", "wan")
+        try await blocking {
+            try roads.removeRoute("lte", metric: 100)
+            try roads.box.ip(
+                "link", "add", "vx0", "type", "vxlan", "id", "5", "local", "\(net).2", "remote", peer, "dstport", "4789"
+            )
+            try roads.site.ip(
+                "link", "add", "vx0", "type", "vxlan", "id", "5", "local", "\(net).1", "remote", "\(net).2", "dstport",
+                "4789")
+            try roads.box.ip("addr", "add", "10.9.0.2/24", "dev", "vx0")
+            try roads.site.ip("addr", "add", "10.9.0.1/24", "dev", "vx0")
+            for network in [roads.box, roads.site] { try network.ip("link", "set", "vx0", "up") }
+            try roads.box.ip("route", "add", "default", "via", "10.9.0.1", "dev", "vx0", "metric", "1")
+        }
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        if isMetered {
+            let hold = try await scene.waits("clip.mp4", for: "metered")
+            #expect(hold.text.contains("vx0 stands on \(link)0") || hold.text.contains("lte0"), "\(hold.text)")
+            #expect(try await scene.bytes("wan") == 0)
+            #expect(try await scene.bytes("lte") == 0)
+            try await blocking { try roads.box.ip("link", "del", "vx0") }
+        }
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") == 0)
+    }
+
     @Test("set in the middle of a transfer, such a way ends it at once")
     func midway() async throws {
         let scene = try await Scene(["metered: pause", "bandwidth: 3 MB/s"])
