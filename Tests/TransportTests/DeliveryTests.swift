@@ -58,7 +58,9 @@ struct DeliveryTests {
     @Test("a whole body that the other end took is acknowledged as a whole", arguments: [End.shutDown, .reset])
     func whole(_ end: End) async throws {
         let (delivery, _) = try await broken(100_000, after: 100_000, by: end)
-        #expect(delivery == Delivery(atLeast: 100_000, atMost: 100_000))
+        #expect(delivery.atMost == 100_000)
+        // A reset may leave before the acknowledgement of the last bytes does, and then nobody has heard of them.
+        #expect(end == .reset ? (0...100_000).contains(delivery.atLeast) : delivery.atLeast == 100_000)
     }
 
     @Test("what the other end never read is neither acknowledged nor on its way")
