@@ -9,12 +9,14 @@ package enum FolderParents {
     ///
     /// Root, the daemon's user and the folder's owner may: it is theirs. In a sticky directory only the owner of an entry may
     /// rename it (inode(7)).
-    /// - Parameter owner: Who may as well; `nil` for whom the directory belongs to that is there now.
+    /// - Parameters:
+    ///   - owner: Who may as well; `nil` for whom the directory belongs to that is there now.
+    ///   - known: Where the directory is that `path` was opened as; without it the path is followed to it.
     package static func weakest(
-        above path: FilePath, trusting owner: UInt32? = nil
+        above path: FilePath, trusting owner: UInt32? = nil, at known: FilePath? = nil
     ) -> (directory: FilePath, why: String)? {
         // What is not there yet is told of by others.
-        guard let real = Files.real(path), let top = look(real) else { return nil }
+        guard let real = known ?? Files.real(path), let top = look(real) else { return nil }
         let trusted: Set<UInt32> = [0, geteuid(), owner ?? top.owner]
         if let weak = weakest(above: real, top.owner, trusted) { return weak }
         // Each link on the way can be replaced where it stands.

@@ -47,7 +47,7 @@ package final class SourceFolder: Sendable {
         let identity = FolderIdentity(
             fileSystem: FileSystems().identity(of: top.folder, device: top.device)?.name, inode: top.inode,
             born: top.born, owner: top.owner)
-        let isJudged = !isExempt(top.folder)
+        let (isJudged, real) = (!isExempt(top.folder), top.folder.realPath)
         let news = try state.withLock { state throws(SystemError) -> SourceFolders.News? in
             var news: SourceFolders.News?
             if let remembered = state.remembered, isJudged, !state.hasRequirement {
@@ -55,7 +55,7 @@ package final class SourceFolder: Sendable {
                 case .same: news = remembered == identity ? nil : .remembered(path, identity)
                 case .replaced:
                     // Whoever may rename there can put any directory of its owner's in the place, which he may not even look into.
-                    if let weak = FolderParents.weakest(above: path, trusting: remembered.owner) {
+                    if let weak = FolderParents.weakest(above: path, trusting: remembered.owner, at: real) {
                         throw another(
                             identity, remembered, state.name, "\(weak.directory.display), above it, \(weak.why). ")
                     }
