@@ -154,7 +154,8 @@ struct ManagerNewsTests {
         #expect(open == 1)
         try await here.stop()
         try await nowhere.cancel()
-        #expect(try sockets(to: bus.socket) == 0)
+        // The bus closes its end once it has read that ours is closed.
+        try await eventually("the connection is gone") { try sockets(to: bus.socket) == 0 }
         try await eventually("the threads are gone") {
             try threads.allSatisfy { try FileLook.ifPresent(at: FilePath("/proc/self/task/\($0)")) == nil }
         }
