@@ -3,7 +3,7 @@
 # make test           every test, with 50 kills of the crash test and 12 power cuts at random moments
 # make test-long      the same with the slow tests, 1,000 kills and 200 cuts
 # make crash          the crash test alone: KILLS=50, SEED= to have a run again
-# make campaign       kills and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=
+# make campaign       kills and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=, KIND=form for one of them
 # make fuzz           damaged input for every parser: ROUNDS=1000000 of the fast ones, SEED= and ROUNDS=1 for a round again
 # make cuts           the power cuts alone, as root: CUTS=12, SEED= to have a run again
 # make sanitize       the tests under the thread and the address sanitizer; sanitize-thread and sanitize-address alone
@@ -73,7 +73,8 @@ crash: install-test-deps
 
 campaign: install-test-deps
 	swift build --build-tests $(STRICT)
-	$(if $(SEED),SLUICE_SEED=$(SEED)) SLOW_TESTS=1 SLUICE_KILLS=$(KILLS) $(RUN) --filter CampaignTests
+	$(if $(SEED),SLUICE_SEED=$(SEED)) $(if $(KIND),SLUICE_KIND=$(KIND)) SLOW_TESTS=1 SLUICE_KILLS=$(KILLS) $(RUN) \
+		--filter CampaignTests
 
 cuts: install-test-deps
 	swift build --build-tests $(STRICT)

@@ -32,6 +32,31 @@ struct DocumentationTests {
         #expect(String(decoding: bytes, as: UTF8.self).contains(sentence))
     }
 
+    @Test("each test that the threat model names exists")
+    func threatModel() throws {
+        let text = String(decoding: try Files.read(top.appending("docs/security.md")), as: UTF8.self)
+            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        var tests = ""
+        let folder = top.appending("Tests")
+        for target in try Files.names(in: folder) where target.bytes.last != UInt8(ascii: "d") {
+            for file in try Files.names(in: folder.appending(target)) where file.display.hasSuffix(".swift") {
+                // Some are links to those of another target.
+                if try FileLook(at: folder.appending(target).appending(file)).isLink { continue }
+                tests += String(decoding: try Files.read(folder.appending(target).appending(file)), as: UTF8.self)
+            }
+        }
+        // Every second piece stands between two marks of its kind.
+        func marked(_ mark: Character) -> [Substring] {
+            text.split(separator: mark, omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }
+                .map(\.element)
+        }
+        let suites = marked("`").filter { $0.hasSuffix("Tests") }
+        let names = marked("\"").map { $0.hasSuffix(" …") ? $0.dropLast(2) : $0 }
+        #expect(suites.count > 20 && names.count > 20)
+        #expect(suites.filter { !tests.contains(" \($0) {") } == [])
+        #expect(names.filter { !tests.contains("\"\($0)") } == [])
+    }
+
     @Test("what differs is told in the words of the file, key by key")
     func changes() throws {
         func settings(_ folder: String, _ more: String = "") throws -> Settings {

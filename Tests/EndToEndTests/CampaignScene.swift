@@ -10,7 +10,9 @@ enum CampaignKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case receive, resumableUpload = "resumable-upload", tuspyserver, rclone, ceph, vimeo, form, oss, vod, directory
 
     var testDescription: String { rawValue }
-    static let here = allCases.filter { $0 != .ceph || Ceph.isWanted }
+    static let here = allCases.filter {
+        ($0 != .ceph || Ceph.isWanted) && (Setting.kind == nil || $0.rawValue == Setting.kind)
+    }
 
     /// The remote tells how many bytes it has, and no more: the answer to the last request decides.
     var onlyCounts: Bool {

@@ -1,0 +1,151 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// Who else may see what the daemon has: in its memory, on its disk, in what it says.
+@Suite("what the daemon has is seen by nobody else", .timeLimit(.minutes(Patience.minutes(2))))
+struct PrivacyTests {
+    private static let canBeAnother = geteuid() == 0 && NetworkNamespace.isPossible
+    /// In no list of users.
+    private static let user: UInt32 = 64_125
+
+    @Test(
+        "other processes of its user cannot look into its memory, unless `SLUICE_DUMPABLE=1` lets them",
+        .enabled(if: canBeAnother, "needs root"), arguments: [false, true])
+    func memory(_ isOpen: Bool) async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        let folder = fixture.folder.path.display
+        fixture.uploadTo = ["archive"]
+        try fixture.startDaemon(
+            inMounts: """
+                cp "$1" \(folder)/sluice
+                shift
+                chown -R \(Self.user):\(Self.user) \(folder)
+                \(isOpen ? "export SLUICE_DUMPABLE=1" : "")
+                set -- setpriv --reuid \(Self.user) --regid \(Self.user) --clear-groups --bounding-set=-all -- \
+                    \(folder)/sluice "$@"
+                """)
+        try await eventually("it answers", within: .seconds(30)) {
+            try fixture.daemon?.mustRun()
+            return try await fixture.ask("status") != nil
+        }
+        let pid = try #require(fixture.daemon?.pid)
+        for name in ["environ", "mem", "maps"] {
+            let path = FilePath("/proc/\(pid)/\(name)")
+            // What another process of the user may open is given to the user; the rest is root's (proc_pid(5)).
+            var look = stat()
+            try #require(stat(path.display, &look) == 0)
+            #expect(look.st_uid == (isOpen ? Self.user : 0), "\(name)")
+            let dd = try Child(
+                "/usr/bin/setpriv",
+                [
+                    "--reuid", "\(Self.user)", "--regid", "\(Self.user)", "--clear-groups", "--bounding-set=-all", "--",
+                    "/usr/bin/dd", "if=\(path.display)", "count=0", "status=none",
+                ],
+                output: fixture.folder.path.appending("look.out"), errors: fixture.folder.path.appending("look.err"))
+            let ending = try await dd.end(within: .seconds(20))
+            #expect((ending == .status(0)) == isOpen, "\(name)")
+        }
+    }
+
+    @Test("state, staged copies and the socket are closed to others, whatever the umask")
+    func modes() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        // Nobody listens there: the staged copy stays.
+        fixture.destination = "http://127.0.0.1:\(try Loopback.freePort())/files/"
+        for place in [fixture.state, fixture.staging] {
+            try #require(place.withCString { rmdir($0) } == 0)
+        }
+        fixture.topKeys = ["metrics: {textfile: \(fixture.folder.path.appending("sluice.prom").display)}"]
+        try fixture.writeConfiguration()
+        let open = try Child(
+            "/bin/sh",
+            ["-c", "umask 0; exec \"$@\"", "sh", fixture.binary.display, "run", "--config", fixture.config.display],
+            output: fixture.folder.path.appending("out"), errors: fixture.folder.path.appending("err"))
+        let file = Clip(number: 1, size: 300_000, relative: "1.mp4")
+        try Camera(fixture, dice: Dice(seed: 1)).drop(file)
+        try await eventually("it is staged and was tried", within: .seconds(30)) {
+            try await fixture.ask("list")?.contains("waiting") == true
+        }
+        func look(_ path: FilePath) throws -> UInt32 { try FileLook(at: path).mode & 0o7777 }
+        #expect(try look(fixture.state) == 0o750)
+        #expect(try look(fixture.staging) == 0o700)
+        #expect(try look(fixture.folder.path.appending("control.sock")) == 0o660)
+        let staged = try Outcome.files(in: fixture.staging, hidden: true)
+        #expect(!staged.isEmpty)
+        for relative in staged {
+            #expect(try look(fixture.staging.appending(relative)) == 0o600, "\(relative)")
+        }
+        let kept = try Outcome.files(in: fixture.state, hidden: true)
+        #expect(kept.contains { $0.display.hasSuffix(".db") || $0.display.contains("sqlite") }, "\(kept)")
+        for relative in kept {
+            #expect(try look(fixture.state.appending(relative)) & 0o007 == 0, "\(relative)")
+        }
+        open.end(with: SIGTERM)
+    }
+
+    @Test("contents and secrets are sent where they belong, and stand in no log, answer, argument or file of the state")
+    func words() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        let web = try Hooks.Web()
+        let secrets = ["TheTokenOfTheStore01", "TheKeyOfTheWebhook02", "TheControlToken03Long"]
+        let files = try secrets.enumerated().map {
+            try fixture.folder.write(FilePath("secret\($0)"), Array("\($1)\n".utf8)).display
+        }
+        fixture.receiverKeys = ["--token-file", files[0]]
+        fixture.destinationKeys = ", token: {file: \(files[0])}"
+        fixture.topKeys = [
+            "hooks:", "  - {name: web, url: \"\(web.url)\", secret: {file: \(files[1])}}",
+        ]
+        fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(files[2])}"
+        try await fixture.startReceiver()
+        try Files.replace(FilePath(files[0]), with: Array("AnotherToken04\n".utf8))
+        let content = Array("THE CONTENT OF A FILE ".utf8)
+        let path = fixture.drop.appending("clip.mp4")
+        try fixture.startDaemon()
+        try Files.replace(path, with: Array([[UInt8]](repeating: content, count: 20_000).joined()))
+        // Errors have words too.
+        try await eventually("the refusal is told; \(fixture.lastWords())", within: .seconds(30)) {
+            try await fixture.ask("status")?.contains("token") == true
+        }
+        try Files.replace(FilePath(files[0]), with: Array("\(secrets[0])\n".utf8))
+        try await eventually("the daemon takes the new token") { try await fixture.ask("reload") != nil }
+        try await eventually("the hook is told", within: .seconds(30)) {
+            try web.events.contains { $0.type == "completed" }
+        }
+        let daemon = try #require(fixture.daemon)
+        var texts = [
+            "log": try daemon.complained() + daemon.printed(),
+            "arguments": String(
+                decoding: try Files.read(FilePath("/proc/\(daemon.pid)/cmdline"), limit: 1 << 20), as: UTF8.self),
+        ]
+        let asked = [
+            ["status"], ["status", "--json"], ["list", "--json"], ["why", path.display], ["show", "1", "--json"],
+            ["usage"],
+            ["metrics"], ["config"], ["check"], ["doctor"], ["hook"],
+        ]
+        for words in asked {
+            let verb = try Child(
+                fixture.binary, [words[0], "--config", fixture.config.display] + words.dropFirst(),
+                output: fixture.folder.path.appending("said"), errors: fixture.folder.path.appending("said.err"))
+            // Some find what is wrong here, and end with it.
+            _ = try await verb.end(within: .seconds(20))
+            texts[words.joined(separator: " ")] = try verb.printed() + verb.complained()
+            for file in [verb.output, verb.errors] { try Files.removeIfPresent(file) }
+        }
+        #expect(texts["status"]?.contains("1 completed") == true)
+        #expect(texts["check"]?.contains("nas") == true)
+        for relative in try Outcome.files(in: fixture.state, hidden: true) {
+            let bytes = try Files.read(fixture.state.appending(relative), limit: 64 << 20)
+            texts[relative.display] = String(decoding: bytes, as: UTF8.self)
+        }
+        #expect(texts.count > asked.count + 2, "no file of the state")
+        for (name, text) in texts {
+            #expect(!text.contains("THE CONTENT OF"), "\(name)")
+            for secret in secrets + ["AnotherToken04"] { #expect(!text.contains(secret), "\(name): \(secret)") }
+        }
+        #expect(try Outcome.files(in: fixture.received, hidden: false) == ["clip.mp4"])
+    }
+}
